@@ -213,7 +213,8 @@ const UNRECORDED: Readonly<Record<string, string>> = {
   'src/cli/operator/restore.ts': 'the record is in the set',
   'src/start/jobs.ts': 'who has a job',
   'src/pki/crl/publishing.operations.ts': 'a list of revocations that were recorded',
-  'src/pki/issuance/operations.ts': 'names that lead to nothing until their certificate is there',
+  'src/pki/issuance/names.operations.ts':
+    'names that lead to nothing until their certificate is there',
   'src/store/job-lock.ts': 'who has a job',
   'src/store/restore.ts': 'the restore has its record',
 };

@@ -1,3 +1,5 @@
+import type { Loss } from '../src/broker/sessions/dependents.store.ts';
+import { listSessionsOf, type PagedLoss } from '../src/broker/sessions/paged-termination.store.ts';
 // What ends sessions looks at those that end, not at those that have ended or are others', and a page of tokens at
 // those above them, however many there are of all: on PostgreSQL, which says how many rows it has looked at.
 
@@ -8,12 +10,7 @@ import type { Client } from 'pg';
 import { listDead } from '../src/access/tokens/store.ts';
 import { endLogIns, revokeTokensIn } from '../src/broker/iam/auth-tokens/operations.ts';
 import { removeResources } from '../src/broker/resource/removals.store.ts';
-import {
-  cancelAffected,
-  type Loss,
-  listSessionsOf,
-  type PagedLoss,
-} from '../src/broker/sessions/termination.store.ts';
+import { cancelAffected } from '../src/broker/sessions/termination.store.ts';
 import { createDb, type Db } from '../src/store/database.ts';
 import { BY_INDEX } from '../src/store/postgres/session.ts';
 import type { Effect } from '../src/store/write.ts';

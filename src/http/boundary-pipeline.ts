@@ -7,8 +7,9 @@ import { type Action, ownAction } from '../broker/resource/actions.ts';
 import { visibleFields } from '../broker/resource/answers.operations.ts';
 import { type BrokerCaller, refuseCaller } from '../broker/resource/caller.ts';
 import { IN_REQUEST, refuseField, TWICE } from '../broker/resource/field-errors.ts';
-import type { GrantVerdict } from '../broker/resource/grants/decision.ts';
+import type { GrantVerdict } from '../broker/resource/grants/verdict.ts';
 import { USUAL_WORDS } from '../broker/resource/handler.ts';
+import { isIdOf } from '../broker/resource/ids.ts';
 import type {
   BoundaryAccess,
   BoundaryAnswer,
@@ -16,7 +17,6 @@ import type {
   BoundaryRoute,
   Located,
 } from '../broker/resource/route.ts';
-import { isIdOf } from '../broker/resource/types.ts';
 import { type CorsVerdict, judgeOrigin } from '../core/cors.ts';
 import { Failure } from '../core/failure.ts';
 import { recordable } from '../core/recorded-shape.ts';

@@ -4,10 +4,12 @@ import { systemCaller } from '../../src/access/system-caller.ts';
 import { decodeAuthorizationToken } from '../../src/broker/sessions/authorization-token.ts';
 import {
   activateSession,
+  lookUpSession,
+} from '../../src/broker/sessions/connections/carried-session.operations.ts';
+import {
   authorizeConnection,
   closeConnections,
   connectConnection,
-  lookUpSession,
   noteTraffic,
 } from '../../src/broker/sessions/connections/operations.ts';
 import { planDue } from '../../src/broker/sessions/termination.operations.ts';

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { createHmac, X509Certificate } from 'node:crypto';
 import { after, test } from 'node:test';
 import { leaseJobs } from '../../src/access/leases/jobs.ts';
-import { readInjectedCredentials } from '../../src/broker/credentials/of-sessions/operations.ts';
+import { readInjectedCredentials } from '../../src/broker/credentials/of-sessions/injected.operations.ts';
 import { revokeSessionCredentials } from '../../src/broker/sessions/credentials/termination.operations.ts';
 import { vaultJobs } from '../../src/broker/vault/leases/jobs.ts';
 import { SEED_DEFAULTS } from '../../src/config/seed.ts';

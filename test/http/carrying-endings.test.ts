@@ -1,3 +1,4 @@
+import { activateSession } from '../../src/broker/sessions/connections/carried-session.operations.ts';
 // What a worker does for a session while that ends: it becomes active no more, no connection is
 // permitted, and none is connected.
 
@@ -5,7 +6,6 @@ import assert from 'node:assert/strict';
 import { systemCaller } from '../../src/access/system-caller.ts';
 import type { Caller } from '../../src/app/caller.ts';
 import {
-  activateSession,
   authorizeConnection,
   connectConnection,
 } from '../../src/broker/sessions/connections/operations.ts';

@@ -1,3 +1,4 @@
+import { requireSigningKey } from '../../src/pki/keys/sealed-keys.operations.ts';
 /** What is kept of an authority goes with it: what is held by nothing is collected. */
 
 import assert from 'node:assert/strict';
@@ -5,7 +6,6 @@ import { test } from 'node:test';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { parsePem } from '../../src/core/pem.ts';
 import { readMounts } from '../../src/mounts/operations.ts';
-import { requireSigningKey } from '../../src/pki/keys/operations.ts';
 import { countMountsRead, readAuthority } from '../../src/pki/mount-state/operations.ts';
 import { parseCertificate } from '../../src/x509/certificate.ts';
 import { heapUsed } from '../support/heap.ts';

@@ -1,3 +1,4 @@
+import type { Asked } from '../../src/broker/resource/grants/verdict.ts';
 // However many projects an org has, up to the bound, lists go on, a change of one is known at once and read
 // alone, and the org can be removed.
 
@@ -6,7 +7,7 @@ import { after, before, test } from 'node:test';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { sql } from 'kysely';
 import { MOST_PROJECTS, MOST_SCOPES } from '../../src/broker/iam/scopes/room.ts';
-import { type Asked, Authority } from '../../src/broker/resource/grants/decision.ts';
+import { Authority } from '../../src/broker/resource/grants/decision.ts';
 import { noteScopes } from '../../src/broker/resource/scope-tree/store.ts';
 import { bumpConfigVersion } from '../../src/store/config-version.ts';
 import { eachPlace } from '../support/engines.ts';

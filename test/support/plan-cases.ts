@@ -1,3 +1,7 @@
+import type { Loss } from '../../src/broker/sessions/dependents.store.ts';
+import { listLive } from '../../src/broker/sessions/groundless.store.ts';
+import { listSessionsOf } from '../../src/broker/sessions/paged-termination.store.ts';
+import { terminate } from '../../src/broker/sessions/transitions.store.ts';
 // What is read a page at a time, and what is changed by ids: questions whose plans are looked at on both engines.
 
 import {
@@ -51,13 +55,8 @@ import {
   deleteExpiredInjected,
   listExpiredInjected,
 } from '../../src/broker/sessions/credentials/store.ts';
-import { deleteSessions, terminate } from '../../src/broker/sessions/store.ts';
-import {
-  cancelAffected,
-  type Loss,
-  listLive,
-  listSessionsOf,
-} from '../../src/broker/sessions/termination.store.ts';
+import { deleteSessions } from '../../src/broker/sessions/store.ts';
+import { cancelAffected } from '../../src/broker/sessions/termination.store.ts';
 import {
   findSameToken,
   isHeldOn,

@@ -1,5 +1,5 @@
+import { parseId } from '../../src/broker/resource/ids.ts';
 import type { Resource } from '../../src/broker/resource/resource.ts';
-import { parseId } from '../../src/broker/resource/types.ts';
 
 /** A resource as some test needs it: its type and subtype by its id, the rest unremarkable. */
 export function makeResource(id: string, more: Partial<Resource> = {}): Resource {

@@ -6,6 +6,7 @@ import type { Effect } from '../../store/write.ts';
 import type { BrokerCaller } from '../resource/caller.ts';
 import { type FieldErrors, IN_REQUEST, refuseField } from '../resource/field-errors.ts';
 import type { Definition, Item } from '../resource/handler.ts';
+import { isIdOf, newResourceId } from '../resource/ids.ts';
 import {
   deleteLinksFrom,
   hasLinksTo,
@@ -19,7 +20,6 @@ import type { Resource } from '../resource/resource.ts';
 import type { BoundaryRequest } from '../resource/route.ts';
 import { requireScope } from '../resource/scope-tree/operations.ts';
 import { findResource, findResourceByKey, insertResource } from '../resource/store.ts';
-import { isIdOf, newResourceId } from '../resource/types.ts';
 import {
   type AliasBody,
   aliasAttributes,

@@ -2,7 +2,7 @@ import type { App } from '../../app/app.ts';
 import { Breath } from '../../core/fairness/breath.ts';
 import { omitEmpty } from '../../core/omit-empty.ts';
 import type { BrokerCaller } from './caller.ts';
-import type { OutputFields } from './grants/decision.ts';
+import type { OutputFields } from './grants/verdict.ts';
 import type { Definition } from './handler.ts';
 import { describeScope, formatTime, type Resource, type Scope } from './resource.ts';
 import { requireScope } from './scope-tree/operations.ts';

@@ -18,6 +18,12 @@ export type Item = Readonly<Record<string, unknown>> & {
   readonly attributes?: Readonly<Record<string, unknown>> | undefined;
 };
 
+/** What a verb is about: an item as it was read, and what is asked of it. */
+export interface VerbRequest {
+  resource: Resource;
+  item: Item;
+}
+
 /** Where a new item goes: its scope, and the item that holds it for types that live in one. */
 export interface Container {
   scope: Scope;
@@ -158,3 +164,5 @@ export const USUAL_WORDS: Words = {
   stale: 'Resource "%" doesn\'t exist or incorrect version provided.',
   emptyMask: 'No valid fields provided in the update mask.',
 };
+
+export const wordsOf = (definition: Definition): Words => ({ ...USUAL_WORDS, ...definition.words });

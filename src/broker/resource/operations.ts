@@ -14,25 +14,23 @@ import {
   type Item,
   type Plan,
   type PlannedRow,
-  USUAL_WORDS,
-  type Words,
+  wordsOf,
 } from './handler.ts';
 import { holdResource, holdVersion, refuseTakenName } from './holds.store.ts';
+import { newResourceId, prefixOf } from './ids.ts';
 import { isBound } from './org-bounds/bounds.ts';
 import { PERMITTING } from './permitting.ts';
 import { removeResources, takeResources } from './removals.store.ts';
 import type { Resource } from './resource.ts';
 import { requireScope } from './scope-tree/operations.ts';
 import { changeResource, findResource, insertResource } from './store.ts';
-import { newResourceId, prefixOf, RESOURCE_TYPES } from './types.ts';
+import { RESOURCE_TYPES } from './types.ts';
 
 /** A request to change an item, with what was found of it. */
 export interface ItemRequest {
   item: Item;
   mask: readonly string[];
 }
-
-export const wordsOf = (definition: Definition): Words => ({ ...USUAL_WORDS, ...definition.words });
 
 /** @throws Failure `not_found`, also for an id of another type */
 export async function requireResource(

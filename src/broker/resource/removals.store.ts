@@ -2,7 +2,7 @@ import { type Expression, type ExpressionBuilder, sql } from 'kysely';
 import { build } from '../../store/database.ts';
 import type { Tables } from '../../store/tables.ts';
 import { type Write, write } from '../../store/write.ts';
-import { isIdOf } from './types.ts';
+import { isIdOf } from './ids.ts';
 
 // A resource goes with what it contains and with its links.
 

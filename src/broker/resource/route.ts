@@ -3,7 +3,7 @@ import type { App } from '../../app/app.ts';
 import type { FailureKind } from '../../core/failure.ts';
 import type { Action } from './actions.ts';
 import type { BrokerCaller } from './caller.ts';
-import type { OutputFields } from './grants/decision.ts';
+import type { OutputFields } from './grants/verdict.ts';
 import type { Resource, Scope } from './resource.ts';
 import type { ResourceTypeName } from './types.ts';
 

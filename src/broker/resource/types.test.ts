@@ -1,17 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import {
-  encodeBase62,
-  isIdOf,
-  listChildTypes,
-  newResourceId,
-  parseId,
-  prefixOf,
-  RESOURCE_TYPES,
-  type ResourceTypeName,
-  scopeTypeOf,
-  typeOfPlural,
-} from './types.ts';
+import { encodeBase62, isIdOf, newResourceId, parseId, prefixOf, scopeTypeOf } from './ids.ts';
+import { listChildTypes, RESOURCE_TYPES, type ResourceTypeName, typeOfPlural } from './types.ts';
 
 const ids: [id: string, type: ResourceTypeName | undefined, subtype: string, why: string][] = [
   ['ttcp_1234567890', 'target', 'tcp', 'as they are made'],

@@ -16,13 +16,14 @@ import { userDefinition } from '../iam/users/operations.ts';
 import { type BrokerCaller, RECOVERY_USER } from '../resource/caller.ts';
 import { Authority } from '../resource/grants/decision.ts';
 import type { Definition } from '../resource/handler.ts';
+import { scopeTypeOf } from '../resource/ids.ts';
 import { insertLink } from '../resource/links/store.ts';
 import { planResource } from '../resource/operations.ts';
 import type { Resource, Scope } from '../resource/resource.ts';
 import { noteScopes } from '../resource/scope-tree/store.ts';
 import type { ScopeBody } from '../resource/scope-tree/tree.ts';
 import { findResource, insertResource, saveResource } from '../resource/store.ts';
-import { RESOURCE_TYPES, type ResourceTypeName, scopeTypeOf } from '../resource/types.ts';
+import { RESOURCE_TYPES, type ResourceTypeName } from '../resource/types.ts';
 import { targetDefinition } from '../targets/operations.ts';
 import {
   listPeople,

@@ -6,8 +6,9 @@ import { commitChange, requireResource, requireVersion } from '../resource/opera
 import type { Resource } from '../resource/resource.ts';
 import { showConnections } from './connections/shown.operations.ts';
 import { describeSession, LIVE_STATUSES, type SessionBody } from './session.ts';
-import { beginCanceling, listSessionFacts } from './store.ts';
+import { listSessionFacts } from './store.ts';
 import { endCredentials, takeCredentialsBack } from './termination.operations.ts';
+import { beginCanceling } from './transitions.store.ts';
 
 export const sessionDefinition: Definition = {
   type: 'session',

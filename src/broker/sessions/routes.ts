@@ -1,7 +1,8 @@
+import { isIdOf } from '../resource/ids.ts';
 import { checkProjectList } from '../resource/lists/query.ts';
 import type { BoundaryRoute } from '../resource/route.ts';
-import { standardRoutes, verbRoute } from '../resource/routes.ts';
-import { isIdOf } from '../resource/types.ts';
+import { standardRoutes } from '../resource/routes.ts';
+import { verbRoute } from '../resource/verbs.routes.ts';
 import { cancelSession, listSessions, sessionDefinition } from './operations.ts';
 
 export const sessionRoutes: readonly BoundaryRoute[] = [

@@ -7,25 +7,12 @@ import {
   endSessionCredentials,
   revokeSessionCredentials,
 } from './credentials/termination.operations.ts';
-import {
-  deleteConnections,
-  deleteSessions,
-  listConnectionsOf,
-  listDue,
-  terminate,
-} from './store.ts';
-import {
-  cancelAffected,
-  cancelSome,
-  disown,
-  endCredentialsOf,
-  type LiveCursor,
-  type Loss,
-  listGroundless,
-  listLive,
-  listSessionsOf,
-  type PagedLoss,
-} from './termination.store.ts';
+import type { Loss } from './dependents.store.ts';
+import { type LiveCursor, listGroundless, listLive } from './groundless.store.ts';
+import { cancelSome, disown, listSessionsOf, type PagedLoss } from './paged-termination.store.ts';
+import { deleteConnections, deleteSessions, listConnectionsOf, listDue } from './store.ts';
+import { cancelAffected, endCredentialsOf } from './termination.store.ts';
+import { terminate } from './transitions.store.ts';
 
 /**
  * What cancels the sessions that depend on something that is being removed, for the write set

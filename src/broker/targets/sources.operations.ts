@@ -4,7 +4,7 @@ import type { Effect } from '../../store/write.ts';
 import { listPlacesById } from '../resource/by-ids.store.ts';
 import type { BrokerCaller } from '../resource/caller.ts';
 import { refuseField } from '../resource/field-errors.ts';
-import type { Item } from '../resource/handler.ts';
+import type { Item, VerbRequest } from '../resource/handler.ts';
 import { faultOfTotal, idsOf } from '../resource/links/fields.ts';
 import { changeLinks } from '../resource/links/operations.ts';
 import { type LinkChange, type PlannedLinks, planLinks } from '../resource/links/plan.ts';
@@ -23,11 +23,6 @@ import {
   type Purpose,
 } from './sources.ts';
 import type { TargetBody } from './target.ts';
-
-interface VerbRequest {
-  resource: Resource;
-  item: Item;
-}
 
 /** Changes which host sets a target is reached through; not on one with an address. @see B-65 */
 export function changeHostSources(change: LinkChange) {

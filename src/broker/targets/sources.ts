@@ -1,8 +1,8 @@
 import type { FieldErrors } from '../resource/field-errors.ts';
 import type { Item } from '../resource/handler.ts';
+import { isIdOf, parseId } from '../resource/ids.ts';
 import { checkIds, faultOfLengths, idsOf } from '../resource/links/fields.ts';
 import type { LinkChange } from '../resource/links/plan.ts';
-import { isIdOf, parseId } from '../resource/types.ts';
 
 export const HOST_FIELD = 'host_source_ids';
 

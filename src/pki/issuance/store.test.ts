@@ -20,7 +20,8 @@ import { rootFields } from '../profile/root.ts';
 import { writeRole } from '../roles/operations.ts';
 import { roleFields } from '../roles/role.ts';
 import { generateRoot } from '../roots/operations.ts';
-import { issueCertificate, planIssuance, takeBackNames, writeNames } from './operations.ts';
+import { takeBackNames, writeNames } from './names.operations.ts';
+import { issueCertificate, planIssuance } from './operations.ts';
 
 const rootSchema = z.object({ exported: z.string(), ...rootFields });
 const roleSchema = z.object({ name: z.string(), ...roleFields });

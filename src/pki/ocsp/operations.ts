@@ -24,7 +24,7 @@ import { formatSerial } from '../../x509/serial.ts';
 import { crlSeconds } from '../crl/config.ts';
 import { classIdOf } from '../crl/issuer-class.ts';
 import { readCrlConfig } from '../crl/settings.operations.ts';
-import { signWithKey } from '../keys/operations.ts';
+import { signWithKey } from '../keys/signing.operations.ts';
 import { type Authority, findIssuer } from '../mount-state/authority.ts';
 import type { Issuer } from '../mount-state/issuer.ts';
 import type { Key } from '../mount-state/key.ts';

@@ -4,54 +4,25 @@ import type { App, LeaseKind } from '../../app/app.ts';
 import type { Caller } from '../../app/caller.ts';
 import type { Answer } from '../../app/route.ts';
 import { Failure } from '../../core/failure.ts';
-import { Breath } from '../../core/fairness/breath.ts';
 import { listKeys } from '../../core/key-list.ts';
-import { parsePem } from '../../core/pem.ts';
 import type { Effect } from '../../store/write.ts';
-import { type Certificate, isSignedBy, parseCertificate } from '../../x509/certificate.ts';
+import { parseCertificate } from '../../x509/certificate.ts';
 import { describePublicKey } from '../../x509/keys.ts';
 import { parsePrivateKey, provePair } from '../../x509/private-keys.ts';
-import { canonicaliseSerial } from '../../x509/serial.ts';
-import {
-  findCertificate,
-  insertCertificate,
-  markRevoked,
-  type StoredCertificate,
-} from '../certificates/store.ts';
-import { classIdOf, findClassOf, numberWarnings, warnOfUnsigned } from '../crl/issuer-class.ts';
+import { findCertificate, insertCertificate, markRevoked } from '../certificates/store.ts';
+import { findClassOf, numberWarnings, warnOfUnsigned } from '../crl/issuer-class.ts';
 import { scheduleCrl } from '../crl/operations.ts';
 import { readCrlConfig } from '../crl/settings.operations.ts';
-import type { Authority } from '../mount-state/authority.ts';
-import type { Issuer } from '../mount-state/issuer.ts';
 import { readAuthority } from '../mount-state/operations.ts';
 import {
   findRevocation,
   insertRevocation,
   listRevocations,
 } from '../mount-state/revocations.store.ts';
-
-/** Which certificate is meant: exactly one of the two. */
-export interface RevokeInput {
-  serial_number?: string | undefined;
-  /** PEM. */
-  certificate?: string | undefined;
-}
+import { type RevokeInput, requireOneOf, requireTarget, type Target } from './target.operations.ts';
 
 /** Certificates that end this soon are as good as expired; seconds. @see P-114 */
 const EXPIRY_MARGIN = 2;
-
-/** A certificate that is to be revoked. */
-interface Target {
-  /** Lower-case colon hex. */
-  serial: string;
-  /** Unix seconds. */
-  not_after: number;
-  der: Uint8Array;
-  /** Empty when no issuer of the mount signed it. */
-  issuer_id: string;
-  /** Undefined: the store does not have it. Otherwise what the store says of its revocation. */
-  stored: Pick<StoredCertificate, 'revoked_at_ms'> | undefined;
-}
 
 /** Revokes by serial number or by certificate. */
 export async function revokeCertificate(app: App, caller: Caller, input: RevokeInput) {
@@ -85,131 +56,6 @@ function parseProof(pem: string): KeyObject {
     throw new Failure('invalid', 'private_key is too short to be a PEM private key');
   }
   return parsePrivateKey(pem);
-}
-
-/** @see P-112 */
-function requireOneOf({ serial_number, certificate }: RevokeInput): void {
-  if (serial_number === undefined && certificate === undefined) {
-    throw new Failure('invalid', 'The serial number or certificate to revoke must be provided.');
-  }
-  if (serial_number !== undefined && certificate !== undefined) {
-    throw new Failure(
-      'invalid',
-      'Must provide either the certificate or the serial to revoke; not both.',
-    );
-  }
-}
-
-async function requireTarget(app: App, caller: Caller, input: RevokeInput): Promise<Target> {
-  requireOneOf(input);
-  const authority = await readAuthority(app, caller.mount.id);
-  return input.certificate === undefined
-    ? findBySerial(app, caller, authority, input.serial_number ?? '')
-    : findPresented(app, caller, authority, input.certificate);
-}
-
-async function findBySerial(
-  app: App,
-  caller: Caller,
-  authority: Authority,
-  text: string,
-): Promise<Target> {
-  if (text === '') throw new Failure('invalid', 'The serial number must be provided');
-  const serial = serialOf(text);
-  refuseIssuers(authority, serial);
-  const stored = await findCertificate(app.db, caller.mount.id, serial);
-  if (!stored) throw new Failure('invalid', `certificate with serial ${text} not found.`);
-  return targetOf(stored);
-}
-
-function serialOf(text: string): string {
-  const serial = canonicaliseSerial(text);
-  if (serial === undefined) {
-    throw new Failure(
-      'invalid',
-      `serial_number "${text.slice(0, 64)}" is no serial number: hex digits, in pairs set apart by colons or hyphens`,
-    );
-  }
-  return serial;
-}
-
-/** An authority's own certificate never goes on the list that it signs itself. @see P-113 */
-function refuseIssuers(authority: Authority, serial: string): void {
-  for (const issuer of authority.issuers.values()) {
-    if (issuer.certificate.serial === serial) {
-      throw new Failure(
-        'invalid',
-        `adding issuer (id: ${issuer.id}) to its own CRL is not allowed`,
-      );
-    }
-  }
-}
-
-/** @see P-115 */
-async function findPresented(
-  app: App,
-  caller: Caller,
-  authority: Authority,
-  pem: string,
-): Promise<Target> {
-  if (pem.length < 75) {
-    throw new Failure(
-      'invalid',
-      'provided certificate is too short; perhaps a path was passed to the API rather than the contents of a PEM file?',
-    );
-  }
-  const block = parsePem(pem).find(({ label }) => label === 'CERTIFICATE');
-  if (!block) throw new Failure('invalid', 'certificate contains no PEM data');
-  let certificate: Certificate;
-  try {
-    certificate = parseCertificate(block.der);
-  } catch (cause) {
-    throw new Failure('invalid', 'certificate could not be parsed', { cause });
-  }
-  refuseIssuers(authority, certificate.serial);
-  const stored = await findCertificate(app.db, caller.mount.id, certificate.serial);
-  if (stored) {
-    if (Buffer.compare(stored.der, certificate.raw) !== 0) {
-      throw new Failure(
-        'invalid',
-        'certificate has the same serial but unequal value to one that is stored',
-      );
-    }
-    return targetOf(stored);
-  }
-  const issuer = await findSigner(authority, certificate);
-  if (!issuer) {
-    throw new Failure(
-      'invalid',
-      'unable to verify signature on presented cert from any present issuer in this mount',
-    );
-  }
-  const { serial, notAfter, raw } = certificate;
-  return { serial, not_after: notAfter, der: raw, issuer_id: issuer.id, stored: undefined };
-}
-
-/** Of a thousand issuers that bear the name: each of their keys is tried once, and others have their turn. */
-async function findSigner(
-  { issuers }: Authority,
-  certificate: Certificate,
-): Promise<Issuer | undefined> {
-  const breath = new Breath();
-  const tried = new Set<string>();
-  for (const issuer of issuers.values()) {
-    const { subject, subjectPublicKeyInfo } = issuer.certificate;
-    if (Buffer.compare(subject, certificate.issuer) !== 0) continue;
-    const known = classIdOf(issuer);
-    if (tried.has(known)) continue;
-    tried.add(known);
-    if (isSignedBy(certificate, subjectPublicKeyInfo)) return issuer;
-    await breath.take();
-  }
-  return undefined;
-}
-
-function targetOf(stored: StoredCertificate): Target {
-  const { serial, not_after, der, issuer_id } = stored;
-  return { serial, not_after, der, issuer_id, stored };
 }
 
 async function revoke(app: App, caller: Caller, target: Target) {

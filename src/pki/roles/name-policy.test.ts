@@ -2,8 +2,9 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { spendsAtMost } from '../../../test/support/cpu-time.ts';
 import type { IdentityFacts } from '../../core/identity-template.ts';
-import { judgeNames, type NameRules, type RequestedNames } from './name-policy.ts';
-import { planRole, roleSchema } from './role.ts';
+import { judgeNames, type RequestedNames } from './name-policy.ts';
+import { planRole } from './plan.ts';
+import { type NameRules, roleSchema } from './role.ts';
 
 type Rules = Partial<NameRules>;
 

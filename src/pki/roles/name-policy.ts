@@ -2,18 +2,11 @@ import { isIP } from 'node:net';
 import { judgeAddress } from '../../config/cidrs.ts';
 import { parseUrl } from '../../core/domain-names.ts';
 import type { IdentityFacts } from '../../core/identity-template.ts';
-import type { Budget } from '../../core/pattern-set.ts';
-import { isAscii, isWildcardLabel, toAsciiHostName } from '../fields/host-name.ts';
+import { isAscii } from '../fields/host-name.ts';
 import type { OtherSan } from '../fields/other-san.ts';
-import {
-  type CompiledRules,
-  climbs,
-  compileRules,
-  type DomainRules,
-  isBeneath,
-  isListed,
-} from './compiled-rules.ts';
-import type { Role } from './role.ts';
+import { climbs, compileRules, isListed } from './compiled-rules.ts';
+import { type Ground, isAdmitted, isLocalPart } from './domain-policy.ts';
+import type { NameRules } from './role.ts';
 
 export type NameVerdict = { allowed: true } | { allowed: false; because: string };
 
@@ -31,28 +24,6 @@ export interface RequestedNames {
   serial_number: string;
   user_ids: readonly string[];
 }
-
-/** The role fields that rule over names. */
-export type NameRules = Pick<
-  Role,
-  | 'allow_localhost'
-  | 'allowed_domains'
-  | 'allowed_domains_template'
-  | 'allow_bare_domains'
-  | 'allow_subdomains'
-  | 'allow_glob_domains'
-  | 'allow_wildcard_certificates'
-  | 'allow_any_name'
-  | 'enforce_hostnames'
-  | 'allow_ip_sans'
-  | 'allowed_ip_sans_cidr'
-  | 'allowed_uri_sans'
-  | 'allowed_uri_sans_template'
-  | 'allowed_other_sans'
-  | 'allowed_serial_numbers'
-  | 'allowed_user_ids'
-  | 'cn_validations'
->;
 
 /** Where the alternative names came from, as refusals call it. */
 export type NameSource = 'the API' | 'CSR';
@@ -74,7 +45,7 @@ export function judgeNames(
   identity?: IdentityFacts,
   source: NameSource = 'the API',
 ): NameVerdict {
-  const ground: Ground = {
+  const ground: SourcedGround = {
     rules,
     compiled: compileRules(rules, identity),
     budget: { left: MOST_COMPARISONS },
@@ -101,11 +72,8 @@ export function judgeNames(
  */
 const MOST_COMPARISONS = 2_000_000;
 
-/** What names are judged by. */
-interface Ground {
-  rules: NameRules;
-  compiled: CompiledRules;
-  budget: Budget;
+/** Where names came from is said in what refuses some of them. */
+interface SourcedGround extends Ground {
   source: NameSource;
 }
 
@@ -148,98 +116,6 @@ function judgeEmail(ground: Ground, name: string): NameVerdict {
   return allowed ? ALLOWED : refuse(`email address ${show(name)} not allowed by this role`);
 }
 
-/** A name taken apart for the rules. */
-interface Judged {
-  /** As asked for, its labels of other scripts in ASCII. */
-  whole: string;
-  /** Without the address part before `@`, and without the label that has the `*`. */
-  reduced: string;
-  isEmail: boolean;
-  isWildcard: boolean;
-}
-
-/** @see P-33 */
-function isAdmitted({ rules, compiled, budget }: Ground, name: string): boolean {
-  const judged = takeApart(rules, name);
-  if (!judged) return false;
-  return (
-    rules.allow_any_name ||
-    (rules.allow_localhost && isLocal(rules, judged)) ||
-    compiled.domains.some((domains) => isWithin(rules, judged, domains, budget))
-  );
-}
-
-/** @returns `undefined` when the form of the name is refused, whatever the domain */
-function takeApart(rules: NameRules, name: string): Judged | undefined {
-  if (name === '' || CONTROL.test(name)) return undefined;
-  const at = name.indexOf('@');
-  const isEmail = at >= 0;
-  if (isEmail && rules.enforce_hostnames && !isLocalPart(name.slice(0, at))) return undefined;
-  if (isEmail && name.includes('*')) return undefined;
-  const host = name.slice(at + 1);
-  if (host.includes('@') || host === '') return undefined;
-
-  const isWildcard = host.includes('*');
-  if (isWildcard && !isWildcardForm(rules, host)) return undefined;
-  // One "*", in the first label: what is beneath that label is judged.
-  const reduced = isWildcard ? host.split('.').slice(1).join('.') : host;
-
-  const ascii = reduced === '' ? '' : toAsciiHostName(reduced);
-  if (rules.enforce_hostnames && ascii === undefined) return undefined;
-  return {
-    whole: ascii === undefined ? name : name.slice(0, name.length - reduced.length) + ascii,
-    reduced: ascii ?? reduced,
-    isEmail,
-    isWildcard,
-  };
-}
-
-const CONTROL = /[\p{Cc}\p{Zl}\p{Zp}]/u;
-
-/** The dot-atom of RFC 5322 §3.2.3, up to the length of RFC 5321 §4.5.3.1.1. */
-function isLocalPart(text: string): boolean {
-  return /^[A-Za-z0-9!#$%&'*+/=?^_`{|}~.-]{1,64}$/.test(text);
-}
-
-/** @see P-38 */
-function isWildcardForm(rules: NameRules, host: string): boolean {
-  // A role without wildcards has none under any other rule either.
-  if (!rules.allow_wildcard_certificates) return false;
-  if (host.indexOf('*') !== host.lastIndexOf('*')) return false;
-  const firstLabel = host.split('.', 1)[0] ?? '';
-  if (!firstLabel.includes('*')) return false;
-  return !rules.enforce_hostnames || isWildcardLabel(firstLabel);
-}
-
-/** @see P-34 */
-function isLocal(rules: NameRules, { reduced, isWildcard }: Judged): boolean {
-  return ['localhost', 'localdomain'].some(
-    (local) =>
-      (reduced === local && (!isWildcard || rules.allow_subdomains)) ||
-      (rules.allow_subdomains && reduced.endsWith(`.${local}`)),
-  );
-}
-
-/** @see P-35, P-36, P-37 */
-function isWithin(
-  rules: NameRules,
-  { whole, reduced, isEmail, isWildcard }: Judged,
-  domains: DomainRules,
-  budget: Budget,
-): boolean {
-  if (rules.allow_bare_domains) {
-    if (domains.bare.has(whole.toLowerCase())) return true;
-    if (isEmail && domains.bare.has(reduced.toLowerCase())) return true;
-  }
-  // `*.example.com` covers only names beneath example.com, so this rule admits it and the one
-  // above does not.
-  if (rules.allow_subdomains) {
-    if (isBeneath(domains, reduced)) return true;
-    if (isWildcard && domains.domains.has(reduced)) return true;
-  }
-  return rules.allow_glob_domains && domains.globs.has(whole, budget);
-}
-
 /** @see P-45 */
 function judgeSerialNumber({ compiled, budget }: Ground, serial: string): NameVerdict {
   if (serial === '' || compiled.serial_numbers.has(serial, budget)) return ALLOWED;
@@ -253,7 +129,7 @@ function judgeUserId({ compiled, budget }: Ground, id: string): NameVerdict {
 }
 
 /** @see P-42 */
-function judgeIp({ rules, source }: Ground, ip: string): NameVerdict {
+function judgeIp({ rules, source }: SourcedGround, ip: string): NameVerdict {
   if (!isIpAddress(ip)) return refuse(`the value "${show(ip)}" is not a valid IP address`);
   if (!rules.allow_ip_sans) {
     return refuse(
@@ -270,7 +146,7 @@ function isIpAddress(text: string): boolean {
 }
 
 /** @see P-43 */
-function judgeUri({ rules, compiled, budget, source }: Ground, uri: string): NameVerdict {
+function judgeUri({ rules, compiled, budget, source }: SourcedGround, uri: string): NameVerdict {
   if (rules.allowed_uri_sans.length === 0) {
     return refuse(
       `URI Subject Alternative Names are not allowed in this role, but were provided via ${source}`,

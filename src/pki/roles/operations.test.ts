@@ -7,7 +7,8 @@ import { heapUsed } from '../../../test/support/heap.ts';
 import type { App } from '../../app/app.ts';
 import { Failure } from '../../core/failure.ts';
 import { findCachedRole, readRole, removeRole, updateRole, writeRole } from './operations.ts';
-import { planRole, type Role, roleSchema } from './role.ts';
+import { planRole } from './plan.ts';
+import { type Role, roleSchema } from './role.ts';
 import { MOST_OF_ROLE } from './room.ts';
 import { saveRole } from './store.ts';
 

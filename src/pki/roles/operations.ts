@@ -11,16 +11,8 @@ import { findIssuer } from '../mount-state/authority.ts';
 import { readAuthority } from '../mount-state/operations.ts';
 import { ownPaths } from '../mount-state/own-paths.ts';
 import { weighLists } from './compiled-rules.ts';
-import {
-  describeRole,
-  namesIssuer,
-  type PlannedRole,
-  patchRole,
-  planRole,
-  type Role,
-  type RolePatch,
-  warnOfIssuer,
-} from './role.ts';
+import { type PlannedRole, patchRole, planRole } from './plan.ts';
+import { describeRole, namesIssuer, type Role, type RolePatch, warnOfIssuer } from './role.ts';
 import { requireRoom } from './room.ts';
 import {
   deleteRole,

@@ -2,11 +2,10 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { Failure } from '../../core/failure.ts';
 import { fieldErrors } from '../../core/fields.ts';
+import { patchRole, planRole } from './plan.ts';
 import { parsePolicyIdentifiers } from './policy-identifiers.ts';
 import {
   describeRole,
-  patchRole,
-  planRole,
   rolePatchSchema,
   roleReplySchema,
   roleSchema,

@@ -1,34 +1,18 @@
 import { z } from 'zod';
 import { blockList } from '../../access/tokens/field-kinds.ts';
-import { requireCidrs } from '../../config/cidrs.ts';
 import { asSet, comparedBy, eachText } from '../../core/comparison.ts';
-import { Failure } from '../../core/failure.ts';
-import {
-  choice,
-  duration,
-  flag,
-  list,
-  mergePatch,
-  patchOf,
-  text,
-  timestampText,
-} from '../../core/fields.ts';
+import { choice, duration, flag, list, patchOf, text, timestampText } from '../../core/fields.ts';
 import { formatTimestamp, parseTimestamp } from '../../core/timestamps.ts';
-import { isOid } from '../../x509/der.ts';
 import {
   backdating,
   domainList,
   extKeyUsageList,
   foldedList,
-  isNotAfterBound,
   keyUsageList,
   otherSanList,
 } from '../fields/field-kinds.ts';
 import { keySize, referenceText, signatureSize } from '../fields/key-field-kinds.ts';
-import { resolveKeyParameters } from '../fields/key-parameters.ts';
-import { parseOtherSan } from '../fields/other-san.ts';
-import { warnOfUnknownUsages } from '../fields/usages.ts';
-import { parsePolicyIdentifiers, policyIdentifierList } from './policy-identifiers.ts';
+import { policyIdentifierList } from './policy-identifiers.ts';
 
 /** None stands for both; their order and case say nothing. */
 const commonNameKinds = comparedBy(list, {
@@ -155,6 +139,28 @@ export const roleSchema = z.object(roleFields);
 /** A role as stored: `key_bits` and `signature_bits` resolved, lists as they were written. */
 export type Role = z.output<typeof roleSchema>;
 
+/** The role fields that rule over names. */
+export type NameRules = Pick<
+  Role,
+  | 'allow_localhost'
+  | 'allowed_domains'
+  | 'allowed_domains_template'
+  | 'allow_bare_domains'
+  | 'allow_subdomains'
+  | 'allow_glob_domains'
+  | 'allow_wildcard_certificates'
+  | 'allow_any_name'
+  | 'enforce_hostnames'
+  | 'allow_ip_sans'
+  | 'allowed_ip_sans_cidr'
+  | 'allowed_uri_sans'
+  | 'allowed_uri_sans_template'
+  | 'allowed_other_sans'
+  | 'allowed_serial_numbers'
+  | 'allowed_user_ids'
+  | 'cn_validations'
+>;
+
 export const rolePatchSchema = patchOf(roleFields);
 export type RolePatch = z.output<typeof rolePatchSchema>;
 
@@ -166,66 +172,9 @@ export const roleReplySchema = z.object({
     .describe('Always false; a rule of old that nothing sets any more.'),
 });
 
-export interface PlannedRole {
-  role: Role;
-  warnings: string[];
-}
-
 /** A role as replies show it. */
 export function describeRole(role: Role): z.output<typeof roleReplySchema> {
   return { allow_token_displayname: false, ...role };
-}
-
-/**
- * Judges a role as written and fills in what follows from other fields.
- *
- * @throws Failure `invalid` for fields that do not go together
- * @see P-13, P-14, P-17
- */
-export function planRole(input: Role): PlannedRole {
-  if (input.max_ttl !== 0 && input.ttl > input.max_ttl) {
-    throw new Failure('invalid', '"ttl" value must be less than "max_ttl" value', {
-      fields: { ttl: `at most max_ttl, ${input.max_ttl} seconds` },
-    });
-  }
-  const warnings: string[] = [];
-  const mutuallyExclusive = input.no_store && input.generate_lease;
-  if (mutuallyExclusive) {
-    warnings.push(
-      'mutually exclusive values no_store=true and generate_lease=true were both specified; no_store=true takes priority',
-    );
-  }
-  warnings.push(...warnOfUnknownUsages(input));
-  if (input.not_after !== '' && input.max_ttl !== 0) {
-    warnings.push(
-      'max_ttl does not apply to the not_after of the role, which ends every certificate',
-    );
-  }
-  for (const rule of input.allowed_other_sans) checkOtherSanRule(rule, input.allowed_other_sans);
-  checkAddressBlocks(input.allowed_ip_sans_cidr);
-  checkUsageOids(input.ext_key_usage_oids);
-  parsePolicyIdentifiers(input.policy_identifiers);
-
-  const role: Role = {
-    ...input,
-    ...resolveKeyParameters(input),
-    issuer_ref: input.issuer_ref === '' ? 'default' : input.issuer_ref,
-    cn_validations: checkCnValidations(input.cn_validations),
-    not_after_bound: checkNotAfterBound(input.not_after_bound),
-    generate_lease: input.generate_lease && !mutuallyExclusive,
-  };
-  return { role, warnings };
-}
-
-/**
- * Applies a partial update and judges the whole as if it had been written at once: a change
- * of `key_type` alone is refused when the stored `key_bits` do not suit the new type.
- *
- * @throws Failure `invalid`
- * @see P-20, P-21
- */
-export function patchRole(existing: Role, patch: RolePatch): PlannedRole {
-  return planRole(mergePatch(existing, patch));
 }
 
 /** Whether a role's `issuer_ref` names an issuer, and not whichever is the default when it is used. */
@@ -248,77 +197,4 @@ export function warnOfIssuer(role: Role, known: boolean): string[] {
     : [
         `Issuing Certificate was set to ${role.issuer_ref} but no issuing certificate currently has that name`,
       ];
-}
-
-/** They are read once for as long as a role is kept, and anew with each request that is planned on a thread. */
-const MOST_BLOCKS = 1_000;
-
-function checkAddressBlocks(cidrs: readonly string[]): void {
-  if (cidrs.length > MOST_BLOCKS) {
-    throw new Failure('invalid', `allowed_ip_sans_cidr: at most ${MOST_BLOCKS} address blocks`);
-  }
-  requireCidrs('allowed_ip_sans_cidr', cidrs);
-}
-
-function checkNotAfterBound(bound: string): string {
-  if (bound === '') return 'permit';
-  if (isNotAfterBound(bound)) return bound;
-  const accepted =
-    '"permit", "ttl-limited", "forbid", or a timestamp such as "2030-01-31T12:00:00Z"';
-  throw new Failure(
-    'invalid',
-    `not_after_bound ${JSON.stringify(bound.slice(0, 64))} is none of ${accepted}`,
-    { fields: { not_after_bound: accepted } },
-  );
-}
-
-/** @see P-15 */
-function checkCnValidations(values: readonly string[]): string[] {
-  if (values.length === 0) return ['email', 'hostname'];
-  const kinds = values.map((value) => value.toLowerCase());
-  for (const [position, kind] of kinds.entries()) {
-    if (kind !== 'email' && kind !== 'hostname' && kind !== 'disabled') {
-      throw refuseCnValidations(`unknown type: ${kind.slice(0, 64)}`);
-    }
-    if (kinds.indexOf(kind) !== position) {
-      throw refuseCnValidations(`${kind} specified multiple times`);
-    }
-  }
-  if (kinds.length > 1 && kinds.includes('disabled')) {
-    throw refuseCnValidations('cannot specify disabled along with email or hostname');
-  }
-  return kinds;
-}
-
-function refuseCnValidations(because: string): Failure {
-  return new Failure('invalid', `cn_validations value incorrect: ${because}`, {
-    fields: { cn_validations: '"email", "hostname", both, or "disabled" alone' },
-  });
-}
-
-function checkOtherSanRule(rule: string, all: readonly string[]): void {
-  if (rule === '*' && all.length === 1) return;
-  const parsed = parseOtherSan(rule);
-  if (!('because' in parsed)) return;
-  throw new Failure('invalid', `error parsing allowed_other_sans: ${parsed.because}`, {
-    fields: { allowed_other_sans: '"<oid>;UTF8:<value>", or "*" alone' },
-  });
-}
-
-/** More than any certificate names. */
-const MAX_USAGES = 1000;
-
-function checkUsageOids(oids: readonly string[]): void {
-  if (oids.length > MAX_USAGES) {
-    throw new Failure('invalid', `${oids.length} extended key usages, at most ${MAX_USAGES}`, {
-      fields: { ext_key_usage_oids: `at most ${MAX_USAGES} object identifiers` },
-    });
-  }
-  const oid = oids.find((one) => !isOid(one));
-  if (oid === undefined) return;
-  throw new Failure(
-    'invalid',
-    `"${oid.slice(0, 64)}" could not be parsed as a valid oid for an extended key usage`,
-    { fields: { ext_key_usage_oids: 'object identifiers such as "1.3.6.1.5.5.7.3.1"' } },
-  );
 }

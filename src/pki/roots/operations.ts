@@ -12,14 +12,9 @@ import type { KeyType } from '../../x509/keys.ts';
 import { formatSerial } from '../../x509/serial.ts';
 import { insertCertificate } from '../certificates/store.ts';
 import { checkSignatureSize, resolveKeyParameters } from '../fields/key-parameters.ts';
-import {
-  type FreshKey,
-  generateKey,
-  sealKey,
-  signCertificate,
-  signWith,
-  signWithKey,
-} from '../keys/operations.ts';
+import { type FreshKey, generateKey } from '../keys/generation.operations.ts';
+import { sealKey } from '../keys/sealed-keys.operations.ts';
+import { signCertificate, signWith, signWithKey } from '../keys/signing.operations.ts';
 import { type Authority, resolveKey } from '../mount-state/authority.ts';
 import { DEFAULT_SETTINGS, type IssuerRecord } from '../mount-state/issuer.ts';
 import { insertIssuer } from '../mount-state/issuers.store.ts';

@@ -1,6 +1,6 @@
 import { userDefinition } from '../../iam/users/operations.ts';
 import type { BoundaryRoute } from '../../resource/route.ts';
-import { verbRoute } from '../../resource/routes.ts';
+import { verbRoute } from '../../resource/verbs.routes.ts';
 import { listResolvableAliases } from './operations.ts';
 
 export const resolvableAliasRoutes: readonly BoundaryRoute[] = [

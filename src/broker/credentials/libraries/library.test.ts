@@ -3,7 +3,8 @@ import { test } from 'node:test';
 import { spendsAtMost } from '../../../../test/support/cpu-time.ts';
 import { Failure } from '../../../core/failure.ts';
 import { FieldErrors } from '../../resource/field-errors.ts';
-import { checkNewLibrary, planLibrary } from './library.ts';
+import { planLibrary } from './plan.ts';
+import { checkNewLibrary } from './rules.ts';
 
 function faults(type: string, item: object): Record<string, string> {
   const errors = new FieldErrors();

@@ -7,22 +7,14 @@ import { endBeforehand } from '../../iam/removal.operations.ts';
 import type { BrokerCaller } from '../../resource/caller.ts';
 import { FieldErrors, IN_REQUEST, refuseField } from '../../resource/field-errors.ts';
 import type { Container, Definition } from '../../resource/handler.ts';
-import { isIdOf } from '../../resource/types.ts';
+import { isIdOf } from '../../resource/ids.ts';
 import { planSourceRemoval } from '../../sessions/credentials/termination.operations.ts';
 import type { AuthorityStoreBody } from '../stores/store-fields.ts';
 import { fillIssueFields, UNKNOWN_FACTS, UnfitValue } from './issue-request.ts';
-import {
-  checkChanged,
-  checkLibraryChange,
-  checkNewLibrary,
-  LIBRARY_TYPES,
-  type LibraryBody,
-  libraryAttributes,
-  libraryPaths,
-  mappingOverrides,
-  planLibrary,
-} from './library.ts';
+import { LIBRARY_TYPES, type LibraryBody, libraryAttributes, mappingOverrides } from './library.ts';
 import { mayIssue } from './permission.operations.ts';
+import { libraryPaths, planLibrary } from './plan.ts';
+import { checkChanged, checkLibraryChange, checkNewLibrary } from './rules.ts';
 
 const NO_STORE = 'This field must be a valid credential store id.';
 

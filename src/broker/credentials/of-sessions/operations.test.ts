@@ -14,9 +14,10 @@ import {
   endSessionCredentials,
   planSourceRemoval,
 } from '../../sessions/credentials/termination.operations.ts';
-import { insertSession, type NewSession } from '../../sessions/store.ts';
+import { insertSession, type NewSession } from '../../sessions/new-session.store.ts';
 import { sessionPrefix } from '../../vault/leases/lease.ts';
-import { heldSecrets, readInjectedCredentials, resolveCredentials } from './operations.ts';
+import { readInjectedCredentials } from './injected.operations.ts';
+import { heldSecrets, resolveCredentials } from './operations.ts';
 
 const base: Resource = {
   id: '',

@@ -1,48 +1,33 @@
-import { askerOf, giveWay } from '../../../access/concurrency/operations.ts';
-import { whileThere } from '../../../access/presence.ts';
+import { askerOf } from '../../../access/concurrency/operations.ts';
 import { type App, perApp } from '../../../app/app.ts';
 import { Failure } from '../../../core/failure.ts';
 import { holdShared } from '../../../core/fairness/asking.ts';
-import { doFewAtOnce } from '../../../core/fairness/few-at-once.ts';
 import type { Effect } from '../../../store/write.ts';
-import type { AccountFacts } from '../../principals/account-facts.ts';
 import type { BrokerCaller } from '../../resource/caller.ts';
 import { holdVersion } from '../../resource/holds.store.ts';
 import { listLinksFrom } from '../../resource/links/store.ts';
 import type { Resource } from '../../resource/resource.ts';
-import { findResource } from '../../resource/store.ts';
 import type { SessionCredential } from '../../sessions/credentials/credential.ts';
 import {
   NoRoom,
   ROOM_PLACES,
-  SECRET_TIMES,
   type SecretHold,
   SecretRoom,
 } from '../../sessions/credentials/room.ts';
-import { insertInjected, listInjected } from '../../sessions/credentials/store.ts';
-import { connectorFor, type Issued, issueFromLibrary } from '../issuing/operations.ts';
-import type { TemplateFacts } from '../libraries/template.ts';
+import { keepInjected } from './injected.operations.ts';
+import { type Dressed, giveBack, issueAll } from './issued.operations.ts';
+import type { SessionFacts } from './session-facts.ts';
 import {
-  AT_ONCE,
   type Dress,
   dressFor,
   findBytesToIssue,
   findSources,
   openStored,
-  readSource,
   type SourceIds,
   type Sources,
   type Stored,
 } from './sources.operations.ts';
 import type { SourceHead } from './sources.store.ts';
-
-/** What of a session its credentials depend on. */
-export interface SessionFacts {
-  /** `s_…`. */
-  id: string;
-  /** Unix seconds. */
-  expires_at: number;
-}
 
 /** The credentials of a new session. */
 export interface ResolvedCredentials {
@@ -194,7 +179,7 @@ function give(
       // A source that goes meanwhile, or says something else, gives nothing to a session.
       ...[...libraries.shown, ...libraries.hidden, ...credentials].map(holdSource),
       ...issued.flatMap(({ effects }) => effects),
-      ...[...others, ...stored.hidden].map((credential) => keep(app, session, credential)),
+      ...[...others, ...stored.hidden].map((credential) => keepInjected(app, session, credential)),
     ],
     abandon: () => giveBack(issued),
     release: () => hold.release(),
@@ -203,109 +188,3 @@ function give(
 
 /** With the store that it lies in a source would go, too. */
 const holdSource = ({ id, version }: SourceHead): Effect => holdVersion({ id, version });
-
-interface Dressed extends Omit<Issued, 'found' | 'weight'> {
-  credential: SessionCredential;
-}
-
-/** A few at a time; when one fails, the others are given back before anybody hears of it. */
-async function issueAll(
-  app: App,
-  caller: BrokerCaller,
-  {
-    libraries,
-    session,
-    dress,
-    hold,
-  }: { libraries: readonly SourceHead[]; session: SessionFacts; dress: Dress; hold: SecretHold },
-): Promise<Dressed[]> {
-  const facts = await readFacts(app, caller);
-  const connect = connectorFor(app);
-  const { done, failed } = await whileThere(caller, async (requireThere) => {
-    const outcome = await doFewAtOnce(libraries, AT_ONCE, async (library) => {
-      await giveWay(app);
-      requireThere();
-      const { found, weight, ...issued } = await issueFromLibrary(app, caller, {
-        library: await readSource(app, library),
-        session,
-        facts,
-        connect,
-      });
-      try {
-        hold.grow(weight);
-        const credential = await dress(found);
-        hold.grow(SECRET_TIMES * Buffer.byteLength(credential.secret.raw, 'base64'));
-        return { ...issued, credential };
-      } catch (error) {
-        await issued.giveBack();
-        throw error;
-      }
-    });
-    try {
-      requireThere();
-      return outcome;
-    } catch (reason) {
-      return { ...outcome, failed: { reason } };
-    }
-  });
-  if (!failed) return done;
-  await giveBack(done);
-  throw failed.reason;
-}
-
-async function giveBack(issued: readonly Pick<Issued, 'giveBack'>[]): Promise<void> {
-  await doFewAtOnce(issued, AT_ONCE, (one) => one.giveBack());
-}
-
-/** What templates can say of whom the session is for. */
-async function readFacts(app: App, { who }: BrokerCaller): Promise<TemplateFacts> {
-  const [user, account] = await Promise.all([
-    findResource(app.db, who.user_id),
-    who.account_id === '' ? undefined : findResource(app.db, who.account_id),
-  ]);
-  const body = (account?.body ?? {}) as AccountFacts & { subject?: string };
-  const { login_name = '', full_name = '', email = '', subject = '' } = body;
-  return {
-    'User.Id': who.user_id,
-    'User.Name': user?.name ?? '',
-    'User.FullName': full_name,
-    'User.Email': email,
-    'Account.Id': who.account_id,
-    'Account.Name': account?.name ?? '',
-    'Account.LoginName': login_name,
-    'Account.Subject': subject,
-    'Account.Email': email,
-  };
-}
-
-const placeOf = (session_id: string, source_id: string) =>
-  ({
-    table: 'session_credential',
-    column: 'secret_sealed',
-    row: `${session_id}/${source_id}`,
-  }) as const;
-
-/** Stores an injected credential, sealed, for the worker that carries the session. */
-function keep(app: App, session: SessionFacts, credential: SessionCredential): Effect {
-  const source_id = credential.credential_source.id;
-  const bytes = Buffer.from(JSON.stringify(credential));
-  const secret_sealed = app.barrier.seal('credential', placeOf(session.id, source_id), bytes);
-  bytes.fill(0);
-  const { id: session_id, expires_at } = session;
-  return insertInjected({ session_id, source_id, expires_at, secret_sealed });
-}
-
-/** Injected credentials of a session, for the worker that carries it; until workers carry any, tests alone ask. */
-export async function readInjectedCredentials(
-  app: App,
-  session_id: string,
-): Promise<SessionCredential[]> {
-  const rows = await listInjected(app.db, session_id);
-  return rows.map(({ source_id, secret_sealed }) => {
-    const place = placeOf(session_id, source_id);
-    const opened = app.barrier.open('credential', place, secret_sealed);
-    const credential = JSON.parse(Buffer.from(opened).toString('utf8'));
-    opened.fill(0);
-    return credential;
-  });
-}

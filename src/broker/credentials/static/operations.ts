@@ -7,9 +7,9 @@ import { endBeforehand } from '../../iam/removal.operations.ts';
 import type { BrokerCaller } from '../../resource/caller.ts';
 import { IN_REQUEST, refuseField } from '../../resource/field-errors.ts';
 import type { Definition, Item, Plan } from '../../resource/handler.ts';
+import { isIdOf } from '../../resource/ids.ts';
 import { requireVersion } from '../../resource/operations.ts';
 import type { Resource } from '../../resource/resource.ts';
-import { isIdOf } from '../../resource/types.ts';
 import { planSourceRemoval } from '../../sessions/credentials/termination.operations.ts';
 import { deriveBcryptKey } from './bcrypt-pbkdf.ts';
 import {

@@ -7,6 +7,7 @@ import { listPlacesById } from '../../resource/by-ids.store.ts';
 import type { BrokerCaller } from '../../resource/caller.ts';
 import { type FieldErrors, refuseField } from '../../resource/field-errors.ts';
 import type { Definition, Item } from '../../resource/handler.ts';
+import { isIdOf } from '../../resource/ids.ts';
 import { checkIds, idsOf } from '../../resource/links/fields.ts';
 import { changeLinks } from '../../resource/links/operations.ts';
 import type { LinkChange } from '../../resource/links/plan.ts';
@@ -14,7 +15,6 @@ import { showLinkedIds } from '../../resource/links/shown.operations.ts';
 import { haveAllLinksTo, holdLinksTo } from '../../resource/links/store.ts';
 import { BOUNDS, MOST_SETS_OF_HOST } from '../../resource/org-bounds/bounds.ts';
 import type { Resource } from '../../resource/resource.ts';
-import { isIdOf } from '../../resource/types.ts';
 import { endSessionsBeforehand, planLoss } from '../../sessions/termination.operations.ts';
 
 const ofPlugins = (about: string) => z.unknown().optional().describe(`${about} Plugins only.`);

@@ -6,11 +6,11 @@ import { Failure } from '../../../core/failure.ts';
 import { omitEmpty } from '../../../core/omit-empty.ts';
 import type { BrokerCaller } from '../../resource/caller.ts';
 import { type FieldErrors, IN_REQUEST, refuseField } from '../../resource/field-errors.ts';
-import type { Definition, Item } from '../../resource/handler.ts';
+import type { Definition, Item, VerbRequest } from '../../resource/handler.ts';
+import { parseId } from '../../resource/ids.ts';
 import { commitChange, requireVersion } from '../../resource/operations.ts';
 import type { Resource } from '../../resource/resource.ts';
 import { findResource } from '../../resource/store.ts';
-import { parseId } from '../../resource/types.ts';
 import { endLogIns } from '../auth-tokens/operations.ts';
 import { endBeforehand } from '../removal.operations.ts';
 import { type AccountBody, accountAttributes, loginKey } from './account.ts';
@@ -123,11 +123,6 @@ export function checkPasswords(...fields: readonly string[]) {
       if (!item[field]) errors.add(field, 'This is a required field.');
     }
   };
-}
-
-interface VerbRequest {
-  resource: Resource;
-  item: Item;
 }
 
 async function rulesOf(app: App, account: Resource): Promise<PasswordMethodBody> {

@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import type { BoundaryRoute } from '../../resource/route.ts';
-import { standardRoutes, verbRoute } from '../../resource/routes.ts';
+import { standardRoutes } from '../../resource/routes.ts';
+import { verbRoute } from '../../resource/verbs.routes.ts';
 import { accountDefinition, changePassword, checkPasswords, setPassword } from './operations.ts';
 
 const password = (about: string) => z.string().optional().describe(about);

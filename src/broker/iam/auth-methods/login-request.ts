@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { FieldErrors } from '../../resource/field-errors.ts';
-import { parseId } from '../../resource/types.ts';
+import { parseId } from '../../resource/ids.ts';
 
 export const authenticateFields = z.object({
   command: z.string().optional().describe('`login`; the same when absent.'),

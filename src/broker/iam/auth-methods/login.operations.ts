@@ -1,114 +1,27 @@
-import { attemptLogIn } from '../../../access/auth/lockout/operations.ts';
-import { holdAlias, listAliases } from '../../../access/identity/aliases.store.ts';
-import type { Alias, Entity } from '../../../access/identity/entity.ts';
-import { ensureEntityForAlias } from '../../../access/identity/operations.ts';
-import { findEntityById, holdEntity } from '../../../access/identity/store.ts';
 import { settle } from '../../../access/standing/attempts.operations.ts';
 import type { App } from '../../../app/app.ts';
-import { hashSecret } from '../../../audit/operations.ts';
 import { Failure } from '../../../core/failure.ts';
-import { foldName } from '../../../core/fold.ts';
-import { bumpConfigVersion } from '../../../store/config-version.ts';
 import type { Effect } from '../../../store/write.ts';
-import { isAliasOfUser, type UserBody } from '../../principals/user.ts';
-import { setOwner } from '../../principals/users.store.ts';
+import type { UserBody } from '../../principals/user.ts';
 import type { BrokerCaller } from '../../resource/caller.ts';
-import { holdResource, holdVersion } from '../../resource/holds.store.ts';
+import { holdResource } from '../../resource/holds.store.ts';
 import { formatTime, type Resource } from '../../resource/resource.ts';
 import type { BoundaryAnswer, Located } from '../../resource/route.ts';
 import { requireScope } from '../../resource/scope-tree/operations.ts';
-import type { ScopeBody } from '../../resource/scope-tree/tree.ts';
-import {
-  findResource,
-  findResourceByKey,
-  insertResource,
-  saveResource,
-} from '../../resource/store.ts';
-import { newResourceId, RESOURCE_TYPES } from '../../resource/types.ts';
-import { type AccountBody, loginKey } from '../accounts/account.ts';
-import { NO_PASSWORD, verifyPassword } from '../accounts/password.ts';
+import { findResource } from '../../resource/store.ts';
+import { RESOURCE_TYPES } from '../../resource/types.ts';
+import type { AccountBody } from '../accounts/account.ts';
 import { describeAuthToken, type MadeAuthToken, makeAuthToken } from '../auth-tokens/operations.ts';
 import { readAuthority } from '../grants/operations.ts';
 import type { LogInRequest } from './login-request.ts';
-
-/** Logs somebody in by name and password. */
-export async function logInByPassword(
-  app: App,
-  caller: BrokerCaller,
-  method: Resource,
-  request: LogInRequest,
-): Promise<BoundaryAnswer> {
-  const { login_name, password } = request;
-  // Nobody's name has capitals, and however it is written it is counted as one.
-  const name = { method_id: method.id, name: foldName(login_name) };
-  const checked = await attemptLogIn(app, caller, name, () =>
-    findAccount(app, caller, { method, login_name, password }),
-  );
-  if (!checked) throw refused();
-  return logInAccount(app, caller, {
-    method,
-    account: checked.found,
-    login_name,
-    type: request.type,
-    effects: checked.effects,
-    principals: [],
-  });
-}
-
-async function findAccount(
-  app: App,
-  caller: BrokerCaller,
-  { method, login_name, password }: { method: Resource; login_name: string; password: string },
-): Promise<Resource | undefined> {
-  const account = await findResourceByKey(app.db, 'account', loginKey(method.id, login_name));
-  // A name that nobody has may be a password in the wrong field.
-  caller.record.outcome.login_name = account ? login_name : hashSecret(app, login_name);
-  const { password_hash = '' } = (account?.body ?? {}) as Partial<AccountBody>;
-  // Beside the hash, which takes longer.
-  const [isIn, right] = await Promise.all([
-    isLetIn(app, method, account),
-    verifyPassword(password, password_hash || NO_PASSWORD),
-  ]);
-  return right && password_hash !== '' && isIn ? account : undefined;
-}
-
-/** The id of nothing: it is looked for as long as one that is there. */
-const NOBODY = '';
-
-/**
- * Whether who proves to be an account's owner is let in. It belongs to the proof, and is asked whether or not
- * that succeeds: a refusal of its own would tell that a password is right, and count for no failure.
- * Whoever is there, the same is read: no time tells that they are.
- */
-async function isLetIn(
-  app: App,
-  method: Resource,
-  account: Resource | undefined,
-): Promise<boolean> {
-  const [user, scope] = await Promise.all([
-    findResource(app.db, account?.owner_id ?? NOBODY),
-    findPrimaryScope(app, method),
-  ]);
-  const entity_id = user ? (user.body as UserBody).entity_id : NOBODY;
-  const entity = await findEntityById(app.db, entity_id);
-  return user ? !entity?.disabled : account !== undefined && scope !== undefined;
-}
-
-/** The scope that an auth method is the primary one of; as it is now, not as it is cached: what is held is what was judged. */
-async function findPrimaryScope(app: App, method: Resource): Promise<Resource | undefined> {
-  const scope = await findResource(app.db, method.scope_id);
-  const { primary_auth_method_id } = (scope?.body ?? {}) as Partial<ScopeBody>;
-  return scope?.type === 'scope' && primary_auth_method_id === method.id ? scope : undefined;
-}
-
-const refused = (): Failure => new Failure('unauthenticated', 'Unable to authenticate.');
+import { refused, userOf } from './login-user.operations.ts';
 
 /**
  * Hands a token to whoever has proved to be an account's owner, by whatever kind of auth method.
  *
  * @param login.principals managed groups that the account is in
  */
-async function logInAccount(
+export async function logInAccount(
   app: App,
   caller: BrokerCaller,
   login: {
@@ -188,84 +101,6 @@ async function tryLogIn(
     ...made.effects,
   ]);
   return answerLogIn(app, made, login.type);
-}
-
-/**
- * The user that an account stands for, made at its first log-in where the method is primary.
- *
- * @see B-31
- */
-async function userOf(
-  app: App,
-  login: { method: Resource; account: Resource },
-): Promise<{ user: Resource; effects: Effect[] }> {
-  const { method, account } = login;
-  const known = account.owner_id === '' ? undefined : await findResource(app.db, account.owner_id);
-  if (known) {
-    // Refused when the account has gone from the user meanwhile, or either of them altogether, or
-    // when the account has another password.
-    const held = setOwner(account.id, { from: known.id, to: known.id }, account.version);
-    const own = await findEntityById(app.db, (known.body as UserBody).entity_id);
-    if (own?.disabled) throw refused();
-    const alias = own && (await findAliasOfUser(app, own, known.id));
-    if (alias) return { user: known, effects: [held, holdEntity(own), holdAlias(alias)] };
-    const { entity, effects } = await ensureEntityForAlias(app, aliasOf(method), known.id);
-    const body: UserBody = { ...(known.body as UserBody), entity_id: entity.id };
-    const user = { ...known, body, unique_key: `entity:${entity.id}` };
-    // The version stays: nothing that the user shows has changed.
-    return {
-      user,
-      effects: [held, ...effects, saveResource(user, known.version), bumpConfigVersion()],
-    };
-  }
-  const scope = await findPrimaryScope(app, method);
-  if (!scope) throw refused();
-  const id = newResourceId('u', app.randomBytes(32));
-  const { entity, effects } = await ensureEntityForAlias(app, aliasOf(method), id);
-  const now = app.now();
-  const body: UserBody = { entity_id: entity.id, policies: [] };
-  const user: Resource = {
-    id,
-    type: 'user',
-    subtype: 'user',
-    scope_id: method.scope_id,
-    container_id: method.scope_id,
-    owner_id: '',
-    name: null,
-    description: null,
-    unique_key: `entity:${entity.id}`,
-    version: 1,
-    created_ms: now,
-    updated_ms: now,
-    body,
-    secret_sealed: null,
-  };
-  return {
-    user,
-    effects: [
-      holdVersion({ id: scope.id, version: scope.version }),
-      ...effects,
-      insertResource(user),
-      setOwner(account.id, { from: '', to: user.id }, account.version),
-      bumpConfigVersion(),
-    ],
-  };
-}
-
-/**
- * An auth method is to identities what an auth mount's accessor is. The name there is the
- * user's id: a login name or an account can be given to somebody else, who must not become who
- * had it.
- */
-const aliasOf = (method: Resource): { accessor: string } => ({ accessor: method.id });
-
-/** By which an entity is the user's: without it the user is somebody else. */
-async function findAliasOfUser(
-  app: App,
-  { id }: Entity,
-  user_id: string,
-): Promise<Alias | undefined> {
-  return (await listAliases(app.db, id)).find((alias) => isAliasOfUser(alias, user_id));
 }
 
 async function answerLogIn(

@@ -2,8 +2,8 @@ import { PASSWORD_DEFAULTS, type PasswordMethodBody } from '../../../config/pass
 import { omitEmpty } from '../../../core/omit-empty.ts';
 import { type FieldErrors, refuseField } from '../../resource/field-errors.ts';
 import type { Definition, Item } from '../../resource/handler.ts';
+import { isIdOf } from '../../resource/ids.ts';
 import { readScopeTree } from '../../resource/scope-tree/operations.ts';
-import { isIdOf } from '../../resource/types.ts';
 import { endLogIns } from '../auth-tokens/operations.ts';
 import { endBeforehand } from '../removal.operations.ts';
 import { clearPrimary } from '../scopes/store.ts';

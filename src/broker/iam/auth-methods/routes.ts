@@ -1,9 +1,11 @@
 import { z } from 'zod';
+import { locateItem } from '../../resource/location.operations.ts';
 import { type BoundaryRoute, boundaryRoute } from '../../resource/route.ts';
-import { locateItem, standardRoutes } from '../../resource/routes.ts';
-import { logInByPassword, methodAt } from './login.operations.ts';
+import { standardRoutes } from '../../resource/routes.ts';
+import { methodAt } from './login.operations.ts';
 import { authenticateFields, readLogIn } from './login-request.ts';
 import { authMethodDefinition, checkAuthMethodList } from './operations.ts';
+import { logInByPassword } from './password-login.operations.ts';
 
 export const authMethodRoutes: readonly BoundaryRoute[] = [
   ...standardRoutes(authMethodDefinition, { checkList: checkAuthMethodList }),

@@ -2,8 +2,7 @@ import { pagesOf } from '../../../access/identity/operations.ts';
 import { mintToken, nowSeconds } from '../../../access/tokens/minting.operations.ts';
 import { deleteTree, deleteTreesOf, listUnmountedTokens } from '../../../access/tokens/store.ts';
 import { type App, perApp } from '../../../app/app.ts';
-import type { EndingPages } from '../../../app/ended.ts';
-import { noteEnding } from '../../../app/ended.ts';
+import { type EndingPages, noteEnding } from '../../../app/ended.ts';
 import type { Turn } from '../../../app/job.ts';
 import { omitEmpty } from '../../../core/omit-empty.ts';
 import type { Effect } from '../../../store/write.ts';
@@ -27,11 +26,11 @@ import {
 import { listPlacesById } from '../../resource/by-ids.store.ts';
 import { type BrokerCaller, RECOVERY_USER } from '../../resource/caller.ts';
 import type { Definition } from '../../resource/handler.ts';
+import { encodeBase62, newResourceId } from '../../resource/ids.ts';
 import { insertLink } from '../../resource/links/store.ts';
 import { removeResources, takeResources } from '../../resource/removals.store.ts';
 import { formatTime, type Resource } from '../../resource/resource.ts';
 import { insertResource } from '../../resource/store.ts';
-import { encodeBase62, newResourceId } from '../../resource/types.ts';
 import { endSessionsBeforehand, planLoss } from '../../sessions/termination.operations.ts';
 
 export const authTokenDefinition: Definition = {

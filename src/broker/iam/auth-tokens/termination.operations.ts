@@ -4,8 +4,8 @@ import type { Ended, EndingPages } from '../../../app/ended.ts';
 import type { Effect } from '../../../store/write.ts';
 import { listIdsByToken, listLogInsByToken, usersNamed } from '../../principals/log-ins.store.ts';
 import { loosenEntities } from '../../principals/users.store.ts';
+import type { PagedLoss } from '../../sessions/paged-termination.store.ts';
 import { endSessionsBeforehand, planLoss } from '../../sessions/termination.operations.ts';
-import type { PagedLoss } from '../../sessions/termination.store.ts';
 import { endLogInsBeforehand } from './log-ins.operations.ts';
 import { endLogIns } from './operations.ts';
 

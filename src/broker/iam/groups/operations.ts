@@ -5,6 +5,7 @@ import { listPlacesById } from '../../resource/by-ids.store.ts';
 import { type BrokerCaller, RECOVERY_USER } from '../../resource/caller.ts';
 import { type FieldErrors, refuseField } from '../../resource/field-errors.ts';
 import type { Definition, Item } from '../../resource/handler.ts';
+import { isIdOf } from '../../resource/ids.ts';
 import { checkIds, idsOf } from '../../resource/links/fields.ts';
 import { changeLinks } from '../../resource/links/operations.ts';
 import type { LinkChange } from '../../resource/links/plan.ts';
@@ -18,7 +19,6 @@ import {
 } from '../../resource/org-bounds/store.ts';
 import type { Resource } from '../../resource/resource.ts';
 import { requireScope } from '../../resource/scope-tree/operations.ts';
-import { isIdOf } from '../../resource/types.ts';
 import { endBeforehand } from '../removal.operations.ts';
 
 export const groupDefinition: Definition = {

@@ -1,7 +1,8 @@
 import { idList } from '../../resource/links/fields.ts';
 import type { LinkChange } from '../../resource/links/plan.ts';
 import type { BoundaryRoute } from '../../resource/route.ts';
-import { standardRoutes, verbRoute } from '../../resource/routes.ts';
+import { standardRoutes } from '../../resource/routes.ts';
+import { verbRoute } from '../../resource/verbs.routes.ts';
 import { changeMembers, checkMembers, groupDefinition } from './operations.ts';
 
 const SUMMARIES: readonly [change: LinkChange, summary: string][] = [

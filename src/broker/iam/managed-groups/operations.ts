@@ -4,7 +4,7 @@ import { omitEmpty } from '../../../core/omit-empty.ts';
 import { type FieldErrors, IN_REQUEST, refuseField } from '../../resource/field-errors.ts';
 import { parseExpression } from '../../resource/filter/expression.ts';
 import type { Definition, Item } from '../../resource/handler.ts';
-import { isIdOf } from '../../resource/types.ts';
+import { isIdOf } from '../../resource/ids.ts';
 
 /** What a managed group keeps: the rule by which an auth method puts accounts into it. */
 export interface ManagedGroupBody {

@@ -1,6 +1,6 @@
+import { isIdOf } from '../../resource/ids.ts';
 import type { LinkChange } from '../../resource/links/plan.ts';
 import type { Scope } from '../../resource/resource.ts';
-import { isIdOf } from '../../resource/types.ts';
 
 export type GrantScopesVerdict =
   | { allowed: true; grant_scope_ids: string[] }

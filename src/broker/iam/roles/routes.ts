@@ -1,16 +1,16 @@
 import { idList } from '../../resource/links/fields.ts';
 import type { LinkChange } from '../../resource/links/plan.ts';
 import type { BoundaryRoute } from '../../resource/route.ts';
-import { standardRoutes, verbRoute } from '../../resource/routes.ts';
+import { standardRoutes } from '../../resource/routes.ts';
+import { verbRoute } from '../../resource/verbs.routes.ts';
 import {
   changeGrantScopes,
   changeGrants,
-  changePrincipals,
   checkGrantScopes,
   checkGrants,
-  checkPrincipals,
-  roleDefinition,
-} from './operations.ts';
+} from './grants.operations.ts';
+import { roleDefinition } from './operations.ts';
+import { changePrincipals, checkPrincipals } from './principals.operations.ts';
 
 const CHANGES: readonly LinkChange[] = ['add', 'set', 'remove'];
 const WORDS: Readonly<Record<LinkChange, string>> = {

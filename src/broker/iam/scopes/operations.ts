@@ -8,6 +8,7 @@ import { refuseField } from '../../resource/field-errors.ts';
 import type { RoleBody } from '../../resource/grants/role.ts';
 import type { Definition } from '../../resource/handler.ts';
 import { holdResource } from '../../resource/holds.store.ts';
+import { isIdOf, newResourceId, scopeTypeOf } from '../../resource/ids.ts';
 import { insertLink } from '../../resource/links/store.ts';
 import {
   faultOfOrg,
@@ -20,8 +21,9 @@ import { readScopeTree } from '../../resource/scope-tree/operations.ts';
 import { noteScopes } from '../../resource/scope-tree/store.ts';
 import type { ScopeBody, ScopeTree } from '../../resource/scope-tree/tree.ts';
 import { findResource, insertResource } from '../../resource/store.ts';
-import { isIdOf, newResourceId, RESOURCE_TYPES, scopeTypeOf } from '../../resource/types.ts';
-import { endBeforehand, planScopeRemoval } from '../removal.operations.ts';
+import { RESOURCE_TYPES } from '../../resource/types.ts';
+import { endBeforehand } from '../removal.operations.ts';
+import { planScopeRemoval } from '../scope-removal.operations.ts';
 import { faultOfScopes } from './room.ts';
 import {
   COLLECTIONS,

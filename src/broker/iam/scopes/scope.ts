@@ -1,13 +1,9 @@
 import { z } from 'zod';
 import type { Action } from '../../resource/actions.ts';
 import type { FieldErrors } from '../../resource/field-errors.ts';
+import { isIdOf } from '../../resource/ids.ts';
 import { BROUGHT_GRANTS } from '../../resource/org-bounds/brought.ts';
-import {
-  isIdOf,
-  RESOURCE_TYPES,
-  type ResourceTypeName,
-  type ScopeType,
-} from '../../resource/types.ts';
+import { RESOURCE_TYPES, type ResourceTypeName, type ScopeType } from '../../resource/types.ts';
 
 export const scopeFields = {
   primary_auth_method_id: z

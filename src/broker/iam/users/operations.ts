@@ -21,13 +21,13 @@ import {
 import { type FieldErrors, refuseField } from '../../resource/field-errors.ts';
 import type { Definition, Item, Plan } from '../../resource/handler.ts';
 import { holdResources } from '../../resource/holds.store.ts';
+import { isIdOf } from '../../resource/ids.ts';
 import { checkIds, faultOfTotal, idsOf } from '../../resource/links/fields.ts';
 import { type LinkChange, planLinks } from '../../resource/links/plan.ts';
 import { commitChange, planInTime, requireVersion } from '../../resource/operations.ts';
 import type { Resource } from '../../resource/resource.ts';
 import { readScopeTree } from '../../resource/scope-tree/operations.ts';
 import { listOwnedIds } from '../../resource/store.ts';
-import { isIdOf } from '../../resource/types.ts';
 import { planLoss } from '../../sessions/termination.operations.ts';
 import { endLogInsBeforehand } from '../auth-tokens/log-ins.operations.ts';
 import { endLogIns } from '../auth-tokens/operations.ts';

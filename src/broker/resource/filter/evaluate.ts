@@ -1,5 +1,6 @@
 import { findText } from '../../../core/text-search.ts';
-import type { Expression, Operator, Selector } from './expression.ts';
+import type { Expression, Operator } from './expression.ts';
+import type { Selector } from './selector.ts';
 
 /**
  * What an expression says of a value. `missing`: it looks at something that is not there;

@@ -1,5 +1,7 @@
-import { RE2JS } from 're2js';
+import { compilePattern, type Pattern } from './pattern.ts';
 import { measurePattern } from './pattern-size.ts';
+import { MAX_SELECTOR, readPointer, type Selector, tooDeep } from './selector.ts';
+import { SyntaxFault, shorten, type Token, tokenise } from './tokens.ts';
 
 /** A parsed filter: what `evaluate.ts` runs. */
 export type Expression =
@@ -7,15 +9,6 @@ export type Expression =
   | { kind: 'not'; of: Expression }
   | { kind: 'test'; selector: Selector; operator: Operator; value?: string; pattern?: Pattern }
   | { kind: 'any' | 'all'; selector: Selector; names: readonly string[]; of: Expression };
-
-/** Path into the value that is looked at, e.g. `['item', 'attributes', 'default_port']`. */
-export type Selector = readonly string[];
-
-/** A regular expression, with the number of its instructions. */
-export interface Pattern {
-  compiled: RE2JS;
-  size: number;
-}
 
 export type Operator =
   | '=='
@@ -31,14 +24,10 @@ export type Operator =
 
 export type Parsed = { valid: true; expression: Expression } | { valid: false; because: string };
 
-/** What a filter may cost: nested deeper or written longer than any real one. */
+/** What a filter may cost: nested deeper than any real one. */
 const MAX_DEPTH = 50;
-const MAX_TOKENS = 2000;
-const MAX_LENGTH = 10_000;
 /** Each `any` or `all` within another multiplies the rounds. */
 const MAX_NESTED_ROUNDS = 3;
-/** Names in one path; what is filtered is far less deep. */
-const MAX_SELECTOR = 32;
 /**
  * What regular expressions may become: in instructions, each of which takes some microseconds to
  * compile, and is run for every letter that is looked at.
@@ -46,16 +35,6 @@ const MAX_SELECTOR = 32;
 const MAX_PATTERN_LENGTH = 1000;
 const MAX_PATTERN_SIZE = 1000;
 const MAX_PATTERNS_SIZE = 3000;
-
-interface Token {
-  kind: 'word' | 'text' | 'number' | 'symbol' | 'end';
-  text: string;
-  /** Where it starts, counted from 1. */
-  at: number;
-}
-
-/** Thrown inside the parser only. */
-class SyntaxFault extends Error {}
 
 /**
  * Parses a boolean expression such as `"/item/name" == "web" and not "x" in "/item/tags"`:
@@ -70,73 +49,6 @@ export function parseExpression(text: string): Parsed {
   } catch (error) {
     if (error instanceof SyntaxFault) return { valid: false, because: error.message };
     throw error;
-  }
-}
-
-const SPACE = /[ \t\r\n]+/y;
-const SYMBOL = /==|!=|[(){}[\].,]/y;
-const NUMBER = /-?\d+(?:\.\d+)?(?![A-Za-z_])/y;
-const WORD = /[A-Za-z][A-Za-z0-9_/:-]*/y;
-const QUOTED = /"((?:[^"\\\n]|\\.)*)"/y;
-const BACK_QUOTED = /`([^`]*)`/y;
-
-function tokenise(text: string): Token[] {
-  if (text.length > MAX_LENGTH) {
-    throw new SyntaxFault(`it is longer than ${MAX_LENGTH} characters`);
-  }
-  const tokens: Token[] = [];
-  let at = 0;
-  const take = (pattern: RegExp): RegExpExecArray | null => {
-    pattern.lastIndex = at;
-    return pattern.exec(text);
-  };
-  while (at < text.length) {
-    const space = take(SPACE);
-    if (space) {
-      at += space[0].length;
-      continue;
-    }
-    const start = at + 1;
-    const found = readToken(take, start);
-    if (!found) throw new SyntaxFault(`no match found at position ${start}`);
-    tokens.push(found.token);
-    at += found.length;
-    if (tokens.length > MAX_TOKENS) throw new SyntaxFault(`it has more than ${MAX_TOKENS} parts`);
-  }
-  tokens.push({ kind: 'end', text: 'the end', at: text.length + 1 });
-  return tokens;
-}
-
-function readToken(
-  take: (pattern: RegExp) => RegExpExecArray | null,
-  at: number,
-): { token: Token; length: number } | undefined {
-  const quoted = take(QUOTED);
-  if (quoted) {
-    const text = unescapeText(quoted[0], at);
-    return { token: { kind: 'text', text, at }, length: quoted[0].length };
-  }
-  const back = take(BACK_QUOTED);
-  if (back) {
-    return { token: { kind: 'text', text: back[1] ?? '', at }, length: back[0].length };
-  }
-  for (const [kind, pattern] of [
-    ['symbol', SYMBOL],
-    ['number', NUMBER],
-    ['word', WORD],
-  ] as const) {
-    const found = take(pattern);
-    if (found) return { token: { kind, text: found[0], at }, length: found[0].length };
-  }
-  return undefined;
-}
-
-function unescapeText(quoted: string, at: number): string {
-  if (!quoted.includes('\\')) return quoted.slice(1, -1);
-  try {
-    return String(JSON.parse(quoted));
-  } catch {
-    throw new SyntaxFault(`the text at position ${at} has an unknown escape sequence`);
   }
 }
 
@@ -347,31 +259,3 @@ class Parser {
     }
   }
 }
-
-const tooDeep = (at: number): SyntaxFault =>
-  new SyntaxFault(`the selector at position ${at} has more than ${MAX_SELECTOR} names`);
-
-const POINTER_SEGMENT = /^[\p{L}\p{N}\-_.~:|]+$/u;
-
-/** A JSON pointer (RFC 6901), as in `"/item/attributes/default_port"`. */
-function readPointer({ text, at }: Token): Selector {
-  const segments = text.split('/', MAX_SELECTOR + 2).slice(1);
-  if (segments.length > MAX_SELECTOR) throw tooDeep(at);
-  if (!text.startsWith('/') || !segments.every((segment) => POINTER_SEGMENT.test(segment))) {
-    throw new SyntaxFault(
-      `"${shorten(text)}" at position ${at} is no selector: one is written "/item/name" or item.name`,
-    );
-  }
-  return segments.map((segment) => segment.replaceAll('~1', '/').replaceAll('~0', '~'));
-}
-
-function compilePattern(text: string): Pattern {
-  try {
-    const compiled = RE2JS.compile(text);
-    return { compiled, size: compiled.programSize() };
-  } catch {
-    throw new SyntaxFault(`the regular expression "${shorten(text)}" cannot be read`);
-  }
-}
-
-const shorten = (text: string): string => (text.length > 64 ? `${text.slice(0, 64)}…` : text);

@@ -2,10 +2,11 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { Action } from '../actions.ts';
 import { RESOURCE_TYPES, type ResourceTypeName } from '../types.ts';
-import { Authority, type Place } from './decision.ts';
+import { Authority } from './decision.ts';
 import { parseGrant, templateOf } from './grant.ts';
 import type { HeldGrant } from './reach.ts';
 import type { Asker } from './sorted.ts';
+import type { Place } from './verdict.ts';
 
 const GLOBAL = { scope_id: 'global', parent_scope_id: '' };
 const ORG = { scope_id: 'o_1', parent_scope_id: 'global' };

@@ -1,83 +1,30 @@
-import { createHash, hash } from 'node:crypto';
-import { remembered } from '../../../core/remembered.ts';
+import { createHash } from 'node:crypto';
 import { doInTurns, type Soon, type Steps } from '../../../core/steps.ts';
 import { type Action, ownAction } from '../actions.ts';
 import type { ResourceTypeName } from '../types.ts';
 import { ASKED, ASKED_BYTES } from './asked.ts';
-import { bitsOf, EVERY_FIELD, type FieldBits, ShownFields } from './fields.ts';
-import { fileNamed, sortBundle } from './filing.ts';
+import type { FieldBits } from './fields.ts';
+import { fileNamed } from './filing.ts';
+import { addHash, fingerprintOf } from './fingerprint.ts';
 import type { Own } from './grant.ts';
-import { type Applying, type HeldGrant, Reach, type ScopePlace } from './reach.ts';
+import { type Applying, type HeldGrant, Reach } from './reach.ts';
 import {
   type Asker,
   concerns,
-  type GrantList,
   isCollection,
-  KEY_OF,
   type Names,
   permitsOf,
-  type SortedGrants,
   typeOfFirst,
 } from './sorted.ts';
+import {
+  type Asked,
+  fieldsShown,
+  type GrantVerdict,
+  type Place,
+  type Visibility,
+} from './verdict.ts';
+import { isNamed, listsOn, NOBODY, type OwnIds, type View, viewOf } from './view.ts';
 import { weighGrants } from './weight.ts';
-
-/** Where a question is asked: a type in a scope. */
-export interface Place extends ScopePlace {
-  type: ResourceTypeName;
-}
-
-/** One thing that is asked about. */
-export interface Asked extends Place {
-  /** Absent for a collection. */
-  id?: string | undefined;
-  /** The id of the parent, for types that live in one. */
-  pin?: string | undefined;
-  action: Action;
-}
-
-export type OutputFields = 'all' | ShownFields;
-
-export interface GrantVerdict {
-  authorized: boolean;
-  output_fields: OutputFields;
-}
-
-/** What a caller may see of the items of one type in one scope. */
-export interface Visibility {
-  /** Every item, on the ground of a grant for all ids. */
-  all: boolean;
-  /** Every item that is the caller's own. */
-  own: boolean;
-  /** Single items: those of all sets. Where the same grants apply they are the same sets. */
-  ids: readonly ReadonlySet<string>[];
-  /** All items of these parents. */
-  pins: readonly ReadonlySet<string>[];
-}
-
-/** What somebody without a log-in may see of an item unless a grant says otherwise. */
-const ANONYMOUS_FIELDS = new ShownFields(bitsOf([
-  'id', 'scope', 'scope_id', 'plugin_id', 'plugin', 'name', 'description', 'type', 'is_primary',
-  'primary_auth_method_id', 'authorized_actions', 'authorized_collection_actions',
-])); // biome-ignore format: one table
-
-/** What is known of one type in all places where the same grants apply. */
-interface View {
-  /** One for each bundle of roles that applies. */
-  sorted: readonly SortedGrants[];
-  /** Those of them that name single things. */
-  naming: readonly SortedGrants[];
-  /** Verdicts on what no grant names by its id. */
-  onItems: Map<Action, GrantVerdict>;
-  onCollection: Map<Action, GrantVerdict>;
-  /** The same for lists of actions. */
-  listsOfItems: WeakMap<readonly Action[], readonly Action[]>;
-  listsOfCollection: WeakMap<readonly Action[], readonly Action[]>;
-}
-
-/** Whom templates stand for; empty where there is none. */
-type OwnIds = Readonly<Record<`${Own}_id`, string>>;
-
-const NOBODY: OwnIds = { user_id: '', account_id: '' };
 
 export interface Besides {
   /** What holds besides, and for others as well: it is filed once for all of them. */
@@ -159,7 +106,7 @@ export class Authority {
   judge(asked: Asked): GrantVerdict {
     if (this.asker === 'recovery') return { authorized: true, output_fields: 'all' };
     const view = this.#viewOf(asked);
-    if (this.#isNamed(asked, view)) return this.#decide(asked, view);
+    if (isNamed(asked, view, this.#own)) return this.#decide(asked, view);
     // All but a few questions are answered by grants for all ids: the same for every item.
     const verdicts = asked.id === undefined ? view.onCollection : view.onItems;
     const known = verdicts.get(asked.action);
@@ -200,15 +147,15 @@ export class Authority {
     const view = this.#viewOf(asked);
     const list = (): readonly Action[] => {
       // One for each: what a thing is named by is looked up once, however many actions there are.
-      const onItem = this.#listsOn(asked, view, false);
-      const onCollection = this.#listsOn(asked, view, true);
+      const onItem = listsOn(asked, view, this.#own, false);
+      const onCollection = listsOn(asked, view, this.#own, true);
       return candidates.filter((action) =>
         (isCollection(action) ? onCollection : onItem).some(
           (grants) => grants.weigh(action).authorized,
         ),
       );
     };
-    if (this.#isNamed(asked, view)) return list();
+    if (isNamed(asked, view, this.#own)) return list();
     const lists = asked.id === undefined ? view.listsOfCollection : view.listsOfItems;
     const known = lists.get(candidates);
     if (known) return known;
@@ -273,57 +220,15 @@ export class Authority {
     return fingerprint;
   }
 
-  /** The grants that can have a say on an item or a collection. */
-  #listsOn(
-    { id, pin }: Pick<Asked, 'id' | 'pin'>,
-    { sorted }: View,
-    forCollection: boolean,
-  ): GrantList[] {
-    const names = id === undefined || forCollection ? NONE : this.#namesOf(id);
-    const pins = pin === undefined ? NONE : this.#namesOf(pin);
-    const lists: GrantList[] = [];
-    // There may be a thousand, and each is weighed for each action.
-    for (const { everything, collection, byId, byPin } of sorted) {
-      if (!everything.isEmpty) lists.push(everything);
-      if (id === undefined && forCollection && !collection.isEmpty) lists.push(collection);
-      addAll(lists, byId, names);
-      addAll(lists, byPin, pins);
-    }
-    return lists;
-  }
-
-  /** Whether some grant speaks of just this item, or of what it lies in. */
-  #isNamed({ id, pin }: Pick<Asked, 'id' | 'pin'>, { naming }: View): boolean {
-    if (naming.length === 0) return false;
-    const names = id === undefined ? NONE : this.#namesOf(id);
-    const pins = pin === undefined ? NONE : this.#namesOf(pin);
-    return naming.some(
-      ({ byId, byPin }) =>
-        names.some((name) => byId.has(name)) || pins.some((name) => byPin.has(name)),
-    );
-  }
-
-  /** What grants may have in the place of an id. */
-  #namesOf(id: string): readonly string[] {
-    const { user_id, account_id } = this.#own;
-    if (id === user_id) return [id, KEY_OF.user];
-    return id === account_id ? [id, KEY_OF.account] : [id];
-  }
-
   #decide(asked: Asked, view: View): GrantVerdict {
     let authorized = false;
     let fields: FieldBits | undefined;
-    for (const grants of this.#listsOn(asked, view, isCollection(asked.action))) {
+    for (const grants of listsOn(asked, view, this.#own, isCollection(asked.action))) {
       const said = grants.weigh(asked.action);
       authorized ||= said.authorized;
       if (said.fields !== undefined) fields = (fields ?? 0n) | said.fields;
     }
-    return { authorized, output_fields: this.#fieldsOf(fields) };
-  }
-
-  #fieldsOf(granted: FieldBits | undefined): OutputFields {
-    if (granted !== undefined) return granted === EVERY_FIELD ? 'all' : new ShownFields(granted);
-    return this.asker === 'anonymous' ? ANONYMOUS_FIELDS : 'all';
+    return { authorized, output_fields: fieldsShown(this.asker, fields) };
   }
 
   #viewOf(place: Place): View {
@@ -332,19 +237,9 @@ export class Authority {
     if (views.size === 0) this.#views.set(applying, views);
     const known = views.get(place.type);
     if (known) return known;
-    const sorted = applying.bundles
-      .map((bundle) => sortBundle(this.asker, bundle, place.type))
-      .filter(({ isEmpty }) => !isEmpty);
-    const view: View = {
-      sorted,
-      naming: sorted.filter(({ byId, byPin }) => byId.size > 0 || byPin.size > 0),
-      onItems: new Map(),
-      onCollection: new Map(),
-      listsOfItems: new WeakMap(),
-      listsOfCollection: new WeakMap(),
-    };
+    const view = viewOf(this.asker, applying, place.type);
     views.set(place.type, view);
-    ASKED.grow(this.#remembered, ASKED_BYTES.view + sorted.length * ASKED_BYTES.bundle);
+    ASKED.grow(this.#remembered, ASKED_BYTES.view + view.sorted.length * ASKED_BYTES.bundle);
     return view;
   }
 
@@ -355,28 +250,3 @@ export class Authority {
     return applying;
   }
 }
-
-const NONE: readonly string[] = [];
-
-function addAll(
-  lists: GrantList[],
-  map: ReadonlyMap<string, GrantList>,
-  names: readonly string[],
-): void {
-  for (const name of names) {
-    const list = map.get(name);
-    if (list) lists.push(list);
-  }
-}
-
-function addHash(sum: Uint32Array, text: string): void {
-  const words = new Uint32Array(Uint8Array.from(hash('sha256', text, 'buffer')).buffer);
-  for (const [at, word] of words.entries()) sum[at] = (sum[at] ?? 0) + word;
-}
-
-/** A grant as it stands in a role. */
-const fingerprintOf = ({ grant, text, role_id, grant_scope_ids }: HeldGrant): string =>
-  `${role_id} ${scopesText(grant_scope_ids)} ${text ?? JSON.stringify(grant)}`;
-
-/** The same list for all grants of a role. */
-const scopesText = remembered((ids: readonly string[]) => JSON.stringify(ids));

@@ -1,6 +1,7 @@
 import { hasKeyTwice } from '../../../core/json-keys.ts';
 import { type Action, DEPRECATED_ACTIONS, isAction, parentAction } from '../actions.ts';
-import { parseId, RESOURCE_TYPES, type ResourceTypeName } from '../types.ts';
+import { parseId } from '../ids.ts';
+import { RESOURCE_TYPES, type ResourceTypeName } from '../types.ts';
 
 /** One grant, read from its text. */
 export interface Grant {

@@ -1,7 +1,8 @@
 import { remembered } from '../../../core/remembered.ts';
 import type { Steps } from '../../../core/steps.ts';
 import { type Action, parentAction } from '../actions.ts';
-import { RESOURCE_TYPES, type ResourceTypeName, typeOfId } from '../types.ts';
+import { typeOfId } from '../ids.ts';
+import { RESOURCE_TYPES, type ResourceTypeName } from '../types.ts';
 import { type FieldBits, fieldsOfGrant } from './fields.ts';
 import { coversAction, type Grant, type Own, templateOf } from './grant.ts';
 import type { Bundle } from './reach.ts';

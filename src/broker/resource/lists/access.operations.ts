@@ -3,7 +3,7 @@ import type { App } from '../../../app/app.ts';
 import { Failure } from '../../../core/failure.ts';
 import { Breath } from '../../../core/fairness/breath.ts';
 import { type BrokerCaller, refuseCaller } from '../caller.ts';
-import type { OutputFields } from '../grants/decision.ts';
+import type { OutputFields } from '../grants/verdict.ts';
 import type { Definition } from '../handler.ts';
 import { requireResource } from '../operations.ts';
 import { readScopeTree, requireScope } from '../scope-tree/operations.ts';

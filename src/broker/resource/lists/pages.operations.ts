@@ -9,8 +9,9 @@ import { FilterMeter } from '../filter/meter.ts';
 import type { Definition } from '../handler.ts';
 import type { Resource } from '../resource.ts';
 import type { Sight } from './access.operations.ts';
+import { listNamed } from './named.store.ts';
 import { BAD_LIST, type ListQuery } from './query.ts';
-import { listInContainers, listNamed, listOwnedIn } from './store.ts';
+import { listInContainers, listOwnedIn } from './store.ts';
 import type { Cursor } from './token.ts';
 import { type ListOrder, mergeParts, type Part, type Window } from './window.ts';
 

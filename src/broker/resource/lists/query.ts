@@ -1,6 +1,6 @@
 import { IN_REQUEST, refuseField } from '../field-errors.ts';
 import { type Expression, parseExpression } from '../filter/expression.ts';
-import { isIdOf } from '../types.ts';
+import { isIdOf } from '../ids.ts';
 
 /** The most items of a page, and their number unless the request says. */
 const MAX_PAGE_SIZE = 1000;

@@ -5,7 +5,8 @@ import { makeResource } from '../../../../test/support/resources.ts';
 import type { Db } from '../../../store/database.ts';
 import type { Resource } from '../resource.ts';
 import { changeResource, insertResource } from '../store.ts';
-import { listInContainers, listNamed, listOwnedIn } from './store.ts';
+import { listNamed } from './named.store.ts';
+import { listInContainers, listOwnedIn } from './store.ts';
 import { inOrder, type ListOrder, mergeParts, type Part, type Window } from './window.ts';
 
 const windowOf = (more: Partial<Window> = {}): Window => ({

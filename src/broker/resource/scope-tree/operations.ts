@@ -1,9 +1,9 @@
 import { type App, perApp } from '../../../app/app.ts';
 import { Failure } from '../../../core/failure.ts';
 import { listResourcesById } from '../by-ids.store.ts';
+import { scopeTypeOf } from '../ids.ts';
 import type { Resource, Scope } from '../resource.ts';
 import { listOfType } from '../store.ts';
-import { scopeTypeOf } from '../types.ts';
 import { listChangedScopes, readScopeState, type ScopeState } from './store.ts';
 import { GrowingTree, type ScopeBody, type ScopeTree } from './tree.ts';
 

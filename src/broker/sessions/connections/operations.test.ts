@@ -11,20 +11,23 @@ import { deleteLink, insertLink } from '../../resource/links/store.ts';
 import type { Resource } from '../../resource/resource.ts';
 import { findResource, insertResource, saveResource } from '../../resource/store.ts';
 import type { ResourceTypeName } from '../../resource/types.ts';
+import type { Loss } from '../dependents.store.ts';
+import { insertSession } from '../new-session.store.ts';
 import { describeStates, mayFollow } from '../session.ts';
-import { findSession, insertSession } from '../store.ts';
+import { findSession } from '../store.ts';
 import { planDue, planLoss } from '../termination.operations.ts';
-import type { Loss } from '../termination.store.ts';
 import {
   activateSession,
-  authorizeConnection,
   cancelCarriedSession,
-  closeConnections,
-  closeConnectionsOfWorkers,
-  connectConnection,
   keyPlace,
   listNonActive,
   lookUpSession,
+} from './carried-session.operations.ts';
+import {
+  authorizeConnection,
+  closeConnections,
+  closeConnectionsOfWorkers,
+  connectConnection,
   noteTraffic,
 } from './operations.ts';
 

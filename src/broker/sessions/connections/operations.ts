@@ -1,26 +1,17 @@
-import { timingSafeEqual } from 'node:crypto';
 import type { App } from '../../../app/app.ts';
 import type { Caller } from '../../../app/caller.ts';
-import type { Place } from '../../../barrier/envelope.ts';
 import { Failure } from '../../../core/failure.ts';
 import type { SessionConnectionRow } from '../../../store/tables.ts';
-import { findResource } from '../../resource/store.ts';
-import { newResourceId } from '../../resource/types.ts';
-import { type EligibleWorker, judgeWorker } from '../../workers/selection.ts';
+import { newResourceId } from '../../resource/ids.ts';
+import { connectionsLeft } from '../session.ts';
+import { findSession } from '../store.ts';
 import {
-  connectionsLeft,
-  LIVE_STATUSES,
-  type SessionFacts,
-  type SessionStatus,
-} from '../session.ts';
-import { activate, cancel, findSession } from '../store.ts';
-import {
-  endCredentials,
   planCredentialsEnd,
   planTermination,
   takeCredentialsBack,
 } from '../termination.operations.ts';
-import { type ClosedReason, type ConnectionEnds, TOFU_LENGTH } from './connection.ts';
+import { requireSession } from './carried-session.operations.ts';
+import type { ClosedReason, ConnectionEnds } from './connection.ts';
 import {
   close,
   connect,
@@ -30,127 +21,10 @@ import {
   saveTraffic,
 } from './store.ts';
 
-// What the worker that carries a session asks for, step by step. The worker is
-// known before: `caller` is whatever it came by, `worker` is what the registry says of it.
-
-type Worker = Pick<EligibleWorker, 'id' | 'name' | 'tags'>;
-
-/** Where the secrets of a session are kept. */
-export const keyPlace = (session_id: string): Place => ({
-  table: 'session',
-  column: 'private_key_sealed',
-  row: session_id,
-});
-const tofuPlace = (session_id: string): Place => ({
-  table: 'session',
-  column: 'tofu_sealed',
-  row: session_id,
-});
+// What the worker that carries a session asks for as connections come and go, step by step; `caller` is
+// whatever it came by.
 
 const NOT_ACTIVE = 'the session is not active, has expired, or its connection limit is reached';
-const UNKNOWN = 'there is no such session';
-
-type StoredSession = NonNullable<Awaited<ReturnType<typeof findSession>>>;
-
-async function requireSession(app: App, session_id: string): Promise<StoredSession> {
-  const session = await findSession(app.db, session_id);
-  if (!session) throw new Failure('forbidden', UNKNOWN);
-  return session;
-}
-
-/** All that a worker needs to carry a session. */
-export interface CarriedSession {
-  session: SessionFacts;
-  /** The user's id; empty once they are gone. */
-  user_id: string;
-  /** The row's, for the activation. */
-  version: number;
-  /** Ed25519, 64 bytes: seed and public key. */
-  private_key: Uint8Array;
-  /** Empty before the first use. */
-  tofu_token: string;
-  connections_left: number;
-}
-
-/**
- * What a worker is told of a session that somebody brings to it.
- *
- * @throws Failure `forbidden` for a session that is unknown, has ended or run out,
- *   `precondition` for a worker that the session's filter does not admit
- */
-export async function lookUpSession(
-  app: App,
-  worker: Worker,
-  session_id: string,
-): Promise<CarriedSession> {
-  const [session, resource] = await Promise.all([
-    requireSession(app, session_id),
-    findResource(app.db, session_id),
-  ]);
-  const { private_key_sealed, tofu_sealed, ...facts } = session;
-  if (!resource || !private_key_sealed || session.expires_ms <= app.now()) {
-    throw new Failure('forbidden', UNKNOWN);
-  }
-  if (!judgeWorker(worker, session.worker_filter)) {
-    throw new Failure('precondition', "the worker does not match the session's filter");
-  }
-  return {
-    session: facts,
-    user_id: resource.owner_id,
-    version: resource.version,
-    private_key: app.barrier.open('credential', keyPlace(session_id), private_key_sealed),
-    tofu_token: tofu_sealed ? openTofu(app, session_id, tofu_sealed) : '',
-    connections_left: connectionsLeft(session),
-  };
-}
-
-function openTofu(app: App, session_id: string, sealed: Uint8Array): string {
-  const opened = app.barrier.open('credential', tofuPlace(session_id), sealed);
-  return Buffer.from(opened).toString('utf8');
-}
-
-/**
- * The first use of a session makes it active and binds it to the client's token. Of several
- * first uses at once with one token one activates it, and the others go on as if it had been.
- *
- * @returns the session's state
- * @throws Failure `invalid` for a token that is none, `forbidden` for another one than the
- *   session has, `conflict` when the session cannot become active or is of another version
- * @see B-84
- */
-export async function activateSession(
-  app: App,
-  caller: Caller,
-  request: { session_id: string; tofu_token: string; version: number },
-): Promise<SessionStatus> {
-  const { session_id, tofu_token, version } = request;
-  const token = Buffer.from(tofu_token, 'utf8');
-  if (token.length !== TOFU_LENGTH) {
-    throw new Failure('invalid', `tofu_token must have ${TOFU_LENGTH} characters`);
-  }
-  const session = await requireSession(app, session_id);
-  if (session.tofu_sealed) return judgeTofu(app, session, token);
-  const sealed = app.barrier.seal('credential', tofuPlace(session_id), token);
-  caller.record.outcome.session_id = session_id;
-  try {
-    await app.commit(caller, activate(session_id, version, sealed, app.now()));
-    return 'active';
-  } catch (error) {
-    if (!(error instanceof Failure) || error.kind !== 'conflict') throw error;
-    const present = await requireSession(app, session_id);
-    if (present.tofu_sealed) return judgeTofu(app, present, token);
-    throw new Failure('conflict', 'the session is not pending, or is of another version');
-  }
-}
-
-function judgeTofu(app: App, session: StoredSession, token: Uint8Array): SessionStatus {
-  const { id, tofu_sealed } = session;
-  if (!tofu_sealed) throw new Failure('forbidden', UNKNOWN);
-  const known = app.barrier.open('credential', tofuPlace(id), tofu_sealed);
-  if (known.length === token.length && timingSafeEqual(known, token)) return session.status;
-  throw new Failure('forbidden', 'tofu token not allowed');
-}
-
 /**
  * Permits one more connection.
  *
@@ -297,44 +171,4 @@ export async function noteTraffic(
       saveTraffic(connection_id, worker_id, bytes, now),
     ),
   );
-}
-
-/**
- * Cancels a session on its client's behalf.
- *
- * @returns its state: canceling, or what it was if it was beyond that
- */
-export async function cancelCarriedSession(
-  app: App,
-  caller: Caller,
-  session_id: string,
-): Promise<SessionStatus> {
-  const session = await requireSession(app, session_id);
-  if (!LIVE_STATUSES.includes(session.status)) return session.status;
-  caller.record.outcome.session_id = session_id;
-  try {
-    await app.commit(caller, [
-      ...cancel(session_id, app.now()),
-      ...endCredentials(app, [session_id]),
-    ]);
-  } catch (error) {
-    if (!(error instanceof Failure) || error.kind !== 'conflict') throw error;
-    return (await requireSession(app, session_id)).status;
-  }
-  takeCredentialsBack(app, [session_id]);
-  return 'canceling';
-}
-
-/** Which of the sessions that a worker carries it has to cut: those that are not active. */
-export async function listNonActive(
-  app: App,
-  session_ids: readonly string[],
-): Promise<{ session_id: string; status: SessionStatus }[]> {
-  const sessions = await Promise.all(session_ids.map((id) => findSession(app.db, id)));
-  return session_ids.flatMap((session_id, at) => {
-    const status = sessions[at]?.status ?? 'terminated';
-    const over = (sessions[at]?.expires_ms ?? 0) <= app.now();
-    if (!over && LIVE_STATUSES.includes(status)) return [];
-    return [{ session_id, status }];
-  });
 }

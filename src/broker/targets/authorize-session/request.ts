@@ -1,6 +1,6 @@
 import type { FieldErrors } from '../../resource/field-errors.ts';
 import type { Item } from '../../resource/handler.ts';
-import { isIdOf } from '../../resource/types.ts';
+import { isIdOf } from '../../resource/ids.ts';
 
 /** How a request says which target it means. */
 export interface Wanted {

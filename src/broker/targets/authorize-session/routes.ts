@@ -1,8 +1,9 @@
 import { z } from 'zod';
 import { FieldErrors, IN_FIELDS } from '../../resource/field-errors.ts';
+import { resourceAt } from '../../resource/location.operations.ts';
 import { type BoundaryRoute, boundaryRoute } from '../../resource/route.ts';
-import { resourceAt } from '../../resource/routes.ts';
-import { authorizeSession, locateTarget, resolveDestination } from './operations.ts';
+import { locateTarget, resolveDestination } from './destination.operations.ts';
+import { authorizeSession } from './operations.ts';
 import { checkWanted, wantedOf } from './request.ts';
 
 export const authorizeSessionRoutes: readonly BoundaryRoute[] = [

@@ -1,0 +1,55 @@
+import { omitEmpty } from '../../../core/omit-empty.ts';
+import { describeScope, formatTime, type Resource, type Scope } from '../../resource/resource.ts';
+import { encodeAuthorizationToken } from '../../sessions/authorization-token.ts';
+import type { SessionCredential } from '../../sessions/credentials/credential.ts';
+import type { TargetBody } from '../target.ts';
+import type { PlannedSession } from './planned-session.operations.ts';
+
+/** The answer; grants take no field out of it. @see B-74 */
+export function describeAuthorization(
+  { target, scope }: { target: Resource; scope: Scope },
+  session: PlannedSession,
+  given: { user_id: string; credentials: readonly SessionCredential[] },
+): Record<string, unknown> {
+  const { id, endpoint, url, port, created_ms, expires_ms } = session;
+  const { session_connection_limit: connection_limit, default_client_port } =
+    target.body as TargetBody;
+  const { host_id, host_set_id } = endpoint;
+  return omitEmpty({
+    session_id: id,
+    target_id: target.id,
+    scope: describeScope(scope),
+    created_time: formatTime(created_ms),
+    user_id: given.user_id,
+    host_set_id,
+    host_id,
+    type: target.subtype,
+    authorization_token: encodeAuthorizationToken({
+      session_id: id,
+      target_id: target.id,
+      scope: {
+        id: scope.id,
+        type: scope.type,
+        name: scope.name ?? '',
+        description: scope.description ?? '',
+        parent_scope_id: scope.parent_scope_id,
+      },
+      created_ms,
+      type: target.subtype,
+      connection_limit,
+      endpoint_port: port,
+      expires_ms,
+      certificate: session.certificate,
+      private_key: session.private_key,
+      host_id,
+      endpoint: url,
+      worker_addresses: session.worker_addresses,
+      default_client_port,
+    }),
+    connection_limit,
+    endpoint: url,
+    endpoint_port: port,
+    expiration: formatTime(expires_ms),
+    credentials: given.credentials,
+  });
+}

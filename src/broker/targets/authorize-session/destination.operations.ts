@@ -1,0 +1,66 @@
+import type { App } from '../../../app/app.ts';
+import { Failure } from '../../../core/failure.ts';
+import { findDestination } from '../../aliases/operations.ts';
+import type { BrokerCaller } from '../../resource/caller.ts';
+import { refuseField } from '../../resource/field-errors.ts';
+import type { Scope } from '../../resource/resource.ts';
+import type { BoundaryRequest, Located } from '../../resource/route.ts';
+import { readScopeTree } from '../../resource/scope-tree/operations.ts';
+import { findResource, findResourceByName } from '../../resource/store.ts';
+import { wantedOf } from './request.ts';
+
+/**
+ * Puts the target's id in the place of an alias, and the alias's host with it. With a scope
+ * in the body the path is a target's name.
+ *
+ * @throws Failure `not_found` for an alias that is unknown or leads nowhere, `invalid` when the
+ *   request names another host than the alias
+ */
+export async function resolveDestination(
+  app: App,
+  request: BoundaryRequest,
+): Promise<BoundaryRequest> {
+  const { id, item } = request;
+  const { scope_id, scope_name, host_id } = wantedOf(item);
+  if (id === '' || id.includes('_') || scope_id !== '' || scope_name !== '') return request;
+  const destination = await findDestination(app, id);
+  if (!destination) throw new Failure('not_found', 'Resource not found.');
+  if (destination.host_id === '') return { ...request, id: destination.target_id };
+  if (host_id !== '' && host_id !== destination.host_id) {
+    refuseField(
+      'host_id',
+      'The host id specified in the request does not match the one provided by the alias. Consider omitting the host id in the request.',
+    );
+  }
+  const { target_id } = destination;
+  return { ...request, id: target_id, item: { ...item, host_id: destination.host_id } };
+}
+
+/** Finds the target of a request, by id or by name. @throws Failure `not_found`, `precondition` */
+export async function locateTarget(
+  app: App,
+  _caller: BrokerCaller,
+  { id, item }: BoundaryRequest,
+): Promise<Located> {
+  const tree = await readScopeTree(app);
+  const { name, scope_id, scope_name } = wantedOf(item);
+  const place = scope_id === '' && name !== '' ? scopeNamed(tree.byId, scope_name) : scope_id;
+  const target =
+    name === ''
+      ? await findResource(app.db, id)
+      : await findResourceByName(app.db, 'target', place, name);
+  const scope = tree.byId.get(target?.scope_id ?? '');
+  if (target?.type !== 'target' || !scope) throw new Failure('not_found', 'Resource not found.');
+  return { type: 'target', scope, id: target.id, resource: target };
+}
+
+function scopeNamed(scopes: ReadonlyMap<string, Scope>, name: string): string {
+  const [found, another] = [...scopes.values()].filter((scope) => scope.name === name);
+  if (another) {
+    throw new Failure(
+      'precondition',
+      `scope name "${name}" is ambiguous: it matches several scopes, name one by scope_id`,
+    );
+  }
+  return found?.id ?? '';
+}

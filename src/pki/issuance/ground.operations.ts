@@ -1,0 +1,86 @@
+import { tellKeptFacts } from '../../access/identity/facts.operations.ts';
+import type { App } from '../../app/app.ts';
+import type { Caller } from '../../app/caller.ts';
+import { effectiveLeaseTtls, fullPath, type Mount } from '../../app/mount.ts';
+import { Failure } from '../../core/failure.ts';
+import type { IdentityFacts } from '../../core/identity-template.ts';
+import type { Soon } from '../../core/steps.ts';
+import { readMounts } from '../../mounts/operations.ts';
+import { settingsTagOf } from '../../mounts/store.ts';
+import type { Write } from '../../store/write.ts';
+import { resolveSigningIssuer } from '../mount-state/authority.ts';
+import type { Issuer } from '../mount-state/issuer.ts';
+import type { Key } from '../mount-state/key.ts';
+import { chooseUrls, readAuthority } from '../mount-state/operations.ts';
+import { describeIssuing } from '../profile/issuing.ts';
+import type { LeafContext } from '../profile/leaf.ts';
+import { listLookedUp } from '../roles/compiled-rules.ts';
+import { requireRole } from '../roles/operations.ts';
+import type { Role } from '../roles/role.ts';
+import { holdGround } from './store.ts';
+
+export interface Target {
+  /** Name of the role. */
+  role: string;
+  /** Of the path; without it the role's own counts. */
+  issuer_ref?: string | undefined;
+  /** Unix seconds: no certificate ends later. */
+  latest?: number | undefined;
+}
+
+export interface Ground {
+  role: Role;
+  /** Refuses the write set once role, issuers or keys are not these any more. */
+  held: Write;
+  issuer: Issuer;
+  key: Key;
+  context: LeafContext;
+}
+
+export async function readGround(app: App, caller: Caller, target: Target): Promise<Ground> {
+  const mount = await readMountOf(app, caller);
+  const mount_id = mount.id;
+  const { role, body_tag } = await requireRole(app, caller, target.role);
+  const authority = await readAuthority(app, mount_id);
+  const { issuer, key } = resolveSigningIssuer(authority, target.issuer_ref ?? role.issuer_ref);
+  const { issuing_version } = authority.defaults;
+  const mount_tag = settingsTagOf(mount) ?? '';
+  const told = readIdentity(app, caller, role);
+  const identity = told instanceof Promise ? await told : told;
+  const held = holdGround({
+    mount_id,
+    role: target.role,
+    role_tag: body_tag,
+    issuing_version,
+    issuer_id: issuer.id,
+    issuer_version: issuer.version,
+    key_id: key.id,
+    mount_tag,
+  });
+  return {
+    role,
+    held,
+    issuer,
+    key,
+    context: {
+      issuer: describeIssuing(issuer, key, chooseUrls(authority, issuer)),
+      mount: effectiveLeaseTtls(mount.config),
+      now: Math.floor(app.now() / 1000),
+      identity,
+      latest: target.latest,
+    },
+  };
+}
+
+/** Of the caller, as far as the role's templates name it. */
+function readIdentity(app: App, { identity }: Caller, role: Role): Soon<IdentityFacts | undefined> {
+  const named = listLookedUp(role);
+  return identity && named.selectors.length > 0 ? tellKeptFacts(app, identity, named) : identity;
+}
+
+/** As it is now: it may have been tuned since the request came. */
+async function readMountOf(app: App, { mount }: Caller): Promise<Mount> {
+  const present = (await readMounts(app)).get(fullPath(mount));
+  if (present?.id !== mount.id) throw new Failure('not_found', 'the mount was moved or removed');
+  return present;
+}

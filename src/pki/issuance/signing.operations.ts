@@ -1,0 +1,118 @@
+import { setImmediate as nextTurn } from 'node:timers/promises';
+import { signInTurn } from '../../access/concurrency/operations.ts';
+import type { App } from '../../app/app.ts';
+import type { Caller } from '../../app/caller.ts';
+import { Failure } from '../../core/failure.ts';
+import type { Effect } from '../../store/write.ts';
+import type { KeyDescription } from '../../x509/keys.ts';
+import { formatColonHex, formatSerial } from '../../x509/serial.ts';
+import { encodeIssued, type HandedOutKey, type IssuedAnswer } from '../certificates/answer.ts';
+import { insertCertificate, planNames } from '../certificates/store.ts';
+import { signCertificate, signWithKey } from '../keys/signing.operations.ts';
+import type { LeafPlan } from '../profile/leaf.ts';
+import { planCertificate } from '../profile/plan.ts';
+import type { IssueRequest, SignRequest } from '../profile/request.ts';
+import type { RequestedNames } from '../roles/name-policy.ts';
+import type { Role } from '../roles/role.ts';
+import { newSerialNumber } from '../roots/operations.ts';
+import type { Ground, Target } from './ground.operations.ts';
+
+export interface Subject {
+  /** DER. */
+  subjectPublicKeyInfo: Uint8Array;
+  key: KeyDescription;
+  /** Only of a key that was just made. */
+  private_key?: HandedOutKey;
+}
+
+/** A signed certificate, and what makes it known; nothing is committed yet. */
+export interface SignedLeaf {
+  answer: IssuedAnswer;
+  warnings: string[];
+  serial: string;
+  /** Unix seconds. */
+  not_after: number;
+  /** Are written before those, where there are many: {@link writeNames}. */
+  names: { mount_id: string; pages: ReturnType<typeof planNames>['pages'] };
+  /** Belong into the write set that hands the certificate out; nothing is stored with `no_store`. */
+  effects: Effect[];
+  role: Role;
+}
+
+/** Names of a certificate that are encoded, checked and stored in a millisecond or so. */
+const LONG = 200;
+
+function countNames({ dns, email, ip, uri, other }: RequestedNames): number {
+  return dns.length + email.length + ip.length + uri.length + other.length;
+}
+
+export async function planSigned(
+  app: App,
+  caller: Caller,
+  input: (IssueRequest | SignRequest) & Target,
+  { role, held, issuer, key, context }: Ground,
+  plan: LeafPlan,
+  subject: Subject,
+): Promise<SignedLeaf> {
+  if (plan.metadata) {
+    throw new Failure('invalid', 'cert_metadata cannot be kept by this server', {
+      fields: { cert_metadata: 'nothing' },
+    });
+  }
+  const mount_id = caller.mount.id;
+  const serialNumber = newSerialNumber(app);
+  // By identity what every certificate of the issuer has is encoded once, also where the plan was
+  // made on another thread.
+  const { signer, urls } = { signer: context.issuer, urls: context.issuer.urls };
+  const isLong = countNames(plan.names) > LONG;
+  const tbs = planCertificate(
+    { ...plan.certificate, signer, urls },
+    {
+      subjectPublicKeyInfo: subject.subjectPublicKeyInfo,
+      key: { key_type: subject.key.key_type, key_bits: subject.key.key_bits },
+      serialNumber,
+    },
+  );
+  if (isLong) await nextTurn();
+  const der = await signCertificate(tbs, (algorithm, data) =>
+    signInTurn(app, caller, key, () => signWithKey(app, mount_id, key, algorithm, data)),
+  );
+  const serial = formatSerial(serialNumber);
+  Object.assign(caller.record.outcome, { serial_number: serial, issuer_id: issuer.id });
+
+  if (isLong) await nextTurn();
+  const { names } = plan;
+  const row = {
+    serial,
+    issuer_id: issuer.id,
+    role: input.role,
+    subject_cn: names.common_name,
+    not_before: tbs.notBefore,
+    not_after: tbs.notAfter,
+    der,
+  };
+  const stored = role.no_store ? [] : [...names.dns, ...names.email, ...names.ip, ...names.uri];
+  const { own, pages } = planNames({ mount_id, serial }, stored);
+  const effects = [held, ...(role.no_store ? [] : insertCertificate(mount_id, row, own))];
+  const answer = encodeIssued({
+    der,
+    facts: {
+      serial_number: serial,
+      expiration: tbs.notAfter,
+      authority_key_id: formatColonHex(context.issuer.key_identifier),
+    },
+    chain: issuer.chain,
+    ...(subject.private_key && { private_key: subject.private_key }),
+    request: input,
+  });
+  const { warnings } = plan;
+  return {
+    answer,
+    warnings,
+    serial,
+    not_after: tbs.notAfter,
+    names: { mount_id, pages },
+    effects,
+    role,
+  };
+}

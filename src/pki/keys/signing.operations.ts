@@ -1,0 +1,79 @@
+import type { KeyObject } from 'node:crypto';
+import type { App } from '../../app/app.ts';
+import { Failure } from '../../core/failure.ts';
+import { isCheap, type SignatureAlgorithm, signAsync, signSync } from '../../x509/algorithms.ts';
+import {
+  assembleSigned,
+  encodeTbsCertificate,
+  MAX_CERTIFICATE_BYTES,
+  type TbsCertificate,
+} from '../../x509/certificate.ts';
+import type { KeyDescription } from '../../x509/keys.ts';
+import { lintTbsCertificate } from '../../x509/lint.ts';
+import type { Key } from '../mount-state/key.ts';
+import { openKey } from './sealed-keys.operations.ts';
+
+/**
+ * Signs with a stored key: what is quick on the calling thread, the rest in the thread pool.
+ *
+ * @throws Failure `unavailable` while the server is sealed
+ */
+export async function signWithKey(
+  app: App,
+  mount_id: string,
+  key: Key,
+  algorithm: SignatureAlgorithm,
+  data: Uint8Array,
+): Promise<Uint8Array> {
+  return signWith(await openKey(app, mount_id, key), key, algorithm, data);
+}
+
+/** The longest signature, that of an RSA key of 8192 bits, with its algorithm and all lengths. */
+const SIGNATURE_ROOM = 2048;
+
+/**
+ * Lints a certificate, then signs it.
+ *
+ * @param most_bytes of the certificate; one that is longer than usual could not be read again
+ * @returns DER
+ * @throws Failure `invalid` saying what is wrong with the certificate; nothing was signed then
+ */
+export async function signCertificate(
+  tbs: TbsCertificate,
+  sign: (algorithm: SignatureAlgorithm, data: Uint8Array) => Uint8Array | Promise<Uint8Array>,
+  most_bytes: number = MAX_CERTIFICATE_BYTES,
+): Promise<Uint8Array> {
+  const problems = lintTbsCertificate(tbs);
+  if (problems.length > 0) {
+    throw new Failure('invalid', `no valid certificate can be made of this: ${tellSome(problems)}`);
+  }
+  const data = encodeTbsCertificate(tbs);
+  const most = most_bytes - SIGNATURE_ROOM;
+  if (data.length > most) {
+    throw new Failure(
+      'invalid',
+      `no valid certificate can be made of this: ${data.length} bytes, at most ${most} are accepted before it is signed`,
+    );
+  }
+  return assembleSigned(data, tbs.signatureAlgorithm, await sign(tbs.signatureAlgorithm, data));
+}
+
+/** A certificate of thousands of names can have as many problems. */
+function tellSome(problems: readonly string[]): string {
+  const told = problems.slice(0, MOST_TOLD).join('; ');
+  return problems.length > MOST_TOLD ? `${told}; and ${problems.length - MOST_TOLD} more` : told;
+}
+
+const MOST_TOLD = 5;
+
+/** Signs with a key that is at hand. */
+export function signWith(
+  private_key: KeyObject,
+  description: KeyDescription,
+  algorithm: SignatureAlgorithm,
+  data: Uint8Array,
+): Uint8Array | Promise<Uint8Array> {
+  return isCheap(description)
+    ? signSync(private_key, algorithm, data)
+    : signAsync(private_key, algorithm, data);
+}

@@ -1,0 +1,140 @@
+import { requireCidrs } from '../../config/cidrs.ts';
+import { Failure } from '../../core/failure.ts';
+import { mergePatch } from '../../core/fields.ts';
+import { isOid } from '../../x509/der.ts';
+import { isNotAfterBound } from '../fields/field-kinds.ts';
+import { resolveKeyParameters } from '../fields/key-parameters.ts';
+import { parseOtherSan } from '../fields/other-san.ts';
+import { warnOfUnknownUsages } from '../fields/usages.ts';
+import { parsePolicyIdentifiers } from './policy-identifiers.ts';
+import type { Role, RolePatch } from './role.ts';
+
+export interface PlannedRole {
+  role: Role;
+  warnings: string[];
+}
+
+/**
+ * Judges a role as written and fills in what follows from other fields.
+ *
+ * @throws Failure `invalid` for fields that do not go together
+ * @see P-13, P-14, P-17
+ */
+export function planRole(input: Role): PlannedRole {
+  if (input.max_ttl !== 0 && input.ttl > input.max_ttl) {
+    throw new Failure('invalid', '"ttl" value must be less than "max_ttl" value', {
+      fields: { ttl: `at most max_ttl, ${input.max_ttl} seconds` },
+    });
+  }
+  const warnings: string[] = [];
+  const mutuallyExclusive = input.no_store && input.generate_lease;
+  if (mutuallyExclusive) {
+    warnings.push(
+      'mutually exclusive values no_store=true and generate_lease=true were both specified; no_store=true takes priority',
+    );
+  }
+  warnings.push(...warnOfUnknownUsages(input));
+  if (input.not_after !== '' && input.max_ttl !== 0) {
+    warnings.push(
+      'max_ttl does not apply to the not_after of the role, which ends every certificate',
+    );
+  }
+  for (const rule of input.allowed_other_sans) checkOtherSanRule(rule, input.allowed_other_sans);
+  checkAddressBlocks(input.allowed_ip_sans_cidr);
+  checkUsageOids(input.ext_key_usage_oids);
+  parsePolicyIdentifiers(input.policy_identifiers);
+
+  const role: Role = {
+    ...input,
+    ...resolveKeyParameters(input),
+    issuer_ref: input.issuer_ref === '' ? 'default' : input.issuer_ref,
+    cn_validations: checkCnValidations(input.cn_validations),
+    not_after_bound: checkNotAfterBound(input.not_after_bound),
+    generate_lease: input.generate_lease && !mutuallyExclusive,
+  };
+  return { role, warnings };
+}
+
+/**
+ * Applies a partial update and judges the whole as if it had been written at once: a change
+ * of `key_type` alone is refused when the stored `key_bits` do not suit the new type.
+ *
+ * @throws Failure `invalid`
+ * @see P-20, P-21
+ */
+export function patchRole(existing: Role, patch: RolePatch): PlannedRole {
+  return planRole(mergePatch(existing, patch));
+}
+
+/** They are read once for as long as a role is kept, and anew with each request that is planned on a thread. */
+const MOST_BLOCKS = 1_000;
+
+function checkAddressBlocks(cidrs: readonly string[]): void {
+  if (cidrs.length > MOST_BLOCKS) {
+    throw new Failure('invalid', `allowed_ip_sans_cidr: at most ${MOST_BLOCKS} address blocks`);
+  }
+  requireCidrs('allowed_ip_sans_cidr', cidrs);
+}
+
+function checkNotAfterBound(bound: string): string {
+  if (bound === '') return 'permit';
+  if (isNotAfterBound(bound)) return bound;
+  const accepted =
+    '"permit", "ttl-limited", "forbid", or a timestamp such as "2030-01-31T12:00:00Z"';
+  throw new Failure(
+    'invalid',
+    `not_after_bound ${JSON.stringify(bound.slice(0, 64))} is none of ${accepted}`,
+    { fields: { not_after_bound: accepted } },
+  );
+}
+
+/** @see P-15 */
+function checkCnValidations(values: readonly string[]): string[] {
+  if (values.length === 0) return ['email', 'hostname'];
+  const kinds = values.map((value) => value.toLowerCase());
+  for (const [position, kind] of kinds.entries()) {
+    if (kind !== 'email' && kind !== 'hostname' && kind !== 'disabled') {
+      throw refuseCnValidations(`unknown type: ${kind.slice(0, 64)}`);
+    }
+    if (kinds.indexOf(kind) !== position) {
+      throw refuseCnValidations(`${kind} specified multiple times`);
+    }
+  }
+  if (kinds.length > 1 && kinds.includes('disabled')) {
+    throw refuseCnValidations('cannot specify disabled along with email or hostname');
+  }
+  return kinds;
+}
+
+function refuseCnValidations(because: string): Failure {
+  return new Failure('invalid', `cn_validations value incorrect: ${because}`, {
+    fields: { cn_validations: '"email", "hostname", both, or "disabled" alone' },
+  });
+}
+
+function checkOtherSanRule(rule: string, all: readonly string[]): void {
+  if (rule === '*' && all.length === 1) return;
+  const parsed = parseOtherSan(rule);
+  if (!('because' in parsed)) return;
+  throw new Failure('invalid', `error parsing allowed_other_sans: ${parsed.because}`, {
+    fields: { allowed_other_sans: '"<oid>;UTF8:<value>", or "*" alone' },
+  });
+}
+
+/** More than any certificate names. */
+const MAX_USAGES = 1000;
+
+function checkUsageOids(oids: readonly string[]): void {
+  if (oids.length > MAX_USAGES) {
+    throw new Failure('invalid', `${oids.length} extended key usages, at most ${MAX_USAGES}`, {
+      fields: { ext_key_usage_oids: `at most ${MAX_USAGES} object identifiers` },
+    });
+  }
+  const oid = oids.find((one) => !isOid(one));
+  if (oid === undefined) return;
+  throw new Failure(
+    'invalid',
+    `"${oid.slice(0, 64)}" could not be parsed as a valid oid for an extended key usage`,
+    { fields: { ext_key_usage_oids: 'object identifiers such as "1.3.6.1.5.5.7.3.1"' } },
+  );
+}
