@@ -2,7 +2,8 @@ import { z } from 'zod';
 import type { App } from '../../app/app.ts';
 import type { Caller } from '../../app/caller.ts';
 import { type Answer, type AnyRoute, vaultRoute } from '../../app/route.ts';
-import { optional, patchOf, shortList, stringMap, text } from '../../core/fields.ts';
+import { optional, shortList, stringMap, text } from '../../core/fields.ts';
+import { patchOf } from '../../core/patches.ts';
 import { listAliasIds, readAlias, removeAlias, writeAlias } from './aliases.operations.ts';
 import {
   listEntityIds,

@@ -4,7 +4,7 @@ import type { EndingPages } from '../../app/ended.ts';
 import type { Asked, Lease } from '../../app/lease.ts';
 import { Failure } from '../../core/failure.ts';
 import { Breath } from '../../core/fairness/breath.ts';
-import type { Outcome, Piece, Whose } from '../../core/fairness/shared-work.ts';
+import type { Outcome, Piece, Whose } from '../../core/fairness/piece.ts';
 import { GrowingWaits } from '../../core/growing-waits.ts';
 import { isForRoom } from '../../store/waiting-sets.ts';
 import type { Effect } from '../../store/write.ts';

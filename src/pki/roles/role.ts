@@ -3,16 +3,8 @@ import { blockList } from '../../access/tokens/field-kinds.ts';
 import { requireCidrs } from '../../config/cidrs.ts';
 import { asSet, comparedBy, eachText } from '../../core/comparison.ts';
 import { Failure } from '../../core/failure.ts';
-import {
-  choice,
-  duration,
-  flag,
-  list,
-  mergePatch,
-  patchOf,
-  text,
-  timestampText,
-} from '../../core/fields.ts';
+import { choice, duration, flag, list, text, timestampText } from '../../core/fields.ts';
+import { mergePatch, patchOf } from '../../core/patches.ts';
 import { formatTimestamp, parseTimestamp } from '../../core/timestamps.ts';
 import { isOid } from '../../x509/der.ts';
 import {
