@@ -8,13 +8,13 @@ import {
 } from '../../src/access/auth/approle/store.ts';
 import { listFailures } from '../../src/access/auth/lockout/store.ts';
 import { aliasIds } from '../../src/access/identity/aliases.store.ts';
+import { readGivingGroups } from '../../src/access/identity/groups.store.ts';
 import {
   countParents,
   hasMoreNestings,
   listAllParents,
   readNestings,
 } from '../../src/access/identity/memberships.store.ts';
-import { readGivingGroups } from '../../src/access/identity/store.ts';
 import {
   countLeases,
   expireLeases,

@@ -1,8 +1,8 @@
 // What removals and their pages ask, as the questions of `plan-cases.ts`.
 
 import { aliasIds, deleteAliases, takeAliases } from '../../src/access/identity/aliases.store.ts';
+import { deleteEntity, takeEntities } from '../../src/access/identity/entities.store.ts';
 import { deleteMemberships } from '../../src/access/identity/memberships.store.ts';
-import { deleteEntity, takeEntities } from '../../src/access/identity/store.ts';
 import {
   expireLeasesOfMount,
   expireRange,

@@ -22,6 +22,7 @@ import {
   takeAliases,
   updateAlias,
 } from './aliases.store.ts';
+import { findEntityById, holdEntity, insertEntity } from './entities.store.ts';
 import { type Alias, checkMetadata, describeAlias, type Entity, isSameAlias } from './entity.ts';
 import {
   endLogInsBeforehand,
@@ -32,7 +33,6 @@ import {
   readAliasMounts,
 } from './operations.ts';
 import { aliasPaths, CONCERNED, FOUND_ALIAS, NAMED_ALIAS, ownPaths } from './own-paths.ts';
-import { findEntityById, holdEntity, insertEntity } from './store.ts';
 
 interface SentAlias {
   id: string;

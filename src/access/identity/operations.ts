@@ -24,8 +24,8 @@ import {
   insertAlias,
   takeAliases,
 } from './aliases.store.ts';
+import { findEntityById, holdEntity, insertEntity } from './entities.store.ts';
 import { type Alias, type AliasMount, type Entity, isSameAlias } from './entity.ts';
-import { findEntityById, holdEntity, insertEntity } from './store.ts';
 
 /** What aliases are told with: the auth mounts, by their accessors. */
 export async function readAliasMounts(app: App): Promise<ReadonlyMap<string, AliasMount>> {

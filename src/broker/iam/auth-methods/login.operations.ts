@@ -1,8 +1,8 @@
 import { attemptLogIn } from '../../../access/auth/lockout/operations.ts';
 import { holdAlias, listAliases } from '../../../access/identity/aliases.store.ts';
+import { findEntityById, holdEntity } from '../../../access/identity/entities.store.ts';
 import type { Alias, Entity } from '../../../access/identity/entity.ts';
 import { ensureEntityForAlias } from '../../../access/identity/operations.ts';
-import { findEntityById, holdEntity } from '../../../access/identity/store.ts';
 import { settle } from '../../../access/standing/attempts.operations.ts';
 import type { App } from '../../../app/app.ts';
 import { hashSecret } from '../../../audit/operations.ts';
