@@ -1,8 +1,9 @@
 import type { Authenticated } from '../access/permissions/authentication.operations.ts';
 import { readPermissions } from '../access/permissions/operations.ts';
 import { readPermissionVersion } from '../access/standing/operations.ts';
+import { listLiving } from '../access/tokens/line.store.ts';
 import { nowSeconds, tokenId } from '../access/tokens/minting.operations.ts';
-import { findToken, listLiving } from '../access/tokens/store.ts';
+import { findToken } from '../access/tokens/store.ts';
 import type { Token } from '../access/tokens/token.ts';
 import { judgeAccess } from '../acl/acl.ts';
 import { refuse } from '../acl/verdict.ts';

@@ -30,8 +30,9 @@ import {
   listTurns,
   listUnbound,
 } from '../../src/access/leases/turns.store.ts';
+import { deleteLogIns } from '../../src/access/tokens/ending.store.ts';
 import { removePage } from '../../src/access/tokens/expiration.store.ts';
-import { deleteLogIns, listAccessors } from '../../src/access/tokens/store.ts';
+import { listAccessors } from '../../src/access/tokens/store.ts';
 import { countActiveUsers } from '../../src/broker/billing/store.ts';
 import { endLogIns } from '../../src/broker/iam/auth-tokens/operations.ts';
 import { listGroupsOf, listRolesOf } from '../../src/broker/iam/grants/store.ts';

@@ -9,13 +9,13 @@ import {
   listUnexpiredOfMount,
   loosenLeases,
 } from '../../src/access/leases/store.ts';
-import { deleteBare, listTokensOfMount } from '../../src/access/tokens/expiration.store.ts';
 import {
   deleteAlone,
   deleteTree,
   deleteTreesByIds,
   listTokensOfAliases,
-} from '../../src/access/tokens/store.ts';
+} from '../../src/access/tokens/ending.store.ts';
+import { deleteBare, listTokensOfMount } from '../../src/access/tokens/expiration.store.ts';
 import { endLogIns, revokeTokensIn } from '../../src/broker/iam/auth-tokens/operations.ts';
 import {
   listAmong,

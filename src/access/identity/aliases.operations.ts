@@ -6,7 +6,7 @@ import { listTold } from '../../core/key-list.ts';
 import { holdAccessor } from '../../mounts/store.ts';
 import { bumpPermissionVersion } from '../../store/permission-version.ts';
 import type { Effect, Write } from '../../store/write.ts';
-import { removeLogInsAfterCommit } from '../leases/expiration.operations.ts';
+import { removeLogInsAfterCommit } from '../leases/ended-tokens.operations.ts';
 import { type Beforehand, commitPlanned, type Planned } from '../standing/attempts.operations.ts';
 import { refuseDenied, refuseDeniedNow } from '../standing/operations.ts';
 import {

@@ -8,7 +8,7 @@ import { Breath } from '../../core/fairness/breath.ts';
 import { FewInTurn } from '../../core/fairness/few-in-turn.ts';
 import { bumpPermissionVersion } from '../../store/permission-version.ts';
 import type { Effect } from '../../store/write.ts';
-import { removeLogInsAfterCommit } from '../leases/expiration.operations.ts';
+import { removeLogInsAfterCommit } from '../leases/ended-tokens.operations.ts';
 import { commitPlanned } from '../standing/attempts.operations.ts';
 import { refuseDeniedNow, requireAtNow } from '../standing/operations.ts';
 import {

@@ -7,14 +7,9 @@ import { findMountByAccessor, readMounts } from '../../mounts/operations.ts';
 import type { Effect, Write } from '../../store/write.ts';
 import { commitPage } from '../endings/operations.ts';
 import { listLeasesOfAliases, loosenLeases, loosenSome } from '../leases/store.ts';
-import {
-  deleteLogIns,
-  deleteTreesByIds,
-  ENDED,
-  listLine,
-  listTokensOfAliases,
-  type OfLine,
-} from '../tokens/store.ts';
+import { ENDED } from '../tokens/ended.ts';
+import { deleteLogIns, deleteTreesByIds, listTokensOfAliases } from '../tokens/ending.store.ts';
+import { listLine, type OfLine } from '../tokens/line.store.ts';
 import {
   type AliasesAt,
   aliasIds,

@@ -11,7 +11,7 @@ import { commitPage } from '../../endings/operations.ts';
 import { findAlias } from '../../identity/aliases.store.ts';
 import { nameKey } from '../../identity/entity.ts';
 import { endLogInsBeforehand, planAliasRemoval } from '../../identity/operations.ts';
-import { removeLogInsAfterCommit } from '../../leases/expiration.operations.ts';
+import { removeLogInsAfterCommit } from '../../leases/ended-tokens.operations.ts';
 import { commitInTurn, type Planned } from '../../standing/attempts.operations.ts';
 import type { TokenSettings } from '../../tokens/settings.ts';
 import type { Token } from '../../tokens/token.ts';

@@ -11,7 +11,7 @@ import type { Write } from '../../../store/write.ts';
 import { hashInTurn } from '../../concurrency/operations.ts';
 import { commitEnd, endInTurn } from '../../endings/operations.ts';
 import { endLogInsBeforehand, planAliasRemoval } from '../../identity/operations.ts';
-import { removeLogInsAfterCommit } from '../../leases/expiration.operations.ts';
+import { removeLogInsAfterCommit } from '../../leases/ended-tokens.operations.ts';
 import { commitInTurn, type Planned } from '../../standing/attempts.operations.ts';
 import { checkTokenSettings, type TokenSettings } from '../../tokens/settings.ts';
 import type { Token } from '../../tokens/token.ts';
