@@ -7,7 +7,7 @@ import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { sql } from 'kysely';
 import type { Client } from 'pg';
-import { listDead } from '../src/access/tokens/store.ts';
+import { listDead } from '../src/access/tokens/line.store.ts';
 import { endLogIns, revokeTokensIn } from '../src/broker/iam/auth-tokens/operations.ts';
 import { removeResources } from '../src/broker/resource/removals.store.ts';
 import { cancelAffected } from '../src/broker/sessions/termination.store.ts';

@@ -1,4 +1,3 @@
-import { MOST_COMPARISONS } from './comparisons.ts';
 // What takes something away although nobody knows where, and what bounds a token that was made from
 // another.
 
@@ -12,11 +11,14 @@ import {
   mayBeAllowed,
 } from '../../test/support/judged.ts';
 import type { IdentityFacts } from '../core/identity-template.ts';
-import { type Acl, boundAcl, isDenied, type Operation } from './acl.ts';
+import type { Operation } from './access-request.ts';
+import { type Acl, boundAcl, isDenied } from './acl.ts';
+import { MOST_COMPARISONS } from './comparisons.ts';
 import { listGrants } from './grants.ts';
 import { hasAccessBeneath } from './grants-beneath.ts';
-import { expandPolicy, parsePolicy, ROOT_POLICY } from './policy.ts';
+import { expandPolicy, ROOT_POLICY } from './policy.ts';
 import { TOKEN_LIMITS } from './policy-limits.ts';
+import { parsePolicy } from './policy-reader.ts';
 import { RuleWalk } from './rule-walk.ts';
 
 const person = (metadata: Record<string, string>): IdentityFacts => ({

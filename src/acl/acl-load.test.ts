@@ -6,8 +6,8 @@ import { holdBounds } from '../../test/support/machine.ts';
 import { holdsNobodyUp } from '../../test/support/turns.ts';
 import { judgeAccess } from './acl.ts';
 import { hasAccessBeneath } from './grants-beneath.ts';
-import { parsePolicy } from './policy.ts';
 import { POLICY_LIMITS, TOKEN_LIMITS } from './policy-limits.ts';
+import { parsePolicy } from './policy-reader.ts';
 import { RuleWalk } from './rule-walk.ts';
 
 const { stanzas } = POLICY_LIMITS;

@@ -7,10 +7,11 @@ import {
   mayBeAllowed,
 } from '../../test/support/judged.ts';
 import type { IdentityFacts } from '../core/identity-template.ts';
-import type { AccessRequest, Operation } from './acl.ts';
+import type { AccessRequest, Operation } from './access-request.ts';
 import { hasAccessBeneath } from './grants-beneath.ts';
 import type { ParameterReader } from './parameter-forms.ts';
-import { expandPolicy, parsePolicy, ROOT_POLICY } from './policy.ts';
+import { expandPolicy, ROOT_POLICY } from './policy.ts';
+import { parsePolicy } from './policy-reader.ts';
 import { RuleWalk } from './rule-walk.ts';
 
 const NOW = 1_800_000_000;

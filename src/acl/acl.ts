@@ -1,19 +1,12 @@
 import { doAll, doInTurns, type Soon, type Steps } from '../core/steps.ts';
+import type { AccessRequest, Asked } from './access-request.ts';
 import { type Comparisons, MOST_COMPARISONS } from './comparisons.ts';
-import { canonicalNames, type FormedSegment } from './name-form.ts';
-import type { ParameterReader } from './parameter-forms.ts';
-import {
-  hasConditions,
-  type ParameterConditions,
-  pickFields,
-  readFields,
-  type SentFields,
-  walkFields,
-} from './parameter-rules.ts';
+import { canonicalNames } from './name-form.ts';
+import { readFields } from './parameter-rules.ts';
 import type { Policy } from './policy.ts';
+import { judgeGrant, judgeNamedFields, judgeRule } from './rule-judging.ts';
 import { compileTable } from './rule-merging.ts';
 import {
-  bitOf,
   DENY,
   findRule,
   findRuleAtOnce,
@@ -23,6 +16,16 @@ import {
   withoutSlash,
 } from './rule-table.ts';
 import { spellTables } from './spelling.ts';
+import {
+  type AccessVerdict,
+  ALLOWED,
+  DENIED,
+  isVerdict,
+  type Judged,
+  refuse,
+  settle,
+  TOO_MUCH,
+} from './verdict.ts';
 
 /** What a caller's policies come to, made once and asked often. */
 export interface Acl {
@@ -38,39 +41,6 @@ export interface Acl {
   readonly size: number;
   readonly bytes: number;
 }
-
-export type Operation = 'read' | 'list' | 'create' | 'update' | 'patch' | 'delete';
-
-export interface AccessRequest {
-  /** Canonical, after `/v1/`, e.g. `pki/issue/web`; a list's path with or without its last slash. */
-  path: string;
-  operation: Operation;
-  /** Segments that are names of more than one spelling. */
-  formed?: readonly FormedSegment[];
-  /** The path is root-protected. */
-  sudoRequired: boolean;
-  /** Fields of body and query as sent, unknown ones too, those of the path not. */
-  parameters?: Readonly<Record<string, unknown>>;
-  /** How the endpoint reads those fields. */
-  reader?: ParameterReader;
-  /** Seconds that the answer is to be wrapped for; undefined when it is not. */
-  wrapTtl?: number | undefined;
-  /** What all judging of the request may still come to, wherever and however often it is judged. */
-  budget?: Comparisons;
-}
-
-/** `because` is for the server's own eyes: a caller without permission learns no more than that. */
-export type AccessVerdict = { allowed: true } | { allowed: false; because: string };
-
-const SUDO = bitOf('sudo');
-export const OPERATION_BITS: Readonly<Record<Operation, number>> = {
-  read: bitOf('read'),
-  list: bitOf('list'),
-  create: bitOf('create'),
-  update: bitOf('update'),
-  patch: bitOf('patch'),
-  delete: bitOf('delete'),
-};
 
 /**
  * @param policies templates expanded (`expandPolicy`)
@@ -108,19 +78,7 @@ export function hasSameRules(one: Acl, other: Acl): boolean {
 /** For whom nothing is permitted. */
 export const NOTHING_GRANTED: Acl = doAll(compileAcl([], 0));
 
-export const ALLOWED: AccessVerdict = { allowed: true };
-
-export function refuse(because: string): AccessVerdict {
-  return { allowed: false, because };
-}
-
-/** To judge by more would keep others waiting: nothing is said of what was asked. */
-export const TOO_MUCH: AccessVerdict = refuse('judging the request takes too long');
-
 const NO_RULE = refuse('no policy has a rule for this path');
-
-/** What is known of a request before its fields. */
-export type Asked = Pick<AccessRequest, 'path' | 'operation' | 'formed' | 'sudoRequired'>;
 
 /**
  * Says whether a caller may do what a request asks for; {@link TOO_MUCH} when
@@ -156,20 +114,7 @@ export async function isDenied(
   return !(await judgeAll(acl, request, denies, budget, ALLOWED)).allowed;
 }
 
-export const DENIED = refuse('a policy denies this path');
-
-/** The fields of a request, and the wrapping that it asks for. */
-export type SentWith = Pick<AccessRequest, 'parameters' | 'reader' | 'wrapTtl' | 'budget'>;
-
-/** What a rule says of a request: at once, or in steps where that goes by its fields. */
-export type Judged = AccessVerdict | Steps<AccessVerdict>;
 type Judge<Request> = (rule: Rule, request: Request) => Judged;
-
-export const isVerdict = (judged: Judged): judged is AccessVerdict => 'allowed' in judged;
-
-function* settle(judged: Judged): Steps<AccessVerdict> {
-  return isVerdict(judged) ? judged : yield* judged;
-}
 
 /**
  * Has every rule judge that decides about a request: at once where that is little, as it mostly is.
@@ -265,103 +210,4 @@ export function judgeBrought(acl: Acl, request: AccessRequest): Soon<AccessVerdi
   const fields = readFields(parameters, reader);
   const judge = (rule: Rule): Judged => judgeNamedFields(rule, fields, budget);
   return judgeAll(acl, request, judge, budget);
-}
-
-function judgeNamedFields(rule: Rule, fields: SentFields, budget: Comparisons): Judged {
-  const { allowed_parameters, denied_parameters } = rule;
-  if (allowed_parameters.size === 0 && denied_parameters.size === 0) return ALLOWED;
-  const named = pickNamed(rule, fields, budget);
-  return judgeInFields({ ...rule, required_parameters: [] }, named, budget);
-}
-
-/** As conditions on fields have it. */
-export function* judgeInFields(
-  rule: ParameterConditions,
-  fields: SentFields,
-  budget: Comparisons,
-): Steps<AccessVerdict> {
-  const because = yield* walkFields(rule, fields, budget);
-  return because === undefined ? ALLOWED : refuse(because);
-}
-
-/** The fields that a rule speaks of. */
-export function pickNamed(
-  { allowed_parameters, denied_parameters }: Rule,
-  fields: SentFields,
-  budget: Comparisons,
-): SentFields {
-  budget.left -= fields.each.length;
-  return pickFields(fields, ({ names }) =>
-    names.some((name) => allowed_parameters.has(name) || denied_parameters.has(name)),
-  );
-}
-
-export function judgeRule(rule: Rule, request: AccessRequest): Judged {
-  const verdict = judgeGrant(rule, request);
-  return verdict.allowed ? judgeConditions(rule, request) : verdict;
-}
-
-function judgeGrant(rule: Rule, { operation, sudoRequired }: Asked): AccessVerdict {
-  if (rule.granted & DENY) return refuse('a policy denies this path');
-  if (!(rule.granted & OPERATION_BITS[operation])) return refuse(`"${operation}" is not granted`);
-  if (sudoRequired && !(rule.granted & SUDO)) return refuse('"sudo" is not granted');
-  if (rule.unmet) return refuse(`"${rule.unmet}" of the policy is not supported here`);
-  return ALLOWED;
-}
-
-function judgeConditions(rule: Rule, request: AccessRequest): Judged {
-  const { wrapTtl, operation } = request;
-  const unwrapped = judgeWrapping(rule, wrapTtl);
-  if (!unwrapped.allowed || operation === 'delete') return unwrapped;
-  if (operation === 'list') return judgeList(rule, request);
-  return judgeSent(rule, request);
-}
-
-export function judgeList(rule: Rule, sent: SentWith): Judged {
-  const because = judgePage(rule.pagination_limit, sent);
-  return because === undefined ? judgeListParameters(rule, sent) : refuse(because);
-}
-
-function judgeSent(rule: Rule, { parameters = {}, reader, budget }: AccessRequest): Judged {
-  if (!hasConditions(rule)) return ALLOWED;
-  // They are read once, however many tables and guards have a rule about them.
-  return judgeInFields(rule, readFields(parameters, reader), budget ?? { left: MOST_COMPARISONS });
-}
-
-/** @see S-72 */
-export function judgeWrapping(
-  { min_wrapping_ttl, max_wrapping_ttl }: Rule,
-  wrapTtl: number | undefined,
-): AccessVerdict {
-  if (min_wrapping_ttl !== undefined && (wrapTtl ?? 0) < min_wrapping_ttl) {
-    return refuse(`the answer must be wrapped for at least ${min_wrapping_ttl} seconds`);
-  }
-  if (max_wrapping_ttl !== undefined && !(wrapTtl !== undefined && wrapTtl <= max_wrapping_ttl)) {
-    return refuse(`the answer must be wrapped for at most ${max_wrapping_ttl} seconds`);
-  }
-  return ALLOWED;
-}
-
-/** A list that has no pages cannot be bounded: it is refused where a bound is asked for. */
-function judgePage(
-  most: number | undefined,
-  { parameters = {}, reader }: SentWith,
-): string | undefined {
-  if (most === undefined) return undefined;
-  const sent = Object.hasOwn(parameters, 'limit') ? parameters.limit : 0;
-  const limit = Number(reader ? reader.read('limit', sent) : sent);
-  return limit > 0 && limit <= most ? undefined : `a page has a limit of at most ${most}`;
-}
-
-/**
- * Lists mostly have no fields, and rules on parameters are written for what else a path is asked
- * for: they bound a list by the fields that it has.
- */
-function judgeListParameters(rule: Rule, { parameters = {}, reader, budget }: SentWith): Judged {
-  if (!reader || !hasConditions(rule)) return ALLOWED;
-  const known = Object.entries(parameters).filter(([name]) => reader.knows(name));
-  const required_parameters = rule.required_parameters.filter((name) => reader.knows(name));
-  const conditions = { ...rule, required_parameters };
-  const fields = readFields(Object.fromEntries(known), reader);
-  return judgeInFields(conditions, fields, budget ?? { left: MOST_COMPARISONS });
 }

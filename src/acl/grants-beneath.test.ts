@@ -5,7 +5,7 @@ import { compiledAcl } from '../../test/support/judged.ts';
 import { ROOMS } from '../core/rooms.ts';
 import type { Acl } from './acl.ts';
 import { hasAccessBeneath } from './grants-beneath.ts';
-import { parsePolicy } from './policy.ts';
+import { parsePolicy } from './policy-reader.ts';
 import { RuleWalk } from './rule-walk.ts';
 
 test('which mounts are shown is known of any number of mounts and sets of policies, in one room', async () => {

@@ -2,7 +2,8 @@ import assert from 'node:assert/strict';
 import test from 'node:test';
 import { spendsAtMost } from '../../test/support/cpu-time.ts';
 import { Failure } from '../core/failure.ts';
-import { type HclNode, parseHcl, placeOf } from './hcl.ts';
+import { parseHcl } from './hcl.ts';
+import { type HclNode, placeOf } from './hcl-tree.ts';
 
 /** A node as plain data; an object as a list of `[key, ...labels, value]`. */
 function plain(node: HclNode): unknown {

@@ -1,4 +1,3 @@
-import { MOST_COMPARISONS } from './comparisons.ts';
 // All judging of one request has one budget: whatever the policies, the tables and the fields are, it
 // takes some hundredths of a second, and what is beyond it is refused.
 
@@ -8,18 +7,13 @@ import { cpuUntil } from '../../test/support/cpu-time.ts';
 import { compiledAcl } from '../../test/support/judged.ts';
 import { holdBounds } from '../../test/support/machine.ts';
 import { duration, list, stringMap, text } from '../core/fields.ts';
-import {
-  type AccessRequest,
-  type Acl,
-  ALLOWED,
-  boundAcl,
-  judgeAccess,
-  judgeBrought,
-  TOO_MUCH,
-} from './acl.ts';
+import type { AccessRequest } from './access-request.ts';
+import { type Acl, boundAcl, judgeAccess, judgeBrought } from './acl.ts';
+import { MOST_COMPARISONS } from './comparisons.ts';
 import { OwnJudge } from './own-judge.ts';
 import { readerOfFields } from './parameter-reader.ts';
-import { parsePolicy } from './policy.ts';
+import { parsePolicy } from './policy-reader.ts';
+import { ALLOWED, TOO_MUCH } from './verdict.ts';
 
 const reader = readerOfFields({
   names: list(),

@@ -1,4 +1,3 @@
-import { MOST_COMPARISONS } from './comparisons.ts';
 // The judging that every request passes, before its body is read and after, under policies that are
 // written to take long: others have their turn meanwhile, however many such requests come at once.
 
@@ -8,18 +7,14 @@ import { compiledAcl } from '../../test/support/judged.ts';
 import { holdBounds } from '../../test/support/machine.ts';
 import { holdsNobodyUp, longestTurn } from '../../test/support/turns.ts';
 import { doInTurns } from '../core/steps.ts';
-import {
-  type Acl,
-  type Asked,
-  compileAcl,
-  isDenied,
-  judgeAccess,
-  judgeGrants,
-  TOO_MUCH,
-} from './acl.ts';
+import type { Asked } from './access-request.ts';
+import { type Acl, compileAcl, isDenied, judgeAccess, judgeGrants } from './acl.ts';
+import { MOST_COMPARISONS } from './comparisons.ts';
 import type { FormedSegment } from './name-form.ts';
-import { expandPolicy, type Policy, parsePolicy } from './policy.ts';
+import { expandPolicy, type Policy } from './policy.ts';
 import { TOKEN_LIMITS } from './policy-limits.ts';
+import { parsePolicy } from './policy-reader.ts';
+import { TOO_MUCH } from './verdict.ts';
 
 const KEY = '{{identity.entity.id}}';
 const bitsOf = (n: number, one: string, none: string): string =>

@@ -5,11 +5,12 @@ import { compiledAcl } from '../../test/support/judged.ts';
 import { holdBounds } from '../../test/support/machine.ts';
 import { longestTurn } from '../../test/support/turns.ts';
 import { list } from '../core/fields.ts';
-import { type Acl, ALLOWED, boundAcl, TOO_MUCH } from './acl.ts';
+import { type Acl, boundAcl } from './acl.ts';
 import type { OwnPath } from './name-form.ts';
 import { OwnJudge } from './own-judge.ts';
 import { readerOfFields } from './parameter-reader.ts';
-import { parsePolicy } from './policy.ts';
+import { parsePolicy } from './policy-reader.ts';
+import { ALLOWED, TOO_MUCH } from './verdict.ts';
 
 const reader = readerOfFields({ policies: list(), metadata: list() });
 const THOUSAND = Array.from({ length: 1000 }, (_, at) => at.toString(36));

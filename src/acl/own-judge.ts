@@ -1,26 +1,7 @@
 import { Breath } from '../core/fairness/breath.ts';
 import type { Soon, Steps } from '../core/steps.ts';
-import {
-  type AccessVerdict,
-  type Acl,
-  ALLOWED,
-  type Asked,
-  DENIED,
-  hasSameRules,
-  isVerdict,
-  type Judged,
-  judgeAll,
-  judgeInFields,
-  judgeList,
-  judgeRule,
-  judgeWrapping,
-  OPERATION_BITS,
-  type Operation,
-  pickNamed,
-  refuse,
-  type SentWith,
-  TOO_MUCH,
-} from './acl.ts';
+import type { Asked, Operation, SentWith } from './access-request.ts';
+import { type Acl, hasSameRules, judgeAll } from './acl.ts';
 import { type Comparisons, MOST_COMPARISONS } from './comparisons.ts';
 import type { OwnPath, Sense } from './name-form.ts';
 import type { ParameterReader } from './parameter-forms.ts';
@@ -31,7 +12,24 @@ import {
   readFields,
   type SentFields,
 } from './parameter-rules.ts';
+import {
+  judgeInFields,
+  judgeList,
+  judgeRule,
+  judgeWrapping,
+  OPERATION_BITS,
+  pickNamed,
+} from './rule-judging.ts';
 import { DENY, type Rule } from './rule-table.ts';
+import {
+  type AccessVerdict,
+  ALLOWED,
+  DENIED,
+  isVerdict,
+  type Judged,
+  refuse,
+  TOO_MUCH,
+} from './verdict.ts';
 
 const WRITES =
   OPERATION_BITS.create | OPERATION_BITS.update | OPERATION_BITS.patch | OPERATION_BITS.delete;

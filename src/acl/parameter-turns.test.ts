@@ -1,4 +1,3 @@
-import { MOST_COMPARISONS } from './comparisons.ts';
 // Judging by conditions gives way as all judging does, however many such requests come at once: at their
 // path, at paths of their own, and by what they bring.
 
@@ -8,10 +7,13 @@ import { setImmediate } from 'node:timers/promises';
 import { compiledAcl } from '../../test/support/judged.ts';
 import { holdsNobodyUp } from '../../test/support/turns.ts';
 import { list } from '../core/fields.ts';
-import { type AccessRequest, ALLOWED, judgeAccess, judgeBrought, TOO_MUCH } from './acl.ts';
+import type { AccessRequest } from './access-request.ts';
+import { judgeAccess, judgeBrought } from './acl.ts';
+import { MOST_COMPARISONS } from './comparisons.ts';
 import { OwnJudge } from './own-judge.ts';
 import { readerOfFields } from './parameter-reader.ts';
-import { parsePolicy } from './policy.ts';
+import { parsePolicy } from './policy-reader.ts';
+import { ALLOWED, TOO_MUCH } from './verdict.ts';
 
 const times = <Of>(count: number, make: (at: number) => Of): Of[] =>
   Array.from({ length: count }, (_, at) => make(at));

@@ -1,7 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { Failure } from '../core/failure.ts';
-import { parsePolicy } from './policy.ts';
 import {
   judgeTokenRules,
   judgeTokenTexts,
@@ -10,6 +9,7 @@ import {
   requireModestText,
   TOKEN_LIMITS,
 } from './policy-limits.ts';
+import { parsePolicy } from './policy-reader.ts';
 
 const many = (count: number, one: (place: number) => string): string =>
   Array.from({ length: count }, (_, place) => one(place)).join(' ');

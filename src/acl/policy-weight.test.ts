@@ -2,7 +2,8 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { heapUsed } from '../../test/support/heap.ts';
 import { compiledAcl } from '../../test/support/judged.ts';
-import { expandPolicy, type Policy, parsePolicy } from './policy.ts';
+import { expandPolicy, type Policy } from './policy.ts';
+import { parsePolicy } from './policy-reader.ts';
 import { weighStanzas } from './policy-weight.ts';
 
 const long = (of: number, length = 200_000): string => `${of}${'y'.repeat(length)}`;

@@ -2,7 +2,9 @@ import assert from 'node:assert/strict';
 import test from 'node:test';
 import { Failure } from '../core/failure.ts';
 import type { IdentityFacts } from '../core/identity-template.ts';
-import { decodePolicyText, expandPolicy, parsePolicy } from './policy.ts';
+import { expandPolicy } from './policy.ts';
+import { parsePolicy } from './policy-reader.ts';
+import { decodePolicyText } from './policy-text.ts';
 
 function onlyRule(text: string) {
   const [rule, ...more] = parsePolicy(text).rules;

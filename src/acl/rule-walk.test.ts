@@ -10,8 +10,9 @@ import { Failure } from '../core/failure.ts';
 import { type Acl, boundAcl } from './acl.ts';
 import { listCapabilities, listGrants } from './grants.ts';
 import { hasAccessBeneath } from './grants-beneath.ts';
-import { expandPolicy, type Policy, parsePolicy } from './policy.ts';
+import { expandPolicy, type Policy } from './policy.ts';
 import { TOKEN_LIMITS } from './policy-limits.ts';
+import { parsePolicy } from './policy-reader.ts';
 import { RuleWalk } from './rule-walk.ts';
 
 const NAME = '{{identity.entity.name}}';

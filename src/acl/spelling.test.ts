@@ -3,7 +3,7 @@ import { test } from 'node:test';
 import { holdsNobodyUp } from '../../test/support/turns.ts';
 import { doAll } from '../core/steps.ts';
 import { compileAcl } from './acl.ts';
-import { parsePolicy } from './policy.ts';
+import { parsePolicy } from './policy-reader.ts';
 import { spellTables } from './spelling.ts';
 
 const users = (count: number): string =>

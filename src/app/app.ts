@@ -1,7 +1,7 @@
 import type { Logger } from 'pino';
 import type { Barrier } from '../barrier/barrier.ts';
 import type { Config } from '../config/config.ts';
-import type { Whose } from '../core/fairness/shared-work.ts';
+import type { Whose } from '../core/fairness/piece.ts';
 import type { ConfigCache } from '../store/config-cache.ts';
 import type { Db } from '../store/database.ts';
 import type { Store } from '../store/store.ts';

@@ -1,4 +1,5 @@
-import type { AccessRequest, Acl } from '../acl/acl.ts';
+import type { AccessRequest } from '../acl/access-request.ts';
+import type { Acl } from '../acl/acl.ts';
 import type { OwnJudge } from '../acl/own-judge.ts';
 import type { EndedCounts } from '../core/ended-counts.ts';
 import type { IdentityFacts } from '../core/identity-template.ts';

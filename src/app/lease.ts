@@ -1,5 +1,5 @@
 import { withoutTrailing } from '../core/edges.ts';
-import type { Whose } from '../core/fairness/shared-work.ts';
+import type { Whose } from '../core/fairness/piece.ts';
 import { formatTimestamp } from '../core/timestamps.ts';
 import type { Effect } from '../store/write.ts';
 

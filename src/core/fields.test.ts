@@ -12,15 +12,14 @@ import {
   integer,
   list,
   longText,
-  mergePatch,
   modestList,
   optional,
-  patchOf,
   shortList,
   stringMap,
   text,
   timestampText,
 } from './fields.ts';
+import { mergePatch, patchOf } from './patches.ts';
 
 const REFUSED = Symbol('refused');
 

@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { z } from 'zod';
-import { choice, duration, MAX_LIST, modestList, optional } from './fields.ts';
+import { MAX_LIST } from './conversions.ts';
+import { choice, duration, modestList, optional } from './fields.ts';
 import { storedOf } from './stored-fields.ts';
 
 const fields = {

@@ -1,7 +1,9 @@
 import { isDeepStrictEqual } from 'node:util';
-import { type AccessVerdict, type Acl, ALLOWED, type SentWith } from '../acl/acl.ts';
+import type { SentWith } from '../acl/access-request.ts';
+import type { Acl } from '../acl/acl.ts';
 import type { FormedSegment, OwnPath, Sense } from '../acl/name-form.ts';
 import { OwnJudge } from '../acl/own-judge.ts';
+import { type AccessVerdict, ALLOWED } from '../acl/verdict.ts';
 import { fullPath, type Mount } from '../app/mount.ts';
 import type { AnyRoute, Method, SetElsewhere } from '../app/route.ts';
 

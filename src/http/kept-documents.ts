@@ -1,6 +1,7 @@
 import { Failure } from '../core/failure.ts';
+import type { Asker } from '../core/fairness/asker.ts';
 import { doFor } from '../core/fairness/asking.ts';
-import { type Asker, FairTurns } from '../core/fairness/fair-turns.ts';
+import { FairTurns } from '../core/fairness/fair-turns.ts';
 import { networkOfParty, SHARED_PARTY } from '../core/fairness/party.ts';
 import { ROOMS } from '../core/rooms.ts';
 

@@ -1,16 +1,9 @@
 import { requireAllowed } from '../access/standing/operations.ts';
-import {
-  type AccessRequest,
-  type AccessVerdict,
-  type Acl,
-  ALLOWED,
-  hasSameRules,
-  judgeAccess,
-  judgeBrought,
-  judgeGrants,
-} from '../acl/acl.ts';
+import type { AccessRequest } from '../acl/access-request.ts';
+import { type Acl, hasSameRules, judgeAccess, judgeBrought, judgeGrants } from '../acl/acl.ts';
 import type { Comparisons } from '../acl/comparisons.ts';
 import type { FormedSegment } from '../acl/name-form.ts';
+import { type AccessVerdict, ALLOWED } from '../acl/verdict.ts';
 import type { App } from '../app/app.ts';
 import type { Caller } from '../app/caller.ts';
 import type { AnyRoute, Capability, Method } from '../app/route.ts';

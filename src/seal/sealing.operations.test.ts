@@ -5,9 +5,9 @@ import { openTestApp, requireTestMount, testCaller } from '../../test/support/ap
 import { eachEngine } from '../../test/support/engines.ts';
 import { authenticate } from '../access/permissions/authentication.operations.ts';
 import { writePolicy } from '../access/policies/operations.ts';
+import { deleteTree } from '../access/tokens/ending.store.ts';
 import { deleteBare } from '../access/tokens/expiration.store.ts';
 import { mintToken } from '../access/tokens/minting.operations.ts';
-import { deleteTree } from '../access/tokens/store.ts';
 import { planRootToken } from '../access/tokens/token.ts';
 import type { App } from '../app/app.ts';
 import { bumpPermissionVersion } from '../store/permission-version.ts';

@@ -1,10 +1,12 @@
 import type { Authenticated } from '../access/permissions/authentication.operations.ts';
 import { readPermissions } from '../access/permissions/operations.ts';
 import { readPermissionVersion } from '../access/standing/operations.ts';
+import { listLiving } from '../access/tokens/line.store.ts';
 import { nowSeconds, tokenId } from '../access/tokens/minting.operations.ts';
-import { findToken, listLiving } from '../access/tokens/store.ts';
+import { findToken } from '../access/tokens/store.ts';
 import type { Token } from '../access/tokens/token.ts';
-import { judgeAccess, refuse } from '../acl/acl.ts';
+import { judgeAccess } from '../acl/acl.ts';
+import { refuse } from '../acl/verdict.ts';
 import { type App, perApp } from '../app/app.ts';
 import type { TokenFacts } from '../app/caller.ts';
 import { judgeAddress } from '../config/cidrs.ts';

@@ -11,10 +11,10 @@ import type {
   ToCommitter,
 } from './batch.ts';
 import { BatchSize } from './batch-size.ts';
-import { isHold } from './holding.ts';
 import { BatchPacker } from './packing.ts';
 import { askingOf, refuseForRoom, type WaitingSet, WaitingSets } from './waiting-sets.ts';
-import { type Effect, isAuditEntry, isPortable, refuseUnportable } from './write.ts';
+import { type Effect, isAuditEntry, isPortable, refuseUnportable, weigh } from './write.ts';
+import { WriteListeners } from './write-listeners.ts';
 
 /** Where the store says what went wrong; pino's logger is one. */
 export interface StoreLog {
@@ -44,15 +44,6 @@ export interface CommitterStats {
   alive: boolean;
 }
 
-/** Somebody who keeps rows of a table. */
-interface WriteListener {
-  names: RegExp;
-  listener(): void;
-}
-
-/** Statements of which it is remembered whom they concern. */
-const MOST_STATEMENTS = 1000;
-
 /** Bytes of one transaction. */
 const BATCH_BYTES = 16 << 20;
 
@@ -76,9 +67,7 @@ export class Committer {
   #closing = false;
   #death: Failure | undefined;
   #deathListeners: ((death: Failure) => void)[] = [];
-  #writeListeners: WriteListener[] = [];
-  /** By statement: who keeps rows of a table that it changes. */
-  readonly #concerned = new Map<string, readonly WriteListener[]>();
+  readonly #writeListeners = new WriteListeners();
   #idleListeners: (() => void)[] = [];
   #batches = 0;
   #sets = 0;
@@ -137,8 +126,7 @@ export class Committer {
 
   /** See `Store.onWrite`. */
   onWrite(table: string, listener: () => void): void {
-    this.#writeListeners.push({ names: new RegExp(`\\b${table}\\b`), listener });
-    this.#concerned.clear();
+    this.#writeListeners.add(table, listener);
   }
 
   stats(): CommitterStats {
@@ -230,7 +218,7 @@ export class Committer {
     this.#sets += finished.length;
     this.#largest = Math.max(this.#largest, finished.length);
     this.#worker.unref();
-    this.#tellOfWrites(finished);
+    this.#writeListeners.tell(finished);
     if (result.config_version !== undefined) this.#onConfigVersion(result.config_version);
     finished.forEach((set, index) => {
       const outcome = result.outcomes[index];
@@ -254,29 +242,6 @@ export class Committer {
     for (const listener of this.#idleListeners.splice(0)) listener();
   }
 
-  /** Each of those that some write of the batch concerns is told once. */
-  #tellOfWrites(batch: readonly WaitingSet[]): void {
-    const told = new Set<WriteListener>();
-    for (const { effects } of batch) {
-      for (const effect of effects) {
-        if (isAuditEntry(effect)) continue;
-        for (const concerned of this.#concernedBy(effect.sql)) told.add(concerned);
-      }
-    }
-    for (const { listener } of told) listener();
-  }
-
-  #concernedBy(sql: string): readonly WriteListener[] {
-    const known = this.#concerned.get(sql);
-    if (known) return known;
-    if (this.#concerned.size >= MOST_STATEMENTS) this.#concerned.clear();
-    const concerned = isHold(sql)
-      ? []
-      : this.#writeListeners.filter(({ names }) => names.test(sql));
-    this.#concerned.set(sql, concerned);
-    return concerned;
-  }
-
   #die(why: string): void {
     if (this.#death !== undefined) return;
     const death = new Failure('unavailable', 'the server cannot write any more');
@@ -288,21 +253,6 @@ export class Committer {
     for (const listener of this.#idleListeners.splice(0)) listener();
     for (const listener of this.#deathListeners.splice(0)) listener(death);
   }
-}
-
-/** About how many bytes a set takes while it waits, beside its statements. */
-function weigh(effects: readonly Effect[]): number {
-  let bytes = 0;
-  for (const effect of effects) {
-    if (isAuditEntry(effect)) {
-      bytes += effect.audit.length;
-      continue;
-    }
-    for (const value of effect.parameters) {
-      if (typeof value === 'string' || value instanceof Uint8Array) bytes += value.length;
-    }
-  }
-  return bytes;
 }
 
 /** Type stripping leaves file names alone, so a built program names the built file. */

@@ -42,7 +42,6 @@ export function cacheConfig(
 ): ConfigCache {
   let values = new Map<string, Promise<unknown>>();
   let lasting = new Map<string, Lasting>();
-  let version: number | undefined;
   const loadings = new WeakSet<Promise<unknown>>();
   const forget = (): void => {
     values = new Map();
@@ -101,18 +100,28 @@ export function cacheConfig(
   // A SQLite directory belongs to this process alone, so every change passes through here. What is known
   // is handed on as it is: a request asks a dozen times, and a promise around a promise takes 0.3 µs each.
   if (store.engine !== 'postgres') return { cached: find, versionOf };
-  const follow = async (): Promise<void> => {
+  return follow(store, forget, { cached: find, versionOf });
+}
+
+/** What other nodes change is seen by asking for the version first. */
+function follow(
+  store: Pick<Store, 'configVersion'>,
+  forget: () => void,
+  { cached, versionOf }: ConfigCache,
+): ConfigCache {
+  let version: number | undefined;
+  const catchUp = async (): Promise<void> => {
     const current = await store.configVersion();
     if (current !== version) forget();
     version = current;
   };
   return {
     async cached(key, load, subjects) {
-      await follow();
-      return find(key, load, subjects);
+      await catchUp();
+      return cached(key, load, subjects);
     },
     async versionOf(subject) {
-      await follow();
+      await catchUp();
       return versionOf(subject);
     },
   };

@@ -80,3 +80,18 @@ export function refuseUnportable(): Failure {
 function describe(value: unknown): string {
   return typeof value === 'object' && value !== null ? value.constructor.name : typeof value;
 }
+
+/** About how many bytes a set takes while it waits, beside its statements. */
+export function weigh(effects: readonly Effect[]): number {
+  let bytes = 0;
+  for (const effect of effects) {
+    if (isAuditEntry(effect)) {
+      bytes += effect.audit.length;
+      continue;
+    }
+    for (const value of effect.parameters) {
+      if (typeof value === 'string' || value instanceof Uint8Array) bytes += value.length;
+    }
+  }
+  return bytes;
+}

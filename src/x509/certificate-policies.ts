@@ -2,6 +2,7 @@
 
 import { Failure } from '../core/failure.ts';
 import { ia5String, oid, sequence, TAG, utf8String } from './der.ts';
+import { readOid } from './der-primitives.ts';
 import {
   children,
   DerError,
@@ -9,11 +10,11 @@ import {
   type DerValue,
   expect,
   readDer,
-  readOid,
-  readString,
   requireWellFormed,
 } from './der-reader.ts';
-import { type Extension, requireOid } from './extensions.ts';
+import { readString } from './der-strings.ts';
+import type { Extension } from './extensions.ts';
+import { requireOid } from './key-usages.ts';
 import { EXTENSION_OID, QUALIFIER_OID } from './oids.ts';
 
 export interface CertificatePolicy {

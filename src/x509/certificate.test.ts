@@ -27,11 +27,10 @@ import {
   authorityKeyIdentifier,
   basicConstraints,
   encodeExtensions,
-  extKeyUsage,
-  keyUsage,
   subjectAltName,
   subjectKeyIdentifier,
 } from './extensions.ts';
+import { extKeyUsage, keyUsage } from './key-usages.ts';
 import { keyIdentifier, publicKeyInfo } from './keys.ts';
 import { encodeSubject } from './names.ts';
 

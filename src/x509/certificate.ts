@@ -15,30 +15,26 @@ import {
   time,
   unsignedInteger,
 } from './der.ts';
+import { readSmallInteger, readTime, readUnsigned, readWholeBitString } from './der-primitives.ts';
 import {
   DerError,
   DerFields,
   type DerValue,
   onlyChild,
   readDer,
-  readSmallInteger,
-  readTime,
-  readUnsigned,
-  readWholeBitString,
   requireWellFormed,
 } from './der-reader.ts';
 import {
   type Extension,
   encodeExtensions,
   findExtension,
-  type KeyUsage,
   parseAuthorityKeyIdentifier,
   parseBasicConstraints,
   parseExtensions,
-  parseKeyUsage,
   parseSubjectKeyIdentifier,
 } from './extensions.ts';
 import { type ParsedAltNames, parseSubjectAltName } from './general-names.ts';
+import { type KeyUsage, parseKeyUsage } from './key-usages.ts';
 import { parsePublicKey } from './keys.ts';
 import { type Name, parseName } from './names.ts';
 import { EXTENSION_OID } from './oids.ts';

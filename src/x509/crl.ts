@@ -8,18 +8,13 @@ import {
 } from './algorithms.ts';
 import { contextConstructed, header, integer, sequence, TAG, time } from './der.ts';
 import {
-  DerError,
-  DerFields,
-  type DerValue,
-  eachChild,
-  onlyChild,
-  readDer,
   readInteger,
   readSmallInteger,
   readTime,
   readUnsigned,
   readWholeBitString,
-} from './der-reader.ts';
+} from './der-primitives.ts';
+import { DerError, DerFields, type DerValue, eachChild, onlyChild, readDer } from './der-reader.ts';
 import {
   authorityKeyIdentifier,
   type Extension,

@@ -9,6 +9,7 @@ import {
   verifyAsync,
 } from './algorithms.ts';
 import { contextConstructed, integer, oid, sequence, setOf, TAG } from './der.ts';
+import { readOid, readSmallInteger, readWholeBitString } from './der-primitives.ts';
 import {
   children,
   DerError,
@@ -16,9 +17,6 @@ import {
   type DerValue,
   onlyChild,
   readDer,
-  readOid,
-  readSmallInteger,
-  readWholeBitString,
   requireWellFormed,
 } from './der-reader.ts';
 import { type Extension, encodeExtensions, findExtension, parseExtensions } from './extensions.ts';

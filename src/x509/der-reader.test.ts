@@ -3,6 +3,17 @@ import { test } from 'node:test';
 import { Failure } from '../core/failure.ts';
 import { integer, octetString, sequence, TAG, tlv } from './der.ts';
 import {
+  readBitString,
+  readBoolean,
+  readInteger,
+  readNamedBits,
+  readOid,
+  readSmallInteger,
+  readTime,
+  readUnsigned,
+  readWholeBitString,
+} from './der-primitives.ts';
+import {
   children,
   DerError,
   DerFields,
@@ -12,20 +23,10 @@ import {
   MAX_DER_CHILDREN,
   MAX_DER_DEPTH,
   onlyChild,
-  readAscii,
-  readBitString,
-  readBoolean,
   readDer,
-  readInteger,
-  readNamedBits,
-  readOid,
-  readSmallInteger,
-  readString,
-  readTime,
-  readUnsigned,
-  readWholeBitString,
   requireWellFormed,
 } from './der-reader.ts';
+import { readAscii, readString } from './der-strings.ts';
 
 const bytes = (text: string): Uint8Array => Buffer.from(text.replaceAll(' ', ''), 'hex');
 const refused = { name: 'DerError', kind: 'invalid' };

@@ -21,15 +21,9 @@ import {
   unsignedInteger,
   utf8String,
 } from './der.ts';
-import {
-  children,
-  readDer,
-  readInteger,
-  readOid,
-  readString,
-  readTime,
-  readUnsigned,
-} from './der-reader.ts';
+import { readInteger, readOid, readTime, readUnsigned } from './der-primitives.ts';
+import { children, readDer } from './der-reader.ts';
+import { readString } from './der-strings.ts';
 
 const hex = (bytes: Uint8Array): string => Buffer.from(bytes).toString('hex');
 const bytes = (text: string): Uint8Array => Buffer.from(text.replaceAll(' ', ''), 'hex');

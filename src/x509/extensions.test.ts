@@ -13,27 +13,31 @@ import {
 import { readDer } from './der-reader.ts';
 import {
   authorityInfoAccess,
+  crlDistributionPoints,
+  freshestCrl,
+  parseAuthorityInfoAccess,
+  parseDistributionPoints,
+} from './extension-urls.ts';
+import {
   authorityKeyIdentifier,
   basicConstraints,
-  crlDistributionPoints,
   type Extension,
   encodeExtensions,
-  extKeyUsage,
-  extKeyUsageOids,
   findExtension,
-  freshestCrl,
-  keyUsage,
-  parseAuthorityInfoAccess,
   parseAuthorityKeyIdentifier,
   parseBasicConstraints,
-  parseDistributionPoints,
   parseExtensions,
-  parseExtKeyUsage,
-  parseKeyUsage,
   parseSubjectKeyIdentifier,
   subjectAltName,
   subjectKeyIdentifier,
 } from './extensions.ts';
+import {
+  extKeyUsage,
+  extKeyUsageOids,
+  keyUsage,
+  parseExtKeyUsage,
+  parseKeyUsage,
+} from './key-usages.ts';
 
 const refused = { kind: 'invalid' };
 const hex = (bytes: Uint8Array | undefined): string | undefined =>

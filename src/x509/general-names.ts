@@ -10,6 +10,7 @@ import {
   TAG,
   utf8String,
 } from './der.ts';
+import { readOid } from './der-primitives.ts';
 import {
   children,
   DerError,
@@ -17,12 +18,10 @@ import {
   type DerValue,
   expect,
   onlyChild,
-  readAscii,
   readDer,
-  readOid,
-  readString,
   requireWellFormed,
 } from './der-reader.ts';
+import { readAscii, readString } from './der-strings.ts';
 import { formatIpAddress, parseIpAddress } from './ip-addresses.ts';
 
 export interface OtherName {

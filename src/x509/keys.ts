@@ -3,14 +3,8 @@
 import { createPublicKey, hash, type KeyObject } from 'node:crypto';
 import { Failure } from '../core/failure.ts';
 import { bitString, nullValue, oid, sequence, TAG, unsignedInteger } from './der.ts';
-import {
-  DerFields,
-  type DerValue,
-  readDer,
-  readOid,
-  readUnsigned,
-  readWholeBitString,
-} from './der-reader.ts';
+import { readOid, readUnsigned, readWholeBitString } from './der-primitives.ts';
+import { DerFields, type DerValue, readDer } from './der-reader.ts';
 import { CURVE_OID, KEY_OID } from './oids.ts';
 
 export type KeyType = 'rsa' | 'ec' | 'ed25519';

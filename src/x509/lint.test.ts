@@ -11,18 +11,15 @@ import {
   oid,
   sequence,
 } from './der.ts';
+import { authorityInfoAccess, crlDistributionPoints, freshestCrl } from './extension-urls.ts';
 import {
-  authorityInfoAccess,
   authorityKeyIdentifier,
   basicConstraints,
-  crlDistributionPoints,
   type Extension,
-  extKeyUsage,
-  freshestCrl,
-  keyUsage,
   subjectAltName,
   subjectKeyIdentifier,
 } from './extensions.ts';
+import { extKeyUsage, keyUsage } from './key-usages.ts';
 import { keyIdentifier, publicKeyInfo } from './keys.ts';
 import { lintTbsCertificate } from './lint.ts';
 import { nameConstraints } from './name-constraints.ts';

@@ -7,10 +7,10 @@ import {
   DerError,
   DerFields,
   type DerValue,
-  readAscii,
   readDer,
   requireWellFormed,
 } from './der-reader.ts';
+import { readAscii } from './der-strings.ts';
 import type { Extension } from './extensions.ts';
 import { asciiName, GENERAL_NAME_TAG } from './general-names.ts';
 import { formatIpRange, parseIpRange } from './ip-addresses.ts';

@@ -2,6 +2,7 @@
 
 import { Failure } from '../core/failure.ts';
 import { directoryString, oid, sequence, setOf, TAG } from './der.ts';
+import { readOid } from './der-primitives.ts';
 import {
   children,
   DerError,
@@ -9,10 +10,9 @@ import {
   type DerValue,
   expect,
   readDer,
-  readOid,
-  readString,
   requireWellFormed,
 } from './der-reader.ts';
+import { readString } from './der-strings.ts';
 import { ATTRIBUTE_OID } from './oids.ts';
 
 /** The parts of a subject that requests and roles can set. Empty texts are as good as absent. */

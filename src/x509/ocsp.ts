@@ -1,7 +1,6 @@
 /** OCSP (RFC 6960): reading requests, building what a responder signs, and the answer around it. */
 
 import { hash } from 'node:crypto';
-
 import { Failure } from '../core/failure.ts';
 import { algorithmIdentifier, type SignatureAlgorithm } from './algorithms.ts';
 import {
@@ -15,6 +14,7 @@ import {
   sequence,
   TAG,
 } from './der.ts';
+import { readOid, readSmallInteger, readUnsigned, readWholeBitString } from './der-primitives.ts';
 import {
   children,
   DerError,
@@ -23,10 +23,6 @@ import {
   expect,
   onlyChild,
   readDer,
-  readOid,
-  readSmallInteger,
-  readUnsigned,
-  readWholeBitString,
 } from './der-reader.ts';
 import { HASH_OID } from './oids.ts';
 

@@ -11,16 +11,8 @@ import {
   verifyAsync,
 } from './algorithms.ts';
 import { bitString, contextConstructed, integer, octetString, oid, sequence, TAG } from './der.ts';
-import {
-  children,
-  DerFields,
-  type DerValue,
-  onlyChild,
-  readDer,
-  readOid,
-  readSmallInteger,
-  readUnsigned,
-} from './der-reader.ts';
+import { readOid, readSmallInteger, readUnsigned } from './der-primitives.ts';
+import { children, DerFields, type DerValue, onlyChild, readDer } from './der-reader.ts';
 import {
   type CurveBits,
   describePublicKey,

@@ -1,7 +1,6 @@
 /** Well-formed inputs to damage, the same bytes in every run. */
 
 import { createPrivateKey, createPublicKey, type KeyObject } from 'node:crypto';
-
 import { encodePem } from '../../src/core/pem.ts';
 import { signSync } from '../../src/x509/algorithms.ts';
 import { assembleSigned, encodeTbsCertificate } from '../../src/x509/certificate.ts';
@@ -21,17 +20,18 @@ import {
 } from '../../src/x509/der.ts';
 import {
   authorityInfoAccess,
+  crlDistributionPoints,
+  freshestCrl,
+} from '../../src/x509/extension-urls.ts';
+import {
   authorityKeyIdentifier,
   basicConstraints,
-  crlDistributionPoints,
   type Extension,
   encodeExtensions,
-  extKeyUsage,
-  freshestCrl,
-  keyUsage,
   subjectAltName,
   subjectKeyIdentifier,
 } from '../../src/x509/extensions.ts';
+import { extKeyUsage, keyUsage } from '../../src/x509/key-usages.ts';
 import { keyIdentifier, publicKeyInfo } from '../../src/x509/keys.ts';
 import { nameConstraints } from '../../src/x509/name-constraints.ts';
 import { encodeSubject } from '../../src/x509/names.ts';

@@ -8,11 +8,11 @@ import { isCrlSignedBy, parseCrl } from '../../src/x509/crl.ts';
 import { isCsrSignatureValid, parseCsr } from '../../src/x509/csr.ts';
 import { readDer, requireWellFormed } from '../../src/x509/der-reader.ts';
 import {
-  type Extension,
   parseAuthorityInfoAccess,
   parseDistributionPoints,
-  parseExtKeyUsage,
-} from '../../src/x509/extensions.ts';
+} from '../../src/x509/extension-urls.ts';
+import type { Extension } from '../../src/x509/extensions.ts';
+import { parseExtKeyUsage } from '../../src/x509/key-usages.ts';
 import { describePublicKey, keyIdentifier } from '../../src/x509/keys.ts';
 import { parseNameConstraints } from '../../src/x509/name-constraints.ts';
 import { nameText } from '../../src/x509/names.ts';

@@ -4,7 +4,9 @@ import assert from 'node:assert/strict';
 import type { Acl } from '../../src/acl/acl.ts';
 import { hasAccessBeneath } from '../../src/acl/grants-beneath.ts';
 import { parseHcl } from '../../src/acl/hcl.ts';
-import { decodePolicyText, expandPolicy, parsePolicy } from '../../src/acl/policy.ts';
+import { expandPolicy } from '../../src/acl/policy.ts';
+import { parsePolicy } from '../../src/acl/policy-reader.ts';
+import { decodePolicyText } from '../../src/acl/policy-text.ts';
 import { RuleWalk } from '../../src/acl/rule-walk.ts';
 import {
   decodeAuthorizationToken,

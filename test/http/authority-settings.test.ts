@@ -5,7 +5,8 @@ import { createPrivateKey } from 'node:crypto';
 import { after, before, test } from 'node:test';
 import { parsePem } from '../../src/core/pem.ts';
 import { parseCertificate } from '../../src/x509/certificate.ts';
-import { findExtension, parseAuthorityInfoAccess } from '../../src/x509/extensions.ts';
+import { parseAuthorityInfoAccess } from '../../src/x509/extension-urls.ts';
+import { findExtension } from '../../src/x509/extensions.ts';
 import { EXTENSION_OID } from '../../src/x509/oids.ts';
 import { startTestServer } from '../support/server.ts';
 

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
+import { deleteTree } from '../../src/access/tokens/ending.store.ts';
 import { tokenId } from '../../src/access/tokens/minting.operations.ts';
-import { deleteTree } from '../../src/access/tokens/store.ts';
 import { endLogIns, planDeadLogIns } from '../../src/broker/iam/auth-tokens/operations.ts';
 import { removeResources } from '../../src/broker/resource/removals.store.ts';
 import { AUTH_METHOD, type Person, startBroker, tokenIdOf } from '../support/seeded-broker.ts';

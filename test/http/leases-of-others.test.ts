@@ -2,9 +2,9 @@
 
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
+import { deleteTree } from '../../src/access/tokens/ending.store.ts';
 import { removeEnded, tidyTokens } from '../../src/access/tokens/expiration.operations.ts';
 import { tokenId } from '../../src/access/tokens/minting.operations.ts';
-import { deleteTree } from '../../src/access/tokens/store.ts';
 import type { App } from '../../src/app/app.ts';
 import { eachPlace } from '../support/engines.ts';
 import { endDue } from '../support/job-work.ts';

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
-import { endDueLeases, workOf } from '../../src/access/leases/expiration.operations.ts';
+import { workOf } from '../../src/access/leases/ending.operations.ts';
+import { endDueLeases } from '../../src/access/leases/expiration.operations.ts';
 import { systemCaller } from '../../src/access/system-caller.ts';
 import { type Client, type Reply, startTestServer } from '../support/server.ts';
 

@@ -1,7 +1,9 @@
+/** Sessions and log-ins that a user made one by one hold nobody up, neither their lists nor the jobs. */
+
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
+import { deleteTree } from '../../src/access/tokens/ending.store.ts';
 import { tokenId } from '../../src/access/tokens/minting.operations.ts';
-import { deleteTree } from '../../src/access/tokens/store.ts';
 import type { Job } from '../../src/app/job.ts';
 import { authTokenJobs } from '../../src/broker/iam/auth-tokens/jobs.ts';
 import { sessionJobs } from '../../src/broker/sessions/jobs.ts';
@@ -9,8 +11,6 @@ import type { Effect } from '../../src/store/write.ts';
 import { copyRow, numbered } from '../support/many-rows.ts';
 import { startBroker, tokenIdOf } from '../support/seeded-broker.ts';
 import { holdsNobodyUp } from '../support/turns.ts';
-
-/** Sessions and log-ins that a user made one by one hold nobody up, neither their lists nor the jobs. */
 
 const broker = await startBroker({ after });
 const { app } = broker.client.running;

@@ -2,7 +2,7 @@
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { workOf } from '../../src/access/leases/expiration.operations.ts';
+import { workOf } from '../../src/access/leases/ending.operations.ts';
 import { systemCaller } from '../../src/access/system-caller.ts';
 import { tidyTokens } from '../../src/access/tokens/expiration.operations.ts';
 import { eachPlace } from '../support/engines.ts';

@@ -9,10 +9,10 @@ import {
   basicConstraints,
   findExtension,
   parseBasicConstraints,
-  parseKeyUsage,
   subjectAltName,
 } from '../../src/x509/extensions.ts';
 import { parseSubjectAltName, type SubjectAltNames } from '../../src/x509/general-names.ts';
+import { parseKeyUsage } from '../../src/x509/key-usages.ts';
 import { nameText, parseName } from '../../src/x509/names.ts';
 import { EXTENSION_OID } from '../../src/x509/oids.ts';
 import { makeCsr, type TestKey } from '../support/leaves.ts';

@@ -8,7 +8,7 @@ import { rangeOf } from '../../src/app/lease.ts';
 import { whoseTokens } from '../../src/broker/vault/leases/asking.operations.ts';
 import { SESSION_LEASES } from '../../src/broker/vault/leases/lease.ts';
 import { vaultLease } from '../../src/broker/vault/leases/operations.ts';
-import type { Whose } from '../../src/core/fairness/shared-work.ts';
+import type { Whose } from '../../src/core/fairness/piece.ts';
 import { build } from '../../src/store/database.ts';
 import { write } from '../../src/store/write.ts';
 import { eachPlace } from '../support/engines.ts';

@@ -24,22 +24,26 @@ import {
 import { sequence } from '../../src/x509/der.ts';
 import {
   authorityInfoAccess,
-  authorityKeyIdentifier,
-  basicConstraints,
   crlDistributionPoints,
-  type Extension,
-  extKeyUsage,
-  extKeyUsageOids,
-  findExtension,
   freshestCrl,
-  keyUsage,
   parseAuthorityInfoAccess,
   parseDistributionPoints,
-  parseExtKeyUsage,
+} from '../../src/x509/extension-urls.ts';
+import {
+  authorityKeyIdentifier,
+  basicConstraints,
+  type Extension,
+  findExtension,
   subjectAltName,
   subjectKeyIdentifier,
 } from '../../src/x509/extensions.ts';
 import type { SubjectAltNames } from '../../src/x509/general-names.ts';
+import {
+  extKeyUsage,
+  extKeyUsageOids,
+  keyUsage,
+  parseExtKeyUsage,
+} from '../../src/x509/key-usages.ts';
 import { describePublicKey, keyIdentifier, publicKeyInfo } from '../../src/x509/keys.ts';
 import { lintTbsCertificate } from '../../src/x509/lint.ts';
 import {

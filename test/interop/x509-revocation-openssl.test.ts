@@ -3,7 +3,6 @@
 import assert from 'node:assert/strict';
 import { generateKeyPairSync, type KeyObject } from 'node:crypto';
 import { test } from 'node:test';
-
 import { encodePem, parsePem } from '../../src/core/pem.ts';
 import { type SignatureAlgorithm, signSync } from '../../src/x509/algorithms.ts';
 import { assembleSigned, encodeTbsCertificate } from '../../src/x509/certificate.ts';
@@ -13,10 +12,10 @@ import {
   authorityKeyIdentifier,
   basicConstraints,
   type Extension,
-  keyUsage,
   subjectAltName,
   subjectKeyIdentifier,
 } from '../../src/x509/extensions.ts';
+import { keyUsage } from '../../src/x509/key-usages.ts';
 import { keyIdentifier, publicKeyInfo } from '../../src/x509/keys.ts';
 import { encodeSubject } from '../../src/x509/names.ts';
 import {

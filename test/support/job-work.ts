@@ -1,4 +1,5 @@
-import { endDueLeases, workOf } from '../../src/access/leases/expiration.operations.ts';
+import { workOf } from '../../src/access/leases/ending.operations.ts';
+import { endDueLeases } from '../../src/access/leases/expiration.operations.ts';
 import { systemCaller } from '../../src/access/system-caller.ts';
 import type { App } from '../../src/app/app.ts';
 import type { Turn } from '../../src/app/job.ts';

@@ -1,19 +1,12 @@
 import assert from 'node:assert/strict';
-import {
-  type AccessRequest,
-  type AccessVerdict,
-  type Acl,
-  type Asked,
-  compileAcl,
-  judgeAccess,
-  judgeBrought,
-  judgeGrants,
-} from '../../src/acl/acl.ts';
+import type { AccessRequest, Asked } from '../../src/acl/access-request.ts';
+import { type Acl, compileAcl, judgeAccess, judgeBrought, judgeGrants } from '../../src/acl/acl.ts';
 import { MOST_COMPARISONS } from '../../src/acl/comparisons.ts';
 import { listCapabilities } from '../../src/acl/grants.ts';
 import type { FormedSegment } from '../../src/acl/name-form.ts';
 import type { Policy } from '../../src/acl/policy.ts';
 import { RuleWalk } from '../../src/acl/rule-walk.ts';
+import type { AccessVerdict } from '../../src/acl/verdict.ts';
 import { doAll, type Soon } from '../../src/core/steps.ts';
 
 export function compiledAcl(policies: readonly Policy[], now: number): Acl {

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { findGroupByName, updateGroup } from '../../src/access/identity/store.ts';
+import { findGroupByName, updateGroup } from '../../src/access/identity/groups.store.ts';
 import type { App } from '../../src/app/app.ts';
 import { bumpPermissionVersion } from '../../src/store/permission-version.ts';
 

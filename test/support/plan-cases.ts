@@ -12,13 +12,13 @@ import {
 } from '../../src/access/auth/approle/store.ts';
 import { listFailures } from '../../src/access/auth/lockout/store.ts';
 import { aliasIds } from '../../src/access/identity/aliases.store.ts';
+import { readGivingGroups } from '../../src/access/identity/groups.store.ts';
 import {
   countParents,
   hasMoreNestings,
   listAllParents,
   readNestings,
 } from '../../src/access/identity/memberships.store.ts';
-import { readGivingGroups } from '../../src/access/identity/store.ts';
 import {
   countLeases,
   expireLeases,
@@ -34,8 +34,9 @@ import {
   listTurns,
   listUnbound,
 } from '../../src/access/leases/turns.store.ts';
+import { deleteLogIns } from '../../src/access/tokens/ending.store.ts';
 import { removePage } from '../../src/access/tokens/expiration.store.ts';
-import { deleteLogIns, listAccessors } from '../../src/access/tokens/store.ts';
+import { listAccessors } from '../../src/access/tokens/store.ts';
 import { countActiveUsers } from '../../src/broker/billing/store.ts';
 import { endLogIns } from '../../src/broker/iam/auth-tokens/operations.ts';
 import { listGroupsOf, listRolesOf } from '../../src/broker/iam/grants/store.ts';

@@ -1,21 +1,21 @@
 // What removals and their pages ask, as the questions of `plan-cases.ts`.
 
 import { aliasIds, deleteAliases, takeAliases } from '../../src/access/identity/aliases.store.ts';
+import { deleteEntity, takeEntities } from '../../src/access/identity/entities.store.ts';
 import { deleteMemberships } from '../../src/access/identity/memberships.store.ts';
-import { deleteEntity, takeEntities } from '../../src/access/identity/store.ts';
 import {
   expireLeasesOfMount,
   expireRange,
   listUnexpiredOfMount,
   loosenLeases,
 } from '../../src/access/leases/store.ts';
-import { deleteBare, listTokensOfMount } from '../../src/access/tokens/expiration.store.ts';
 import {
   deleteAlone,
   deleteTree,
   deleteTreesByIds,
   listTokensOfAliases,
-} from '../../src/access/tokens/store.ts';
+} from '../../src/access/tokens/ending.store.ts';
+import { deleteBare, listTokensOfMount } from '../../src/access/tokens/expiration.store.ts';
 import { endLogIns, revokeTokensIn } from '../../src/broker/iam/auth-tokens/operations.ts';
 import {
   listAmong,

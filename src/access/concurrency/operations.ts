@@ -1,8 +1,9 @@
 import { type App, perApp } from '../../app/app.ts';
 import type { Caller } from '../../app/caller.ts';
 import { Failure } from '../../core/failure.ts';
+import type { Asker } from '../../core/fairness/asker.ts';
 import { doFor } from '../../core/fairness/asking.ts';
-import { type Asker, FairTurns, type Places } from '../../core/fairness/fair-turns.ts';
+import { FairTurns, type Places } from '../../core/fairness/fair-turns.ts';
 import { LoopTurns } from '../../core/fairness/loop-turns.ts';
 import { networkOf, OWN_PARTY, partyOf, SHARED_PARTY, siteOf } from '../../core/fairness/party.ts';
 import { Patience } from '../../core/fairness/patience.ts';

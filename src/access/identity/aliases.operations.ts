@@ -6,7 +6,7 @@ import { listTold } from '../../core/key-list.ts';
 import { holdAccessor } from '../../mounts/store.ts';
 import { bumpPermissionVersion } from '../../store/permission-version.ts';
 import type { Effect, Write } from '../../store/write.ts';
-import { removeLogInsAfterCommit } from '../leases/expiration.operations.ts';
+import { removeLogInsAfterCommit } from '../leases/ended-tokens.operations.ts';
 import { type Beforehand, commitPlanned, type Planned } from '../standing/attempts.operations.ts';
 import { refuseDenied, refuseDeniedNow } from '../standing/operations.ts';
 import {
@@ -22,6 +22,7 @@ import {
   takeAliases,
   updateAlias,
 } from './aliases.store.ts';
+import { findEntityById, holdEntity, insertEntity } from './entities.store.ts';
 import { type Alias, checkMetadata, describeAlias, type Entity, isSameAlias } from './entity.ts';
 import {
   endLogInsBeforehand,
@@ -32,7 +33,6 @@ import {
   readAliasMounts,
 } from './operations.ts';
 import { aliasPaths, CONCERNED, FOUND_ALIAS, NAMED_ALIAS, ownPaths } from './own-paths.ts';
-import { findEntityById, holdEntity, insertEntity } from './store.ts';
 
 interface SentAlias {
   id: string;

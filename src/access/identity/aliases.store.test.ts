@@ -3,9 +3,9 @@ import { test } from 'node:test';
 import { openTestApp } from '../../../test/support/app.ts';
 import { eachEngine } from '../../../test/support/engines.ts';
 import { hasOtherAlias, insertAlias } from './aliases.store.ts';
+import { insertEntity } from './entities.store.ts';
 import type { Alias } from './entity.ts';
 import { newEntity } from './operations.ts';
-import { insertEntity } from './store.ts';
 
 eachEngine('aliases', (open) => {
   test('an entity has another one where its mount calls it something else as well', async () => {

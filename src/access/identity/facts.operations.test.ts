@@ -10,10 +10,11 @@ import {
 } from '../../core/identity-template.ts';
 import { bumpPermissionVersion } from '../../store/permission-version.ts';
 import { insertAlias } from './aliases.store.ts';
+import { insertEntity } from './entities.store.ts';
 import { tellFacts, tellKeptFacts } from './facts.operations.ts';
+import { findGroupById, insertGroup, updateGroup } from './groups.store.ts';
 import { replaceMembers } from './memberships.store.ts';
 import { findPerson } from './persons.operations.ts';
-import { findGroupById, insertEntity, insertGroup, updateGroup } from './store.ts';
 
 const TIMES = { created_at_ms: 0, updated_at_ms: 0 };
 const LONG = 'l'.repeat(512);

@@ -9,8 +9,8 @@ import {
 import { LastOf } from '../../core/kept.ts';
 import { ROOMS } from '../../core/rooms.ts';
 import { readAliases } from './aliases.store.ts';
+import { listGroupsNamed, readGroupsById } from './groups.store.ts';
 import { type Groups, withGroupsOf } from './memberships.operations.ts';
-import { listGroupsNamed, readGroupsById } from './store.ts';
 
 /**
  * What is known of somebody, with what some templates name besides. Others make them a member of groups, and

@@ -11,20 +11,19 @@ import { refuseDenied, refuseDeniedNow } from '../standing/operations.ts';
 import { requireAccessor } from './aliases.operations.ts';
 import { timeOf } from './entity.ts';
 import type { GroupAlias } from './group.ts';
-import { findAliasMount } from './operations.ts';
-import { aliasPaths, CONCERNED, FOUND_ALIAS, NAMED_ALIAS, ownPaths } from './own-paths.ts';
 import {
   deleteGroupAlias,
   findAliasOfGroup,
   findGroupAlias,
   findGroupAliasById,
-  findGroupById,
   GROUP_ALIAS_TAKEN,
-  holdGroup,
   listGroupAliasesById,
   listGroupAliasKeys,
   saveGroupAlias,
-} from './store.ts';
+} from './group-aliases.store.ts';
+import { findGroupById, holdGroup } from './groups.store.ts';
+import { findAliasMount } from './operations.ts';
+import { aliasPaths, CONCERNED, FOUND_ALIAS, NAMED_ALIAS, ownPaths } from './own-paths.ts';
 
 interface SentGroupAlias {
   id: string;

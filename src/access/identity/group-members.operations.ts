@@ -4,7 +4,9 @@ import type { Caller } from '../../app/caller.ts';
 import { Failure } from '../../core/failure.ts';
 import type { Effect } from '../../store/write.ts';
 import { refuseDeniedNow } from '../standing/operations.ts';
+import { listNamesOfEntities } from './entities.store.ts';
 import { checkMemberGroups, type Group, MOST_NESTINGS } from './group.ts';
+import { listNamesOfGroups } from './groups.store.ts';
 import { requireFewNestings, withGroupsOf } from './memberships.operations.ts';
 import {
   holdAcyclic,
@@ -14,7 +16,6 @@ import {
   replaceMembers,
 } from './memberships.store.ts';
 import { CONCERNED, JOINED, ownPaths } from './own-paths.ts';
-import { listNamesOfEntities, listNamesOfGroups } from './store.ts';
 
 /** Of each kind all that a group is to have; left out, they stay. */
 export interface SentMembers {

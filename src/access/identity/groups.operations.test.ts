@@ -4,9 +4,9 @@ import { openTestApp, testCaller, testMount } from '../../../test/support/app.ts
 import { countCommitting } from '../../../test/support/committing.ts';
 import { eachEngine } from '../../../test/support/engines.ts';
 import type { Store } from '../../store/store.ts';
+import { insertEntity } from './entities.store.ts';
 import { writeGroup } from './groups.operations.ts';
 import { newEntity } from './operations.ts';
-import { insertEntity } from './store.ts';
 
 const AT_ONCE = 12;
 const mount = testMount({ kind: 'secret', path: 'identity/', type: 'identity' });

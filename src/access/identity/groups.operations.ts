@@ -3,15 +3,25 @@ import type { App } from '../../app/app.ts';
 import type { Caller } from '../../app/caller.ts';
 import type { Answer } from '../../app/route.ts';
 import { Failure } from '../../core/failure.ts';
-import { mergePatch } from '../../core/fields.ts';
 import { listThings, listTold } from '../../core/key-list.ts';
+import { mergePatch } from '../../core/patches.ts';
 import { bumpPermissionVersion } from '../../store/permission-version.ts';
 import { commitInTurn, commitPlanned, type Planned } from '../standing/attempts.operations.ts';
 import { refuseDenied, refuseDeniedNow } from '../standing/operations.ts';
 import { checkMetadata, checkName, requireIdentityPolicies } from './entity.ts';
 import { describeGroup, type Group, type GroupSettings } from './group.ts';
 import { describeGroupAlias } from './group-aliases.operations.ts';
+import { findAliasOfGroup, findGroupAlias, findGroupAliasById } from './group-aliases.store.ts';
 import { planMembers, type SentMembers } from './group-members.operations.ts';
+import {
+  deleteGroup,
+  findGroupById,
+  findGroupByName,
+  insertGroup,
+  listGroupNames,
+  measureGroup,
+  updateGroup,
+} from './groups.store.ts';
 import { type Lookup, type LookupInput, parseLookup } from './lookup.ts';
 import { requireFewPolicies, withMemberships } from './memberships.operations.ts';
 import {
@@ -21,21 +31,9 @@ import {
   deleteMemberships,
 } from './memberships.store.ts';
 import { requireFewBeneath } from './memberships-beneath.operations.ts';
+import type { Named } from './names.store.ts';
 import { randomName } from './operations.ts';
 import { aliasPaths, JOINED, LOOKED_UP, otherPaths, ownPaths, pathsInBody } from './own-paths.ts';
-import {
-  deleteGroup,
-  findAliasOfGroup,
-  findGroupAlias,
-  findGroupAliasById,
-  findGroupById,
-  findGroupByName,
-  insertGroup,
-  listGroupNames,
-  measureGroup,
-  type Named,
-  updateGroup,
-} from './store.ts';
 
 interface SentGroup extends SentMembers {
   id: string;

@@ -8,18 +8,13 @@ import type { Write } from '../../store/write.ts';
 import { readPermissions } from '../permissions/operations.ts';
 import { writePolicy } from '../policies/operations.ts';
 import { insertAlias, listAliases } from './aliases.store.ts';
+import { insertEntity } from './entities.store.ts';
 import type { Entity } from './entity.ts';
 import type { Group } from './group.ts';
+import { insertGroup, readGivingGroups, readGroupsById, updateGroup } from './groups.store.ts';
 import { requireFewPolicies } from './memberships.operations.ts';
 import { replaceMembers } from './memberships.store.ts';
 import { findPerson } from './persons.operations.ts';
-import {
-  insertEntity,
-  insertGroup,
-  readGivingGroups,
-  readGroupsById,
-  updateGroup,
-} from './store.ts';
 
 const ENTITY: Entity = {
   id: 'entity',

@@ -5,10 +5,10 @@ import { sqlitePlace } from '../../../test/support/engines.ts';
 import { heapUsed } from '../../../test/support/heap.ts';
 import { ROOMS } from '../../core/rooms.ts';
 import { readPermissions } from '../permissions/operations.ts';
+import { insertEntity } from './entities.store.ts';
 import { writeGroup } from './groups.operations.ts';
 import { newEntity } from './operations.ts';
 import { type Person, weighPerson } from './persons.operations.ts';
-import { insertEntity } from './store.ts';
 
 const ENTITIES = 1000;
 /** As many names as an entity may have by its groups, of policies that need not be there. */

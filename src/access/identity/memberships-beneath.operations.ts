@@ -1,10 +1,10 @@
 import type { App } from '../../app/app.ts';
 import { Failure } from '../../core/failure.ts';
 import { Breath } from '../../core/fairness/breath.ts';
+import { findEntityById } from './entities.store.ts';
 import { type Group, listReached, TOO_MANY_POLICIES, unitePolicies } from './group.ts';
 import { holdersFrom, withGroupsOf } from './memberships.operations.ts';
 import { listMembers, type MemberKind } from './memberships.store.ts';
-import { findEntityById } from './store.ts';
 
 /** A group as it will be. */
 export interface GroupChange {

@@ -5,11 +5,12 @@ import { eachEngine, type Open } from '../../../test/support/engines.ts';
 import { Failure } from '../../core/failure.ts';
 import { bumpPermissionVersion } from '../../store/permission-version.ts';
 import type { Write } from '../../store/write.ts';
+import { insertEntity } from './entities.store.ts';
 import type { Entity } from './entity.ts';
 import type { Group } from './group.ts';
 import { writeGroup } from './groups.operations.ts';
+import { insertGroup } from './groups.store.ts';
 import { replaceMembers } from './memberships.store.ts';
-import { insertEntity, insertGroup } from './store.ts';
 
 const TIMES = { version: 1, created_at_ms: 0, updated_at_ms: 0 };
 

@@ -7,12 +7,13 @@ import { Failure } from '../../core/failure.ts';
 import { build } from '../../store/database.ts';
 import { bumpPermissionVersion } from '../../store/permission-version.ts';
 import { type Write, write } from '../../store/write.ts';
+import { insertEntity } from './entities.store.ts';
 import type { Group } from './group.ts';
 import { writeGroup } from './groups.operations.ts';
+import { insertGroup } from './groups.store.ts';
 import { listGroupsAbove } from './memberships.operations.ts';
 import { holdFewNestings, listMembers, replaceMembers } from './memberships.store.ts';
 import { findPerson } from './persons.operations.ts';
-import { insertEntity, insertGroup } from './store.ts';
 
 const TIMES = { version: 1, created_at_ms: 0, updated_at_ms: 0 };
 const numbered = (letter: string, count: number): string[] =>

@@ -11,6 +11,7 @@ import {
   TOO_MANY_POLICIES,
   unitePolicies,
 } from './group.ts';
+import { readGivingGroups } from './groups.store.ts';
 import {
   hasMoreNestings,
   inNestedPieces,
@@ -23,7 +24,6 @@ import {
   nestingPage,
   readNestings,
 } from './memberships.store.ts';
-import { readGivingGroups } from './store.ts';
 
 const weighIds = (ids: readonly string[]): number =>
   ids.reduce((sum, id) => sum + textBytes(id), 0);

@@ -11,13 +11,15 @@ import { readPermissions } from '../permissions/operations.ts';
 import { writePolicy } from '../policies/operations.ts';
 import { listAliasIds } from './aliases.operations.ts';
 import { findAlias, insertAlias } from './aliases.store.ts';
-import { listEntityIds, listNamesOfEntities, writeEntityById } from './entities.operations.ts';
+import { writeEntityById } from './entities.operations.ts';
+import { findEntityById, insertEntity, updateEntity } from './entities.store.ts';
+import { listEntityIds, listNamesOfEntities } from './entity-listing.operations.ts';
 import { writeGroupAlias } from './group-aliases.operations.ts';
 import { listGroupIds, listNamesOfGroups, writeGroup } from './groups.operations.ts';
+import { insertGroup } from './groups.store.ts';
 import { listMembers, replaceMembers } from './memberships.store.ts';
 import { ensureEntityForAlias } from './operations.ts';
 import { listEntityPolicies } from './persons.operations.ts';
-import { findEntityById, insertEntity, insertGroup, updateEntity } from './store.ts';
 
 /** A list that is given page by page, put together. */
 async function wholeOf({ long_list }: Answer) {

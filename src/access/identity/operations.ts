@@ -7,14 +7,9 @@ import { findMountByAccessor, readMounts } from '../../mounts/operations.ts';
 import type { Effect, Write } from '../../store/write.ts';
 import { commitPage } from '../endings/operations.ts';
 import { listLeasesOfAliases, loosenLeases, loosenSome } from '../leases/store.ts';
-import {
-  deleteLogIns,
-  deleteTreesByIds,
-  ENDED,
-  listLine,
-  listTokensOfAliases,
-  type OfLine,
-} from '../tokens/store.ts';
+import { ENDED } from '../tokens/ended.ts';
+import { deleteLogIns, deleteTreesByIds, listTokensOfAliases } from '../tokens/ending.store.ts';
+import { listLine, type OfLine } from '../tokens/line.store.ts';
 import {
   type AliasesAt,
   aliasIds,
@@ -24,8 +19,8 @@ import {
   insertAlias,
   takeAliases,
 } from './aliases.store.ts';
+import { findEntityById, holdEntity, insertEntity } from './entities.store.ts';
 import { type Alias, type AliasMount, type Entity, isSameAlias } from './entity.ts';
-import { findEntityById, holdEntity, insertEntity } from './store.ts';
 
 /** What aliases are told with: the auth mounts, by their accessors. */
 export async function readAliasMounts(app: App): Promise<ReadonlyMap<string, AliasMount>> {

@@ -5,10 +5,10 @@ import { jsonBytes, Kept } from '../../core/kept.ts';
 import { ROOMS } from '../../core/rooms.ts';
 import { canonicalPolicies } from '../tokens/policy-names.ts';
 import { readAliases } from './aliases.store.ts';
+import { findEntityById } from './entities.store.ts';
 import type { Alias, Entity } from './entity.ts';
 import { TOO_MANY_POLICIES, unitePolicies } from './group.ts';
 import { holdersFrom, withGroupsOf } from './memberships.operations.ts';
-import { findEntityById } from './store.ts';
 
 /** An entity with everything that decides what it may do. */
 export interface Person {

@@ -1,5 +1,7 @@
 import { type App, perApp } from '../../app/app.ts';
-import { SharedWork, type Shares, SlowOnes } from '../../core/fairness/shared-work.ts';
+import { SharedWork } from '../../core/fairness/shared-work.ts';
+import type { Shares } from '../../core/fairness/shares.ts';
+import { SlowOnes } from '../../core/fairness/slow-ones.ts';
 import { Tries } from '../../core/fairness/tries.ts';
 
 /**

@@ -7,10 +7,11 @@ import type { App, LeaseKind } from '../../app/app.ts';
 import type { Lease } from '../../app/lease.ts';
 import { Failure } from '../../core/failure.ts';
 import { listLeases } from '../auth/leases/operations.ts';
+import { deleteTree } from '../tokens/ending.store.ts';
 import { removeEnded } from '../tokens/expiration.operations.ts';
 import { prepareRootToken } from '../tokens/minting.operations.ts';
-import { deleteTree } from '../tokens/store.ts';
-import { endDueLeases, endLease, workOf } from './expiration.operations.ts';
+import { endLease, workOf } from './ending.operations.ts';
+import { endDueLeases } from './expiration.operations.ts';
 import { deleteLease, findLease, findLivingLease, insertLease, listRange } from './store.ts';
 import { listDue, listOfTurn } from './turns.store.ts';
 

@@ -4,7 +4,7 @@ import { build, type Db, prepared, preparedWrite } from '../../store/database.ts
 import { inBlocks } from '../../store/in-blocks.ts';
 import type { LeaseRow } from '../../store/tables.ts';
 import { type Write, write } from '../../store/write.ts';
-import { listDead } from '../tokens/store.ts';
+import { listDead } from '../tokens/line.store.ts';
 
 // A lease is alive until its time is over, or the token it is bound to or its mount is dead. What is
 // left of a dead token is removed in pages: that takes `token_id` away, and the lease is due.

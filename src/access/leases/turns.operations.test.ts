@@ -7,9 +7,9 @@ import { leaseOf, ISSUED_AT as NOW } from '../../../test/support/leases.ts';
 import type { App, LeaseKind } from '../../app/app.ts';
 import { build } from '../../store/database.ts';
 import { write } from '../../store/write.ts';
+import { deleteTree } from '../tokens/ending.store.ts';
 import { removeEnded } from '../tokens/expiration.operations.ts';
 import { prepareRootToken } from '../tokens/minting.operations.ts';
-import { deleteTree } from '../tokens/store.ts';
 import { insertLease } from './store.ts';
 import { takeDueInTurns } from './turns.operations.ts';
 

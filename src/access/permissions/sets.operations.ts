@@ -1,12 +1,7 @@
 import { type Acl, compileAcl } from '../../acl/acl.ts';
-import {
-  expandPolicy,
-  type PathRule,
-  type Policy,
-  parsePolicy,
-  ROOT_POLICY,
-} from '../../acl/policy.ts';
+import { expandPolicy, type PathRule, type Policy, ROOT_POLICY } from '../../acl/policy.ts';
 import { judgeTokenRules, judgeTokenTexts } from '../../acl/policy-limits.ts';
+import { parsePolicy } from '../../acl/policy-reader.ts';
 import { weighStanzas } from '../../acl/policy-weight.ts';
 import { type App, perApp } from '../../app/app.ts';
 import { Failure } from '../../core/failure.ts';

@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict';
 import test from 'node:test';
 import { capabilitiesAt, compiledAcl } from '../../../test/support/judged.ts';
-import { expandPolicy, parsePolicy } from '../../acl/policy.ts';
+import { expandPolicy } from '../../acl/policy.ts';
+import { parsePolicy } from '../../acl/policy-reader.ts';
 import type { IdentityFacts } from '../../core/identity-template.ts';
 import { DEFAULT_POLICY, RESPONSE_WRAPPING_POLICY } from './default-policies.ts';
 

@@ -1,6 +1,8 @@
 import { doubtPattern } from '../../acl/path-pattern.ts';
-import { decodePolicyText, type Policy, parsePolicy } from '../../acl/policy.ts';
+import type { Policy } from '../../acl/policy.ts';
 import { requireModestPolicy, requireModestText } from '../../acl/policy-limits.ts';
+import { parsePolicy } from '../../acl/policy-reader.ts';
+import { decodePolicyText } from '../../acl/policy-text.ts';
 import type { App } from '../../app/app.ts';
 import type { Caller } from '../../app/caller.ts';
 import type { Answer } from '../../app/route.ts';

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { readEscapes, unpackPolicyText } from '../../acl/policy.ts';
+import { readEscapes, unpackPolicyText } from '../../acl/policy-text.ts';
 import type { App } from '../../app/app.ts';
 import { type Answer, type AnyRoute, vaultRoute } from '../../app/route.ts';
 import { comparedBy, eachText } from '../../core/comparison.ts';

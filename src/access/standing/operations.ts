@@ -1,7 +1,7 @@
-import { type AccessVerdict, TOO_MUCH } from '../../acl/acl.ts';
 import type { OwnPath } from '../../acl/name-form.ts';
 import { OwnJudge } from '../../acl/own-judge.ts';
 import type { ParameterReader } from '../../acl/parameter-forms.ts';
+import { type AccessVerdict, TOO_MUCH } from '../../acl/verdict.ts';
 import type { App } from '../../app/app.ts';
 import type { Caller } from '../../app/caller.ts';
 import type { Mount } from '../../app/mount.ts';

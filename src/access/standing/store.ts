@@ -1,7 +1,8 @@
 import type { Footing } from '../../app/standing.ts';
 import { preparedHold } from '../../store/held.ts';
 import type { Write } from '../../store/write.ts';
-import { holdLine, isNotEnded } from '../tokens/store.ts';
+import { isNotEnded } from '../tokens/ended.ts';
+import { holdLine } from '../tokens/line.store.ts';
 
 // One statement for each combination, since this is in the write set of every request. A token
 // is held against its revocation alone: its uses are counted down at the same time.

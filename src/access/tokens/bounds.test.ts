@@ -2,7 +2,8 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { capabilitiesAt, compiledAcl, judgedAccess } from '../../../test/support/judged.ts';
 import { type Acl, boundAcl } from '../../acl/acl.ts';
-import { expandPolicy, parsePolicy } from '../../acl/policy.ts';
+import { expandPolicy } from '../../acl/policy.ts';
+import { parsePolicy } from '../../acl/policy-reader.ts';
 import type { IdentityFacts } from '../../core/identity-template.ts';
 import { type BoundedToken, listPolicySets, type Making, planBounds } from './bounds.ts';
 

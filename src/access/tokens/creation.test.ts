@@ -3,9 +3,11 @@ import { test } from 'node:test';
 import { spendsAtMost } from '../../../test/support/cpu-time.ts';
 import type { TokenFacts } from '../../app/caller.ts';
 import { Failure } from '../../core/failure.ts';
-import { type CreationFacts, namedBy, planToken, type TokenWish } from './creation.ts';
+import { namedBy } from './child-policies.ts';
+import { planToken } from './creation.ts';
 import { type TokenRole, tokenRoleSchema } from './role.ts';
 import { displayName } from './token.ts';
+import type { CreationFacts, TokenWish } from './wish.ts';
 
 const NOW = 1_800_000_000;
 

@@ -1,54 +1,16 @@
 import type { TokenFacts } from '../../app/caller.ts';
-import { Failure } from '../../core/failure.ts';
-import { foldName } from '../../core/fold.ts';
-import { PatternSet } from '../../core/pattern-set.ts';
 import { listNames, planBounds } from './bounds.ts';
+import { choosePolicies, restricts } from './child-policies.ts';
 import { type LifetimeBounds, planLifetime } from './lifetime.ts';
-import { areBlank, canonicalPolicies, requireModestNames } from './policy-names.ts';
+import { requireModestNames } from './policy-names.ts';
 import type { TokenRole } from './role.ts';
-import type { PlannedToken, TokenBody, TokenType } from './token.ts';
-import { displayName } from './token.ts';
-
-/** What a client asks for in `auth/token/create`. Seconds; undefined: not said. */
-export interface TokenWish {
-  id: string;
-  policies: readonly string[];
-  meta?: Record<string, string> | undefined;
-  no_parent: boolean;
-  no_default_policy: boolean;
-  renewable: boolean;
-  ttl: number;
-  explicit_max_ttl: number;
-  period: number;
-  display_name: string;
-  num_uses: number;
-  type: string;
-  entity_alias: string;
-}
-
-export interface CreationFacts {
-  wish: TokenWish;
-  parent: TokenFacts;
-  /** Policies of the parent's entity and its groups. */
-  entity_policies: readonly string[];
-  /** The parent may do what is reserved to sudo on the path it asks at. */
-  sudo: boolean;
-  /** The path asked at makes orphans. */
-  orphan: boolean;
-  role: { name: string; rules: TokenRole } | undefined;
-  default_ttl: number;
-  max_ttl: number;
-  /** Unix seconds. */
-  now: number;
-}
+import { displayName, type PlannedToken, type TokenBody, type TokenType } from './token.ts';
+import { type CreationFacts, refuse, type TokenWish } from './wish.ts';
 
 export interface Creation {
   token: PlannedToken;
   warnings: string[];
 }
-
-/** A policy that only the server itself hands out. @see S-47 */
-const NOT_ASSIGNABLE = ['response-wrapping', 'control-group'];
 
 /**
  * Decides what token a parent may make.
@@ -197,112 +159,6 @@ function chooseType(wanted: string, role: TokenRole | undefined): TokenType {
   }
 }
 
-function choosePolicies(facts: CreationFacts): string[] {
-  const { wish, parent, sudo, role } = facts;
-  const wanted = canonicalPolicies(wish.policies);
-  const forbidden = wanted.find((name) => NOT_ASSIGNABLE.includes(name));
-  if (forbidden !== undefined) throw refuse(`cannot assign policy "${forbidden}"`);
-  const policies =
-    role && restricts(role.rules)
-      ? policiesOfRole(wish, wanted, parent, role.rules)
-      : policiesOfParent(wish, wanted, parent, sudo, role?.rules.token_no_default_policy ?? false);
-  if (!policies.includes('root')) return policies;
-  if (!parent.policies.includes('root')) {
-    throw refuse('root tokens may not be created without parent token being root');
-  }
-  return ['root'];
-}
-
-/** @see S-44 */
-function policiesOfParent(
-  wish: TokenWish,
-  wanted: string[],
-  parent: TokenFacts,
-  sudo: boolean,
-  noDefault: boolean,
-): string[] {
-  // A list of blank names is a list: it does not stand for all that the parent has.
-  const named = wish.policies.length > 0;
-  if (named && !sudo && !wanted.every((name) => parent.policies.includes(name))) {
-    throw refuse('child policies must be subset of parent');
-  }
-  const chosen = named ? wanted : [...parent.policies];
-  // Whoever has no "default" can pass none on, unless there is nothing it may not do.
-  const adds =
-    !wish.no_default_policy && !noDefault && (sudo || parent.policies.includes('default'));
-  if (!named && !parent.policies.includes('default')) return canonicalPolicies(chosen);
-  const withoutDefault = (wish.no_default_policy || noDefault) && !wanted.includes('default');
-  const kept = withoutDefault ? chosen.filter((name) => name !== 'default') : chosen;
-  return canonicalPolicies(adds ? [...kept, 'default'] : kept);
-}
-
-/** A list of blank names that a role was given once: it is a list of what is allowed, and allows nothing. */
-function allowsSome(role: TokenRole): boolean {
-  return role.allowed_policies.length > 0 || role.allowed_policies_glob.length > 0;
-}
-
-/** Whether a role has a rule of its own about policies; refusing nothing by name is none. */
-function restricts(role: TokenRole): boolean {
-  const refused = [...role.disallowed_policies, ...role.disallowed_policies_glob];
-  return allowsSome(role) || !areBlank(refused);
-}
-
-/**
- * A role with policy lists stands in for the rule that a child has no more than its parent.
- *
- * @see S-53
- */
-function policiesOfRole(
-  wish: TokenWish,
-  wanted: string[],
-  parent: TokenFacts,
-  role: TokenRole,
-): string[] {
-  const allowed = canonicalPolicies(role.allowed_policies);
-  const isListed = allowsSome(role);
-  const fallback = isListed ? allowed : [...parent.policies];
-  const chosen = wish.policies.length > 0 ? wanted : fallback;
-  const disallowed = canonicalPolicies(role.disallowed_policies);
-  const fitsDisallowed = namedBy(role.disallowed_policies_glob, true);
-  const fitsAllowed = namedBy(role.allowed_policies_glob, false);
-  const isDisallowed = (name: string) => disallowed.includes(name) || fitsDisallowed(name);
-
-  // "default" belongs to every token, so a list of allowed policies need not name it.
-  const beyond = chosen.find(
-    (name) => isListed && name !== 'default' && !allowed.includes(name) && !fitsAllowed(name),
-  );
-  if (beyond !== undefined) {
-    throw refuse(
-      `token policies must be subset of the role's allowed policies: "${beyond}" is not among them`,
-    );
-  }
-  const refused = chosen.find(isDisallowed);
-  if (refused !== undefined) throw refuse(`token policy "${refused}" is disallowed by this role`);
-
-  const adds = !wish.no_default_policy && !role.token_no_default_policy && !isDisallowed('default');
-  return canonicalPolicies(adds ? [...chosen, 'default'] : chosen);
-}
-
-/** What comparing a token's names with a role's patterns may come to: some milliseconds. */
-const MOST_COMPARISONS = 50_000;
-
-/**
- * Says of names whether a pattern is the whole of one; `*` stands for any text, anywhere.
- *
- * @param otherwise the answer where comparing would take too long
- */
-export function namedBy(
-  patterns: readonly string[],
-  otherwise: boolean,
-): (name: string) => boolean {
-  const set = new PatternSet(patterns.map((pattern) => foldName(pattern.trim())));
-  const budget = { left: MOST_COMPARISONS };
-  return (name) => {
-    const fits = set.has(name, budget);
-    return budget.left < 0 ? otherwise : fits;
-  };
-}
-
 function limitsOf({ wish, role, default_ttl, max_ttl }: CreationFacts): LifetimeBounds {
   const rules = role?.rules;
   const roleMax = rules ? rules.token_explicit_max_ttl || rules.explicit_max_ttl : 0;
@@ -328,8 +184,4 @@ function pathOf({ orphan, role }: CreationFacts): string {
     return `auth/token/create/${role.name}${suffix === '' ? '' : `/${suffix}`}`;
   }
   return orphan ? 'auth/token/create-orphan' : 'auth/token/create';
-}
-
-function refuse(message: string): Failure {
-  return new Failure('invalid', message);
 }

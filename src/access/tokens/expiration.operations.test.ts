@@ -15,8 +15,8 @@ import { revokeByText } from '../auth/token/revocation.operations.ts';
 import { authenticate } from '../permissions/authentication.operations.ts';
 import { type RemovalWork, tidyTokens, tidyTokensOnce } from './expiration.operations.ts';
 import { removePage } from './expiration.store.ts';
+import { listDead } from './line.store.ts';
 import { createRootToken, tokenId } from './minting.operations.ts';
-import { listDead } from './store.ts';
 
 /** More children than a request removes; each has one of its own, and as much hangs on the token. */
 const MANY = 5_000;

@@ -2,7 +2,7 @@ import { type RawBuilder, sql } from 'kysely';
 import { compiled, type Db, preparedWrite } from '../../store/database.ts';
 import { inBlocks } from '../../store/in-blocks.ts';
 import { type Write, write } from '../../store/write.ts';
-import { ENDED, ENDED_ALONE } from './store.ts';
+import { ENDED, ENDED_ALONE } from './ended.ts';
 
 // What is left of tokens that are dead is removed from above: what hangs on them goes first, their
 // children are cut off as dead tokens of their own, and they go last. Each statement touches as many

@@ -1,5 +1,5 @@
+import { countCharacters, MAX_LIST } from '../../core/conversions.ts';
 import { Failure } from '../../core/failure.ts';
-import { countCharacters, MAX_LIST } from '../../core/fields.ts';
 import { foldName } from '../../core/fold.ts';
 
 /** Names as they are compared and stored: lower case, each once, sorted, no empty one. */

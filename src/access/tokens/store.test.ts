@@ -6,22 +6,11 @@ import { openTestApp, requireTestMount } from '../../../test/support/app.ts';
 import { connectTo, eachPlace, type Place } from '../../../test/support/engines.ts';
 import type { Store } from '../../store/store.ts';
 import type { Write } from '../../store/write.ts';
+import { ENDED } from './ended.ts';
+import { deleteAlone, deleteTree, deleteTreesOf } from './ending.store.ts';
 import { tidyTokens } from './expiration.operations.ts';
-import {
-  deleteAlone,
-  deleteTree,
-  deleteTreesOf,
-  ENDED,
-  findToken,
-  holdLine,
-  insertToken,
-  isLineDead,
-  listDead,
-  listLine,
-  listLiving,
-  renewToken,
-  useToken,
-} from './store.ts';
+import { holdLine, isLineDead, listDead, listLine, listLiving } from './line.store.ts';
+import { findToken, insertToken, renewToken, useToken } from './store.ts';
 import type { Token } from './token.ts';
 
 function token(id: string, parent_id?: string, mount_id = ''): Token {

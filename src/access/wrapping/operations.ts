@@ -10,9 +10,9 @@ import type { Effect } from '../../store/write.ts';
 import { findLiving } from '../permissions/authentication.operations.ts';
 import { commitPlanned } from '../standing/attempts.operations.ts';
 import { footingOf, judgeSlowlyWith } from '../standing/operations.ts';
+import { deleteTree } from '../tokens/ending.store.ts';
 import { deleteBare } from '../tokens/expiration.store.ts';
 import { mintToken, nowSeconds } from '../tokens/minting.operations.ts';
-import { deleteTree } from '../tokens/store.ts';
 import type { Token } from '../tokens/token.ts';
 import {
   decodeAnswer,

@@ -63,37 +63,6 @@ export function createFeeder(options: FeederOptions): Feeder {
   const fed = new Map<string, Fed>();
   const leaving = new Set<Promise<void>>();
   const draining = new AbortController();
-  const pauseFor = options.pause ?? pause;
-
-  async function feed(name: string, sink: Sink, entry: Omit<Fed, 'done'>): Promise<void> {
-    const step = createStep(options, { name, sink, stopping: entry.stopping.signal });
-    const standing = createStanding(options, { name, sink });
-    const ending = AbortSignal.any([entry.stopping.signal, draining.signal]);
-    while (!entry.stopping.signal.aborted) {
-      entry.news = new AbortController();
-      let more = false;
-      let failed = false;
-      try {
-        more = await step.take();
-        standing.succeed();
-      } catch (error) {
-        failed = true;
-        if (!entry.stopping.signal.aborted) standing.fail(error);
-      }
-      if (more) continue;
-      if (draining.signal.aborted) {
-        // Without it what was read comes again after the start.
-        if (!failed) await step.finish().catch(() => {});
-        return;
-      }
-      // News do not make a sink that refused be tried sooner.
-      if (failed) await pauseFor(standing.pause(), ending);
-      else {
-        await pauseFor(IDLE_TIME, AbortSignal.any([entry.news.signal, ending]));
-        await pauseFor(GROUP_TIME, ending);
-      }
-    }
-  }
 
   async function leave(name: string, entry: Fed): Promise<void> {
     entry.stopping.abort();
@@ -108,7 +77,7 @@ export function createFeeder(options: FeederOptions): Feeder {
     add(name, sink) {
       const entry = { sink, news: new AbortController(), stopping: new AbortController() };
       const known: Fed = Object.assign(entry, { done: Promise.resolve() });
-      known.done = feed(name, sink, known);
+      known.done = feed(options, { name, sink, entry: known, draining: draining.signal });
       fed.set(name, known);
     },
     async remove(name) {
@@ -144,6 +113,48 @@ export function createFeeder(options: FeederOptions): Feeder {
       await Promise.all(all.map((entry) => entry.sink.close().catch(() => {})));
     },
   };
+}
+
+interface Feeding {
+  name: string;
+  sink: Sink;
+  entry: Omit<Fed, 'done'>;
+  draining: AbortSignal;
+}
+
+/** Feeds one sink until it is stopped, or has all that there is once `draining` is aborted. */
+async function feed(
+  options: FeederOptions,
+  { name, sink, entry, draining }: Feeding,
+): Promise<void> {
+  const pauseFor = options.pause ?? pause;
+  const step = createStep(options, { name, sink, stopping: entry.stopping.signal });
+  const standing = createStanding(options, { name, sink });
+  const ending = AbortSignal.any([entry.stopping.signal, draining]);
+  while (!entry.stopping.signal.aborted) {
+    entry.news = new AbortController();
+    let more = false;
+    let failed = false;
+    try {
+      more = await step.take();
+      standing.succeed();
+    } catch (error) {
+      failed = true;
+      if (!entry.stopping.signal.aborted) standing.fail(error);
+    }
+    if (more) continue;
+    if (draining.aborted) {
+      // Without it what was read comes again after the start.
+      if (!failed) await step.finish().catch(() => {});
+      return;
+    }
+    // News do not make a sink that refused be tried sooner.
+    if (failed) await pauseFor(standing.pause(), ending);
+    else {
+      await pauseFor(IDLE_TIME, AbortSignal.any([entry.news.signal, ending]));
+      await pauseFor(GROUP_TIME, ending);
+    }
+  }
 }
 
 /**

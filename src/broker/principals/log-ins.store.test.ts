@@ -2,8 +2,8 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { eachPlace } from '../../../test/support/engines.ts';
 import { aliasIds, insertAlias } from '../../access/identity/aliases.store.ts';
+import { insertEntity } from '../../access/identity/entities.store.ts';
 import type { Alias } from '../../access/identity/entity.ts';
-import { insertEntity } from '../../access/identity/store.ts';
 import { usersNamed } from './log-ins.store.ts';
 import { isAliasOfUser } from './user.ts';
 

@@ -1,5 +1,5 @@
 import { type Expression, sql } from 'kysely';
-import { isNotEnded } from '../../access/tokens/store.ts';
+import { isNotEnded } from '../../access/tokens/ended.ts';
 import { aside } from '../../store/aside.ts';
 import { build, type Db, prepared } from '../../store/database.ts';
 import { inBlocks } from '../../store/in-blocks.ts';

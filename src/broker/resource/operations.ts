@@ -1,6 +1,6 @@
 import { commitEnd, endInTurn } from '../../access/endings/operations.ts';
 import { pagesOf } from '../../access/identity/operations.ts';
-import { removeLogInsAfterCommit } from '../../access/leases/expiration.operations.ts';
+import { removeLogInsAfterCommit } from '../../access/leases/ended-tokens.operations.ts';
 import type { App } from '../../app/app.ts';
 import { Failure } from '../../core/failure.ts';
 import { bumpConfigVersion } from '../../store/config-version.ts';

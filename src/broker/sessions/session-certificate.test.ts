@@ -2,7 +2,8 @@ import assert from 'node:assert/strict';
 import { createPublicKey, sign, verify } from 'node:crypto';
 import { test } from 'node:test';
 import { isSelfSigned, parseCertificate } from '../../x509/certificate.ts';
-import { findExtension, parseExtKeyUsage } from '../../x509/extensions.ts';
+import { findExtension } from '../../x509/extensions.ts';
+import { parseExtKeyUsage } from '../../x509/key-usages.ts';
 import { EXTENSION_OID } from '../../x509/oids.ts';
 import { hostOf, makeSessionCertificate, sessionKey } from './session-certificate.ts';
 

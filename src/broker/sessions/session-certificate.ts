@@ -3,14 +3,9 @@ import { isIP } from 'node:net';
 import { signSync } from '../../x509/algorithms.ts';
 import { assembleSigned, encodeTbsCertificate } from '../../x509/certificate.ts';
 import { bitString, oid, sequence } from '../../x509/der.ts';
-import {
-  basicConstraints,
-  type Extension,
-  extKeyUsage,
-  keyUsage,
-  subjectKeyIdentifier,
-} from '../../x509/extensions.ts';
+import { basicConstraints, type Extension, subjectKeyIdentifier } from '../../x509/extensions.ts';
 import { encodeSubjectAltName } from '../../x509/general-names.ts';
+import { extKeyUsage, keyUsage } from '../../x509/key-usages.ts';
 import { keyIdentifier } from '../../x509/keys.ts';
 import { EXT_KEY_USAGE_OID, EXTENSION_OID, KEY_OID } from '../../x509/oids.ts';
 

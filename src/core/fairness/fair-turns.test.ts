@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { spendsAtMost } from '../../../test/support/cpu-time.ts';
-import { type Asker, FairTurns, type Places } from './fair-turns.ts';
+import type { Asker } from './asker.ts';
+import { FairTurns, type Places } from './fair-turns.ts';
 
 /** A queue whose work ends when it is told to; `begun` tells the order. */
 function open(places: Places) {

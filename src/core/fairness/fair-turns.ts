@@ -1,36 +1,9 @@
+import type { Asker } from './asker.ts';
 import { doShared } from './asking.ts';
-import {
-  compareTurns,
-  type Fresh,
-  Groups,
-  givesWayBefore,
-  judgeGivingWay,
-  type Line,
-  type Turned,
-  type Waiting,
-} from './giving-way.ts';
+import { Counts } from './counts.ts';
+import { compareTurns, type Line, type Turned, type Waiting } from './giving-way.ts';
 import { NETWORK_PART, networkOfParty } from './party.ts';
-
-/** Who asks for costly work, as far as sharing it out is concerned. */
-export interface Asker {
-  /** Those of one party share what one party may have; see `partyOf`. */
-  party: string;
-  /**
-   * What the party lies in together with others that are likely one; the party itself unless told. Of an address it
-   * tells the network, too.
-   */
-  site?: string;
-  /** Whose turn comes sooner the lower it is; 0 unless told. See `Places.preference`. */
-  rank?: number;
-  /**
-   * Calls a listener once the asker has gone before being answered.
-   *
-   * @returns what takes the listener away again
-   */
-  onGone?: ((listener: () => void) => () => void) | undefined;
-  /** How much work it is; 1 unless there is work of several sizes. */
-  weight?: number;
-}
+import { type Names, namesOf, WaitingLines } from './waiting-lines.ts';
 
 /** How much goes on and waits at the same time. */
 export interface Places {
@@ -61,13 +34,6 @@ export interface Places {
   preference?: readonly number[];
 }
 
-/** Whose work something is. */
-interface Names {
-  party: string;
-  site: string;
-  network: string;
-}
-
 /** Of the durations of work, the part that the newest has in their mean. */
 const NEWEST = 1 / 8;
 
@@ -84,18 +50,13 @@ export class FairTurns {
   readonly #now: () => number;
   readonly #preference: readonly number[];
   #running = 0;
-  #waiting = 0;
   #turn = 0;
   /** How long a unit of weight takes, in milliseconds; 0 until some work has ended. */
   #usual_ms = 0;
   readonly #runningOf = new Counts();
   readonly #runningAt = new Counts();
   readonly #runningIn = new Counts();
-  readonly #networks = new Groups();
-  readonly #sites = new Groups();
-  readonly #parties = new Groups();
-  /** Who began to wait first stands first. */
-  readonly #lines = new Map<string, Line>();
+  readonly #lines = new WaitingLines();
 
   /**
    * @param refuse makes what those hear whose turn does not come
@@ -135,7 +96,7 @@ export class FairTurns {
 
   /** Weight of what waits now. */
   get waiting(): number {
-    return this.#waiting;
+    return this.#lines.weight;
   }
 
   /** What goes on now. */
@@ -154,15 +115,14 @@ export class FairTurns {
     return at_once_each >= at_once || this.#runningOf.get(party) < at_once_each;
   }
 
-  #begin({ party, site, network }: Names): void {
+  #begin(names: Names): void {
+    const { party, site, network } = names;
     this.#running += 1;
     this.#runningOf.add(party, 1);
     this.#runningAt.add(site, 1);
     this.#runningIn.add(network, 1);
     this.#turn += 1;
-    this.#networks.noteTurn(network, this.#turn);
-    this.#sites.noteTurn(site, this.#turn);
-    this.#parties.noteTurn(party, this.#turn);
+    this.#lines.noteTurn(names, this.#turn);
   }
 
   #end({ party, site, network }: Names): void {
@@ -184,7 +144,7 @@ export class FairTurns {
       const line = this.#chooseNext();
       const next = line?.entries[0];
       if (!line || !next) return;
-      this.#remove(line, next);
+      this.#lines.remove(line, next);
       // Counted here, so that nobody comes in between.
       this.#begin(namesOf(line));
       next.go();
@@ -194,7 +154,7 @@ export class FairTurns {
   #chooseNext(): Line | undefined {
     const wanted = this.#preference[this.#turn % this.#preference.length] ?? 0;
     let best: Line | undefined;
-    for (const line of this.#lines.values()) {
+    for (const line of this.#lines.all()) {
       if (!this.#mayRun(namesOf(line))) continue;
       if (!best || this.#goesBefore(line, best, wanted)) best = line;
     }
@@ -210,7 +170,7 @@ export class FairTurns {
 
   #wait(asker: Asker): Promise<void> {
     if (!this.#makeRoom(asker)) return Promise.reject(this.#refuse('refused'));
-    const line = this.#lineOf(asker);
+    const line = this.#lines.lineOf(asker);
     const { onGone, weight = 1 } = asker;
     return new Promise<void>((resolve, reject) => {
       const forget: (() => void)[] = [];
@@ -225,11 +185,11 @@ export class FairTurns {
         },
         drop: (because) => {
           leave();
-          this.#remove(line, entry);
+          this.#lines.remove(line, entry);
           reject(this.#refuse(because));
         },
       };
-      this.#add(line, entry);
+      this.#lines.add(line, entry);
       const { longest_wait_ms, longest_patience_ms = longest_wait_ms } = this.#places;
       if (longest_patience_ms !== undefined) {
         const timer = setTimeout(() => entry.drop('refused'), longest_patience_ms);
@@ -237,21 +197,6 @@ export class FairTurns {
       }
       if (onGone) forget.push(onGone(() => entry.drop('gone')));
     });
-  }
-
-  #lineOf({ party, site = party, rank = 0 }: Asker): Line {
-    const key = `${rank} ${party}`;
-    const known = this.#lines.get(key);
-    if (known) return known;
-    const fresh = {
-      key,
-      party: this.#parties.get(party),
-      site: this.#sites.get(site),
-      network: this.#networks.get(networkOfParty(site)),
-      rank,
-      entries: [],
-    };
-    return fresh;
   }
 
   /** Finds a place for more work of a party, from those that have most when all are taken. */
@@ -267,14 +212,11 @@ export class FairTurns {
 
   /** Whether there is a place for more work of a party, or whose last one has to give way first. */
   #findRoom(asker: Asker): 'free' | 'none' | Line {
-    const { party: name, site: siteName = name, rank = 0, weight = 1 } = asker;
-    const party = this.#parties.get(name);
-    const site = this.#sites.get(siteName);
-    const network = this.#networks.get(networkOfParty(siteName));
-    const fresh = { party, site, network, rank, weight };
+    const fresh = this.#lines.freshOf(asker);
+    const { party, weight } = fresh;
     const isOver = party.weight + weight > this.#places.waiting_each;
-    if (!isOver && this.#waiting + weight <= this.#mostWaiting()) return 'free';
-    return this.#worst(fresh, isOver) ?? 'none';
+    if (!isOver && this.#lines.weight + weight <= this.#mostWaiting()) return 'free';
+    return this.#lines.findWorst(fresh, isOver) ?? 'none';
   }
 
   /** Weight of what is through before anybody has waited too long. */
@@ -283,73 +225,5 @@ export class FairTurns {
     if (longest_wait_ms === undefined || this.#usual_ms === 0) return waiting;
     const through = Math.floor((at_once * longest_wait_ms) / this.#usual_ms);
     return Math.min(waiting, Math.max(at_once, through));
-  }
-
-  /**
-   * Who gives way first, in one look at all: a higher rank, or else who has more, or else who comes later; of
-   * those the highest rank, of it the network that has most, of that the site, of that the party, and who came last.
-   */
-  #worst(fresh: Fresh, isOver: boolean): Line | undefined {
-    let worst: Line | undefined;
-    let least = 1;
-    for (const line of this.#lines.values()) {
-      if (isOver && line.party !== fresh.party) continue;
-      const reason = judgeGivingWay(line, fresh, isOver);
-      if (reason < least || (worst && reason === least && !givesWayBefore(line, worst))) continue;
-      worst = line;
-      least = reason;
-    }
-    return worst;
-  }
-
-  #add(line: Line, entry: Waiting): void {
-    line.entries.push(entry);
-    if (line.entries.length === 1) {
-      this.#lines.set(line.key, line);
-      this.#parties.join(line.party);
-      this.#sites.join(line.site);
-      this.#networks.join(line.network);
-    }
-    this.#count(line, entry.weight);
-  }
-
-  #remove(line: Line, entry: Waiting): void {
-    const at = line.entries.indexOf(entry);
-    if (at < 0) return;
-    line.entries.splice(at, 1);
-    this.#count(line, -entry.weight);
-    if (line.entries.length > 0) return;
-    this.#lines.delete(line.key);
-    this.#parties.leave(line.party);
-    this.#sites.leave(line.site);
-    this.#networks.leave(line.network);
-  }
-
-  #count({ party, site, network }: Line, weight: number): void {
-    this.#waiting += weight;
-    party.weight += weight;
-    site.weight += weight;
-    network.weight += weight;
-  }
-}
-
-const namesOf = ({ party, site, network }: Line): Names => ({
-  party: party.name,
-  site: site.name,
-  network: network.name,
-});
-
-/** Sums by key, of which those that are nothing take no memory. */
-class Counts {
-  readonly #sums = new Map<string, number>();
-
-  get(key: string): number {
-    return this.#sums.get(key) ?? 0;
-  }
-
-  add(key: string, by: number): void {
-    const sum = this.get(key) + by;
-    if (sum === 0) this.#sums.delete(key);
-    else this.#sums.set(key, sum);
   }
 }

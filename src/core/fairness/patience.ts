@@ -1,4 +1,4 @@
-import type { Asker } from './fair-turns.ts';
+import type { Asker } from './asker.ts';
 
 /** Holds answers back for a while, so that those who ask again at once ask seldom. */
 export class Patience {

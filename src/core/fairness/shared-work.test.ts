@@ -1,7 +1,10 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { setImmediate } from 'node:timers/promises';
-import { type Outcome, SharedWork, type Shares, SlowOnes } from './shared-work.ts';
+import type { Outcome } from './piece.ts';
+import { SharedWork } from './shared-work.ts';
+import type { Shares } from './shares.ts';
+import { SlowOnes } from './slow-ones.ts';
 import { Tries } from './tries.ts';
 
 const SHARES: Shares = {

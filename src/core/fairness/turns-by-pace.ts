@@ -1,4 +1,5 @@
-import { type Asker, FairTurns, type Places } from './fair-turns.ts';
+import type { Asker } from './asker.ts';
+import { FairTurns, type Places } from './fair-turns.ts';
 import type { Turned } from './giving-way.ts';
 
 /** How much is asked of others at the same time. */

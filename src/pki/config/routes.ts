@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { type AnyRoute, vaultRoute } from '../../app/route.ts';
-import { flag, optional, patchOf } from '../../core/fields.ts';
+import { flag, optional } from '../../core/fields.ts';
+import { patchOf } from '../../core/patches.ts';
 import { referenceText } from '../fields/key-field-kinds.ts';
 import { URL_FIELDS, urlSettingFields, urlSettingsSchema } from '../mount-state/urls.ts';
 import {

@@ -2,7 +2,8 @@ import { z } from 'zod';
 import { comparedBy } from '../../core/comparison.ts';
 import { parseDuration } from '../../core/durations.ts';
 import { Failure } from '../../core/failure.ts';
-import { durationText, flag, integer, mergePatch, patchOf } from '../../core/fields.ts';
+import { durationText, flag, integer } from '../../core/fields.ts';
+import { mergePatch, patchOf } from '../../core/patches.ts';
 
 /** Most entries of a list where nothing else is said, and where it is bounded by what is no number of them. */
 const MAX_ENTRIES = 100_000;

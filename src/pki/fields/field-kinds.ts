@@ -4,13 +4,13 @@ import type { FieldKind } from '../../core/field.ts';
 import { duration, list, longText, text } from '../../core/fields.ts';
 import { parsePem } from '../../core/pem.ts';
 import { parseTimestamp } from '../../core/timestamps.ts';
-import { EXT_KEY_USAGE_NAMES, KEY_USAGE_NAMES } from '../../x509/extensions.ts';
 import {
   formatIpAddress,
   formatIpRange,
   parseIpAddress,
   parseIpRange,
 } from '../../x509/ip-addresses.ts';
+import { EXT_KEY_USAGE_NAMES, KEY_USAGE_NAMES } from '../../x509/key-usages.ts';
 import { canonicaliseSerial } from '../../x509/serial.ts';
 import { isAscii, toAsciiDnsName, toAsciiHostName } from './host-name.ts';
 import { parseOtherSan } from './other-san.ts';

@@ -1,4 +1,4 @@
-import { EXT_KEY_USAGE_NAMES, extKeyUsageOids, KEY_USAGE_NAMES } from '../../x509/extensions.ts';
+import { EXT_KEY_USAGE_NAMES, extKeyUsageOids, KEY_USAGE_NAMES } from '../../x509/key-usages.ts';
 import { EXT_KEY_USAGE_OID } from '../../x509/oids.ts';
 
 /** The fields that together say what certificates are for. */

@@ -2,18 +2,17 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { z } from 'zod';
 import { DAY, makeCsr, makeIssuing, NOW } from '../../../test/support/leaves.ts';
+import { crlDistributionPoints } from '../../x509/extension-urls.ts';
 import {
   basicConstraints,
-  crlDistributionPoints,
   type Extension,
   findExtension,
-  keyUsage,
   parseBasicConstraints,
-  parseKeyUsage,
   parseSubjectKeyIdentifier,
   subjectAltName,
 } from '../../x509/extensions.ts';
 import { parseSubjectAltName } from '../../x509/general-names.ts';
+import { keyUsage, parseKeyUsage } from '../../x509/key-usages.ts';
 import { lintTbsCertificate } from '../../x509/lint.ts';
 import {
   type NameConstraints,

@@ -6,10 +6,10 @@ import {
   basicConstraints,
   type Extension,
   findExtension,
-  parseKeyUsage,
   subjectAltName,
 } from '../../x509/extensions.ts';
 import { hasNoNames } from '../../x509/general-names.ts';
+import { parseKeyUsage } from '../../x509/key-usages.ts';
 import { isEmptyName } from '../../x509/names.ts';
 import { EXTENSION_OID } from '../../x509/oids.ts';
 import { checkSignatureSize } from '../fields/key-parameters.ts';

@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { type AnyRoute, vaultRoute } from '../../app/route.ts';
-import { patchOf, text } from '../../core/fields.ts';
+import { text } from '../../core/fields.ts';
+import { patchOf } from '../../core/patches.ts';
 import { URL_FIELDS } from '../mount-state/urls.ts';
 import {
   listIssuerInfo,

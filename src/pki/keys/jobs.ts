@@ -3,7 +3,7 @@ import { makeKeyInTurn } from '../../access/concurrency/operations.ts';
 import { type App, perApp } from '../../app/app.ts';
 import type { Caller } from '../../app/caller.ts';
 import { Failure } from '../../core/failure.ts';
-import type { Asker } from '../../core/fairness/fair-turns.ts';
+import type { Asker } from '../../core/fairness/asker.ts';
 import { OWN_PARTY } from '../../core/fairness/party.ts';
 
 /** Keys that may wait for a taker, by size: making one takes 40 ms to seconds of a core. */

@@ -16,7 +16,8 @@ import {
   parseCertificate,
 } from '../../x509/certificate.ts';
 import { parseCertificatePolicies } from '../../x509/certificate-policies.ts';
-import { basicConstraints, findExtension, parseExtKeyUsage } from '../../x509/extensions.ts';
+import { basicConstraints, findExtension } from '../../x509/extensions.ts';
+import { parseExtKeyUsage } from '../../x509/key-usages.ts';
 import { publicKeyInfo } from '../../x509/keys.ts';
 import { lintTbsCertificate } from '../../x509/lint.ts';
 import type { NameConstraints } from '../../x509/name-constraints.ts';

@@ -4,18 +4,19 @@ import type { TbsCertificate } from '../../x509/certificate.ts';
 import { type CertificatePolicy, certificatePolicies } from '../../x509/certificate-policies.ts';
 import {
   authorityInfoAccess,
+  crlDistributionPoints,
+  freshestCrl,
+} from '../../x509/extension-urls.ts';
+import {
   authorityKeyIdentifier,
   type BasicConstraints,
   basicConstraints,
-  crlDistributionPoints,
   type Extension,
-  extKeyUsage,
-  freshestCrl,
-  keyUsage,
   subjectAltName,
   subjectKeyIdentifier,
 } from '../../x509/extensions.ts';
 import { hasNoNames, type SubjectAltNames } from '../../x509/general-names.ts';
+import { extKeyUsage, keyUsage } from '../../x509/key-usages.ts';
 import { type KeyDescription, keyIdentifier } from '../../x509/keys.ts';
 import { type NameConstraints, nameConstraints } from '../../x509/name-constraints.ts';
 import { isEmptyName } from '../../x509/names.ts';

@@ -3,13 +3,10 @@ import { generateKeyPairSync } from 'node:crypto';
 import { test } from 'node:test';
 import { z } from 'zod';
 import { DAY, NOW } from '../../../test/support/leaves.ts';
-import {
-  findExtension,
-  parseAuthorityInfoAccess,
-  parseBasicConstraints,
-  parseKeyUsage,
-} from '../../x509/extensions.ts';
+import { parseAuthorityInfoAccess } from '../../x509/extension-urls.ts';
+import { findExtension, parseBasicConstraints } from '../../x509/extensions.ts';
 import { parseSubjectAltName } from '../../x509/general-names.ts';
+import { parseKeyUsage } from '../../x509/key-usages.ts';
 import { publicKeyInfo } from '../../x509/keys.ts';
 import { lintTbsCertificate } from '../../x509/lint.ts';
 import { EXTENSION_OID } from '../../x509/oids.ts';

@@ -6,16 +6,12 @@ import {
   authorityKeyIdentifier,
   basicConstraints,
   type Extension,
-  extKeyUsage,
   findExtension,
-  keyUsage,
-  parseExtKeyUsage,
-  parseKeyUsage,
   subjectAltName,
 } from '../../x509/extensions.ts';
+import { extKeyUsage, keyUsage, parseExtKeyUsage, parseKeyUsage } from '../../x509/key-usages.ts';
 import { lintTbsCertificate } from '../../x509/lint.ts';
-import type { SubjectFields } from '../../x509/names.ts';
-import { parseName } from '../../x509/names.ts';
+import { parseName, type SubjectFields } from '../../x509/names.ts';
 import { EXT_KEY_USAGE_OID, EXTENSION_OID } from '../../x509/oids.ts';
 import { readCsr } from './csr-rules.ts';
 import type { IssuingFacts } from './issuing.ts';

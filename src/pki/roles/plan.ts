@@ -1,6 +1,6 @@
 import { requireCidrs } from '../../config/cidrs.ts';
 import { Failure } from '../../core/failure.ts';
-import { mergePatch } from '../../core/fields.ts';
+import { mergePatch } from '../../core/patches.ts';
 import { isOid } from '../../x509/der.ts';
 import { isNotAfterBound } from '../fields/field-kinds.ts';
 import { resolveKeyParameters } from '../fields/key-parameters.ts';

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { comparedBy, eachText } from '../../core/comparison.ts';
 import { Failure } from '../../core/failure.ts';
-import { fieldKind } from '../../core/fields.ts';
+import { fieldKind } from '../../core/field-kind.ts';
 import { parseJsonText } from '../../core/json-text.ts';
 import { mayHaveUser } from '../../core/place.ts';
 import { type CertificatePolicy, certificatePolicies } from '../../x509/certificate-policies.ts';

@@ -1,7 +1,8 @@
 import { z } from 'zod';
 import { blockList } from '../../access/tokens/field-kinds.ts';
 import { asSet, comparedBy, eachText } from '../../core/comparison.ts';
-import { choice, duration, flag, list, patchOf, text, timestampText } from '../../core/fields.ts';
+import { choice, duration, flag, list, text, timestampText } from '../../core/fields.ts';
+import { patchOf } from '../../core/patches.ts';
 import { formatTimestamp, parseTimestamp } from '../../core/timestamps.ts';
 import {
   backdating,

@@ -1,5 +1,4 @@
-import { timingSafeEqual } from 'node:crypto';
-import { type App, perApp } from '../../app/app.ts';
+import type { App } from '../../app/app.ts';
 import type { Caller } from '../../app/caller.ts';
 import { KEY_LENGTH, NONCE_LENGTH } from '../../barrier/envelope.ts';
 import { Failure } from '../../core/failure.ts';
@@ -22,45 +21,16 @@ import {
 } from '../share-collection.ts';
 import { hashShares } from '../share-hash.ts';
 import { isCurrentKey, requireShare } from '../share-verification.ts';
-import { replaceSeal } from '../store.ts';
 import { putShownInForce, recordFirst, requireSeal } from '../unsealing.operations.ts';
+import { type PendingKey, type RekeyAttempt, type RekeyTarget, rekeyStatus } from './attempt.ts';
 import {
-  isRekeyLeft,
-  type PendingKey,
-  type RekeyAttempt,
-  type RekeyTarget,
-  rekeyStatus,
-  verificationStatus,
-} from './attempt.ts';
+  attemptsOf,
+  drop,
+  findAttempt,
+  requireNonce,
+  type ShareInput,
+} from './attempts.operations.ts';
 import { noteNext, putInForce, requireFreePlace } from './confirmation.operations.ts';
-
-type Attempts = Record<RekeyTarget, RekeyAttempt | undefined>;
-
-/** Under way at this node; sealing it ends them. */
-const attemptsOf = perApp<Attempts>((app) => {
-  const attempts: Attempts = { secret: undefined, recovery: undefined };
-  app.barrier.onLock(() => {
-    drop(attempts, 'secret');
-    drop(attempts, 'recovery');
-  });
-  return attempts;
-});
-
-function drop(attempts: Attempts, target: RekeyTarget): void {
-  const attempt = attempts[target];
-  wipeGathering(attempt?.gathering);
-  wipeGathering(attempt?.pending?.gathering);
-  attempt?.pending?.key.fill(0);
-  attempts[target] = undefined;
-}
-
-/** The attempt under way; one that everybody has left is none any more. */
-function findAttempt(app: App, target: RekeyTarget): RekeyAttempt | undefined {
-  const attempts = attemptsOf(app);
-  const attempt = attempts[target];
-  if (attempt !== undefined && isRekeyLeft(attempt, app.now())) drop(attempts, target);
-  return attempts[target];
-}
 
 /** @throws Failure `invalid` if this seal has no such key */
 async function requireRekeyable(app: App, target: RekeyTarget): Promise<Seal> {
@@ -139,21 +109,6 @@ export async function cancelRekey(
     if (attempt !== undefined && nonce) requireNonce(nonce, attempt.gathering.nonce);
   });
   drop(attemptsOf(app), target);
-}
-
-function requireNonce(given: string | undefined, expected: string): void {
-  if (given !== expected) {
-    throw new Failure(
-      'invalid',
-      `incorrect nonce supplied; nonce for this rekey operation is "${expected}"`,
-    );
-  }
-}
-
-interface ShareInput {
-  target: RekeyTarget;
-  key?: string | undefined;
-  nonce?: string | undefined;
 }
 
 /** What came of a share: more are needed, or the new shares. Who hands these out wipes them. */
@@ -263,60 +218,4 @@ function makeKey(
   const root_key_sealed = wrapRootKey({ seal_key: key, root_key, nonce });
   root_key.fill(0);
   return { pending: { key, seal: { ...next, root_key_sealed }, gathering }, shares };
-}
-
-/** @throws Failure `invalid` unless new shares wait to be verified */
-function requirePending(app: App, target: RekeyTarget): [RekeyAttempt, PendingKey] {
-  const attempt = findAttempt(app, target);
-  if (attempt?.pending === undefined) {
-    throw new Failure('invalid', 'no rekey verification in progress');
-  }
-  return [attempt, attempt.pending];
-}
-
-export function readVerification(app: App, target: RekeyTarget): Record<string, unknown> {
-  return verificationStatus(...requirePending(app, target));
-}
-
-/**
- * Takes one of the new shares. With the last, the new key is in force.
- *
- * @throws Failure `invalid` for what is no share of the new key: it does not count, and those shown
- *   before stay
- */
-export async function verifyRekey(
-  app: App,
-  caller: Caller,
-  { target, key, nonce }: ShareInput,
-): Promise<Record<string, unknown>> {
-  const judge = (): [RekeyAttempt, PendingKey] => {
-    const found = requirePending(app, target);
-    requireNonce(nonce, found[1].gathering.nonce);
-    return found;
-  };
-  const share = requireShare(key, judge()[1].seal);
-  const aside = await requireFreePlace(app, await requireSeal(app));
-  const [attempt, pending] = await recordFirst(app, caller, judge);
-  pending.gathering = addShare(pending.gathering, share, app.now());
-  if (!isComplete(pending.gathering)) return verificationStatus(attempt, pending);
-  caller.recorded = false;
-  const made = gatheredKey(pending.gathering);
-  const isRight = made !== undefined && timingSafeEqual(made, pending.key);
-  made?.fill(0);
-  if (!isRight) throw new Error('shares that were each of the new key do not make it');
-  drop(attemptsOf(app), target);
-  await app.commit(caller, replaceSeal(pending.seal, aside));
-  return { nonce, complete: true };
-}
-
-/** Forgets the new shares shown so far, under a new nonce; the attempt itself goes on. */
-export async function restartVerification(
-  app: App,
-  caller: Caller,
-  target: RekeyTarget,
-): Promise<Record<string, unknown>> {
-  const [attempt, pending] = await recordFirst(app, caller, () => requirePending(app, target));
-  wipeGathering(pending.gathering);
-  pending.gathering = startGathering(app.newId(), pending.seal, app.now());
-  return verificationStatus(attempt, pending);
 }

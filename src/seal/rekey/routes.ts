@@ -1,4 +1,6 @@
 import { z } from 'zod';
+import type { App } from '../../app/app.ts';
+import type { Caller } from '../../app/caller.ts';
 import { type AnyRoute, vaultRoute } from '../../app/route.ts';
 import { Failure } from '../../core/failure.ts';
 import { flag, integer, list, optional, text } from '../../core/fields.ts';
@@ -7,13 +9,12 @@ import { shareText } from '../share-text.ts';
 import type { RekeyTarget } from './attempt.ts';
 import {
   cancelRekey,
+  type RekeyOutcome,
   readRekey,
-  readVerification,
-  restartVerification,
   startRekey,
   updateRekey,
-  verifyRekey,
 } from './operations.ts';
+import { readVerification, restartVerification, verifyRekey } from './verification.operations.ts';
 
 const UNCONFIRMED =
   'the database did not confirm that these shares are in force: they open the server all the same; those of before do, too, and can still make others, until one of these is shown: show one soon';
@@ -25,12 +26,44 @@ const shareInput = z.object({
   nonce: optional(text()).describe('Names the attempt that the share is for.'),
 });
 
+const startInput = z.object({
+  secret_shares: integer(0).describe('How many shares of the new key there will be.'),
+  secret_threshold: integer(0).describe('How many of them make the key.'),
+  require_verification: flag(false).describe(
+    'Whether the new shares must be shown before the new key is in force.',
+  ),
+  pgp_keys: optional(list()).describe('Not supported.'),
+  backup: flag(false).describe('Not supported.'),
+  key: optional(text()).describe(
+    'One share: puts an attempt aside that nobody has given a share for. It does not count.',
+  ),
+});
+
+/** Of which keys routes are, and where they stand. */
+interface Rekeyed {
+  target: RekeyTarget;
+  base: '/v1/sys/rekey' | '/v1/sys/rekey-recovery-key';
+  id: string;
+  what: string;
+}
+
+const UNSEAL_KEYS: Rekeyed = {
+  target: 'secret',
+  base: '/v1/sys/rekey',
+  id: 'rekey',
+  what: 'unseal keys',
+};
+const RECOVERY_KEYS: Rekeyed = {
+  target: 'recovery',
+  base: '/v1/sys/rekey-recovery-key',
+  id: 'rekey-recovery-key',
+  what: 'recovery keys',
+};
+
 // Public like the unsealing itself: what authorises a rekeying is the shares, and a server whose
 // tokens are all lost must still be able to get new ones. Cancelling, and starting a verification
 // over, undo what others did, and so they take a token that may.
-function rekeyRoutes(target: RekeyTarget, base: '/v1/sys/rekey' | '/v1/sys/rekey-recovery-key') {
-  const [id, what] =
-    target === 'secret' ? ['rekey', 'unseal keys'] : ['rekey-recovery-key', 'recovery keys'];
+function attemptRoutes({ target, base, id, what }: Rekeyed): AnyRoute[] {
   return [
     vaultRoute({
       id: `${id}-attempt-read-progress`,
@@ -50,35 +83,10 @@ function rekeyRoutes(target: RekeyTarget, base: '/v1/sys/rekey' | '/v1/sys/rekey
       summary: `Start a rekeying of the ${what}`,
       access: 'public',
       audit: ['secret_shares', 'secret_threshold', 'require_verification'],
-      input: z.object({
-        secret_shares: integer(0).describe('How many shares of the new key there will be.'),
-        secret_threshold: integer(0).describe('How many of them make the key.'),
-        require_verification: flag(false).describe(
-          'Whether the new shares must be shown before the new key is in force.',
-        ),
-        pgp_keys: optional(list()).describe('Not supported.'),
-        backup: flag(false).describe('Not supported.'),
-        key: optional(text()).describe(
-          'One share: puts an attempt aside that nobody has given a share for. It does not count.',
-        ),
-      }),
+      input: startInput,
       output: anything,
       failures: ['invalid'],
-      run: async (app, caller, input) => {
-        refusePgp({ pgp_keys: input.pgp_keys });
-        if (input.backup) {
-          throw new Failure(
-            'invalid',
-            'backup is not supported: shares are told once and not kept',
-          );
-        }
-        const { secret_shares: shares, secret_threshold: threshold, ...wish } = input;
-        const { require_verification, key } = wish;
-        const counts = { shares, threshold };
-        return {
-          bare: await startRekey(app, caller, { target, ...counts, require_verification, key }),
-        };
-      },
+      run: async (app, caller, input) => ({ bare: await start(app, caller, target, input) }),
     }),
     vaultRoute({
       id: `${id}-attempt-cancel`,
@@ -103,27 +111,50 @@ function rekeyRoutes(target: RekeyTarget, base: '/v1/sys/rekey' | '/v1/sys/rekey
       input: shareInput,
       output: anything,
       failures: ['invalid', 'conflict'],
-      run: async (app, caller, input) => {
-        const outcome = await updateRekey(app, caller, { target, ...input });
-        if (!outcome.complete) return { bare: outcome.status };
-        const texts = outcome.shares.map(shareText);
-        for (const share of outcome.shares) share.fill(0);
-        const { nonce, verification_nonce } = outcome;
-        return {
-          bare: {
-            nonce,
-            complete: true,
-            keys: texts.map((share) => share.hex),
-            keys_base64: texts.map((share) => share.base64),
-            pgp_fingerprints: null,
-            backup: false,
-            verification_required: verification_nonce !== undefined,
-            ...(verification_nonce !== undefined && { verification_nonce }),
-            ...(!outcome.confirmed && { warnings: [UNCONFIRMED] }),
-          },
-        };
-      },
+      run: async (app, caller, input) => ({
+        bare: describeOutcome(await updateRekey(app, caller, { target, ...input })),
+      }),
     }),
+  ];
+}
+
+async function start(
+  app: App,
+  caller: Caller,
+  target: RekeyTarget,
+  input: z.output<typeof startInput>,
+): Promise<Record<string, unknown>> {
+  refusePgp({ pgp_keys: input.pgp_keys });
+  if (input.backup) {
+    throw new Failure('invalid', 'backup is not supported: shares are told once and not kept');
+  }
+  const { secret_shares: shares, secret_threshold: threshold, ...wish } = input;
+  const { require_verification, key } = wish;
+  const counts = { shares, threshold };
+  return startRekey(app, caller, { target, ...counts, require_verification, key });
+}
+
+/** What whoever gave a share is told; the new shares are wiped. */
+function describeOutcome(outcome: RekeyOutcome): Record<string, unknown> {
+  if (!outcome.complete) return outcome.status;
+  const texts = outcome.shares.map(shareText);
+  for (const share of outcome.shares) share.fill(0);
+  const { nonce, verification_nonce } = outcome;
+  return {
+    nonce,
+    complete: true,
+    keys: texts.map((share) => share.hex),
+    keys_base64: texts.map((share) => share.base64),
+    pgp_fingerprints: null,
+    backup: false,
+    verification_required: verification_nonce !== undefined,
+    ...(verification_nonce !== undefined && { verification_nonce }),
+    ...(!outcome.confirmed && { warnings: [UNCONFIRMED] }),
+  };
+}
+
+function verificationRoutes({ target, base, id, what }: Rekeyed): AnyRoute[] {
+  return [
     vaultRoute({
       id: `${id}-verification-read-progress`,
       method: 'GET',
@@ -193,8 +224,10 @@ function backupRoutes(path: `/v1/sys/rekey/${string}`, id: string): AnyRoute[] {
 }
 
 export const rekeySystemRoutes: AnyRoute[] = [
-  ...rekeyRoutes('secret', '/v1/sys/rekey'),
-  ...rekeyRoutes('recovery', '/v1/sys/rekey-recovery-key'),
+  ...attemptRoutes(UNSEAL_KEYS),
+  ...verificationRoutes(UNSEAL_KEYS),
+  ...attemptRoutes(RECOVERY_KEYS),
+  ...verificationRoutes(RECOVERY_KEYS),
   ...backupRoutes('/v1/sys/rekey/backup', 'backup-key'),
   ...backupRoutes('/v1/sys/rekey/recovery-key-backup', 'backup-recovery-key'),
 ];

@@ -1,4 +1,4 @@
-import { Client } from 'pg';
+import { setTimeout as pause } from 'node:timers/promises';
 import { Failure } from '../../core/failure.ts';
 import type { ChainHead } from '../../core/record-chain.ts';
 import {
@@ -9,13 +9,12 @@ import {
   refuseAll,
 } from '../batch.ts';
 import { bumpsConfigVersion } from '../config-version.ts';
-import { PreparedNames, type Step } from '../pipeline.ts';
+import type { Step } from '../pipeline.ts';
 import { planApart, ROLLBACK_TO } from './apart.ts';
-import { RecordsLost, readHead, requireKept } from './head.ts';
+import { RecordsLost } from './head.ts';
 import { migratePostgres } from './migration.ts';
 import { planRecords, planSteps } from './plan.ts';
 import { Interrupted, refusalOf, StillReferred, setOf, TOO_LONG, unavailable } from './refusal.ts';
-import { BY_INDEX, lockKey, sessionConfig } from './session.ts';
 import {
   ANNOUNCE,
   BEGIN,
@@ -27,6 +26,7 @@ import {
   type Session,
   versionIn,
 } from './transaction.ts';
+import { WritingSessions } from './writing-sessions.ts';
 
 /** How long a batch is tried again when other nodes are in its way. */
 const RETRY_MS = 5_000;
@@ -39,28 +39,8 @@ const APART_MS = 45_000;
  */
 const DELETE_ATTEMPTS = 8;
 
-/** How long a node's name may still be held by a process that is just ending. */
-const NAME_WAIT_MS = 2_000;
-
 /** How long not to try after the database could not be reached. */
 const RECONNECT_MS = 500;
-
-// One round trip: nothing here waits for us for long, and nothing of ours for others.
-// A short lock_timeout takes the place of the server's deadlock detection, which waits a
-// second: two nodes that wait for each other both give up soon, and try again apart.
-const SESSION_SETTINGS = `
-  set default_transaction_isolation = 'read committed';
-  set default_transaction_read_only = off;
-  set lock_timeout = '250ms';
-  set statement_timeout = '15s';
-  set idle_in_transaction_session_timeout = '10s';
-  set bytea_output = 'hex';
-  ${BY_INDEX}
-  set tcp_keepalives_idle = 10;
-  set tcp_keepalives_interval = 5;
-  set tcp_keepalives_count = 3;
-  select set_config('synchronous_commit', 'on', false)
-    where current_setting('synchronous_commit') = 'off'`;
 
 type Say = (level: 'info' | 'warn' | 'error', message: string, detail: LogDetail) => void;
 
@@ -70,22 +50,20 @@ type Say = (level: 'info' | 'warn' | 'error', message: string, detail: LogDetail
  * done again with a savepoint for each set, in two more.
  */
 export class PostgresWriter implements BatchWriter {
-  readonly #url: string;
   readonly #node: string;
+  readonly #sessions: WritingSessions;
   readonly #say: Say;
   /** Of the batch that is under way. */
   #apartUntil = 0;
   /** Whether a set of the last batch of several was refused. */
   #refusedLast = false;
   #session: Session | undefined;
-  /** The server's process of the last session, 0 before the first. */
-  #pid = 0;
   #nextTry_ms = 0;
   /** The last record that was seen to be durable, in whatever session. */
   #durable: ChainHead | undefined;
 
   private constructor(url: string, node: string, say: Say) {
-    this.#url = url;
+    this.#sessions = new WritingSessions(url, node);
     this.#node = node;
     this.#say = say;
   }
@@ -248,57 +226,12 @@ export class PostgresWriter implements BatchWriter {
   }
 
   async #connect(): Promise<Session> {
-    const client = new Client(sessionConfig(this.#url, `committer ${this.#node}`));
-    // A broken connection shows in the pipeline that meets it.
-    client.on('error', () => {
+    const session = await this.#sessions.open(this.#durable, (client) => {
+      // A broken connection shows in the pipeline that meets it.
       if (this.#session?.client === client) this.#session = undefined;
     });
-    try {
-      await client.connect();
-      await client.query(SESSION_SETTINGS);
-      await this.#takeName(client);
-      const head = await readHead(client, this.#node);
-      await requireKept(client, this.#node, { durable: this.#durable, head });
-      this.#durable = head;
-      return { client, names: new PreparedNames(), head };
-    } catch (error) {
-      client.end().catch(() => {});
-      throw error;
-    }
-  }
-
-  /**
-   * Makes sure that nobody else writes under this node's name: its audit chain has one end.
-   * The lock is the session's, so a former session of our own has to be gone as well, and
-   * with it the last batch whose outcome we do not know.
-   */
-  async #takeName(client: Client): Promise<void> {
-    const key = lockKey(`node ${this.#node}`);
-    const deadline = performance.now() + NAME_WAIT_MS;
-    for (;;) {
-      const { rows } = await client.query<{ taken: boolean; pid: number }>(
-        'select pg_try_advisory_lock($1) as taken, pg_backend_pid() as pid',
-        [key],
-      );
-      if (rows[0]?.taken) {
-        this.#pid = rows[0].pid;
-        return;
-      }
-      if (performance.now() > deadline) {
-        throw new Failure(
-          'unavailable',
-          `another process runs as node "${this.#node}": give each node a name of its own`,
-        );
-      }
-      // The server may not have noticed yet that our last connection has gone.
-      await client.query(
-        `select pg_terminate_backend(pid) from pg_locks
-          where locktype = 'advisory' and objsubid = 1 and pid = $2
-            and (classid::bigint << 32) | objid::bigint = $1::bigint`,
-        [key, this.#pid],
-      );
-      await pause(100);
-    }
+    this.#durable = session.head;
+    return session;
   }
 
   #disconnect(): void {
@@ -310,8 +243,4 @@ export class PostgresWriter implements BatchWriter {
 
 function messageOf(error: unknown): string {
   return error instanceof Error ? error.message : String(error);
-}
-
-function pause(ms: number): Promise<void> {
-  return new Promise((resolve) => setTimeout(resolve, ms));
 }

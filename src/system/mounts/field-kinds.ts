@@ -3,7 +3,8 @@ import { comparedBy } from '../../core/comparison.ts';
 import { parseDuration } from '../../core/durations.ts';
 import { withoutLeading, withoutTrailing } from '../../core/edges.ts';
 import type { FieldKind } from '../../core/field.ts';
-import { fieldKind, shortList } from '../../core/fields.ts';
+import { fieldKind } from '../../core/field-kind.ts';
+import { shortList } from '../../core/fields.ts';
 
 const MAX_PATH = 1024;
 

@@ -4,8 +4,8 @@ import type { App } from '../../app/app.ts';
 import type { Caller } from '../../app/caller.ts';
 import { type Mount, type MountKind, placeOf } from '../../app/mount.ts';
 import type { Answer } from '../../app/route.ts';
+import { isSmallMap } from '../../core/conversions.ts';
 import { Failure } from '../../core/failure.ts';
-import { isSmallMap } from '../../core/fields.ts';
 import { accessorOf } from '../../mounts/operations.ts';
 import { boundsOf, PLACES, planGrowth, requireRoom, type Size } from '../../mounts/room.ts';
 import {

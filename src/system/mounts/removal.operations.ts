@@ -3,7 +3,7 @@ import { listAliasIdsOfMount } from '../../access/identity/aliases.store.ts';
 import {
   removeLogInsAfterCommit,
   removeTokensAfterCommit,
-} from '../../access/leases/expiration.operations.ts';
+} from '../../access/leases/ended-tokens.operations.ts';
 import { listLeasesOfAliases } from '../../access/leases/store.ts';
 import { commitPlanned } from '../../access/standing/attempts.operations.ts';
 import type { App } from '../../app/app.ts';

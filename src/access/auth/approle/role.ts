@@ -1,7 +1,8 @@
 import type { z } from 'zod';
 import { requireCidrs } from '../../../config/cidrs.ts';
 import { Failure } from '../../../core/failure.ts';
-import { duration, flag, integer, patchOf } from '../../../core/fields.ts';
+import { duration, flag, integer } from '../../../core/fields.ts';
+import { patchOf } from '../../../core/patches.ts';
 import { storedOf } from '../../../core/stored-fields.ts';
 import { blockList } from '../../tokens/field-kinds.ts';
 import { checkTokenSettings, tokenSettingFields } from '../../tokens/settings.ts';

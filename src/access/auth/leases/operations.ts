@@ -11,14 +11,8 @@ import { findMountById } from '../../../mounts/operations.ts';
 import type { Effect } from '../../../store/write.ts';
 import { startFilling } from '../../concurrency/walks.operations.ts';
 import { endInTurn } from '../../endings/operations.ts';
-import {
-  endDueLeases,
-  endLease,
-  endPages,
-  expireInPages,
-  PAGE,
-  workOf,
-} from '../../leases/expiration.operations.ts';
+import { endLease, endPages, workOf } from '../../leases/ending.operations.ts';
+import { endDueLeases, expireInPages, PAGE } from '../../leases/expiration.operations.ts';
 import {
   countLeases,
   expireLease,

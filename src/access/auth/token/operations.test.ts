@@ -10,10 +10,11 @@ import { Failure } from '../../../core/failure.ts';
 import type { Store } from '../../../store/store.ts';
 import { authenticate, authenticateAgain } from '../../permissions/authentication.operations.ts';
 import { removePolicy, writePolicy } from '../../policies/operations.ts';
-import { planned, type TokenWish } from '../../tokens/creation.ts';
+import { planned } from '../../tokens/creation.ts';
 import { tidyTokens } from '../../tokens/expiration.operations.ts';
 import { createRootToken, type MintedToken, mintToken } from '../../tokens/minting.operations.ts';
 import { planRootToken } from '../../tokens/token.ts';
+import type { TokenWish } from '../../tokens/wish.ts';
 import { createToken, lookUpAccessor, lookUpSelf, lookUpToken } from './operations.ts';
 import { renewSelf } from './renewal.operations.ts';
 import {

@@ -17,7 +17,8 @@ import {
 import { listUnknownPolicies } from '../../policies/operations.ts';
 import { commitPlanned, type Planned } from '../../standing/attempts.operations.ts';
 import { describeToken } from '../../tokens/answers.ts';
-import { planToken, type TokenWish } from '../../tokens/creation.ts';
+import { planToken } from '../../tokens/creation.ts';
+import { LONGEST_LINE, listDead, mayHaveChildren } from '../../tokens/line.store.ts';
 import {
   type MintedToken,
   mintToken,
@@ -26,14 +27,9 @@ import {
 } from '../../tokens/minting.operations.ts';
 import { noteToken } from '../../tokens/recorded.ts';
 import { holdTokenRole } from '../../tokens/roles.store.ts';
-import {
-  findTokenByAccessor,
-  LONGEST_LINE,
-  listAccessors,
-  listDead,
-  mayHaveChildren,
-} from '../../tokens/store.ts';
+import { findTokenByAccessor, listAccessors } from '../../tokens/store.ts';
 import type { PlannedToken, Token } from '../../tokens/token.ts';
+import type { TokenWish } from '../../tokens/wish.ts';
 import { answerMinted, entityPolicies, identityPolicies } from '../minted.operations.ts';
 import { lineOfTokenRole, requireTokenRole } from './roles.operations.ts';
 

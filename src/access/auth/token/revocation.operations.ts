@@ -5,12 +5,14 @@ import { Failure } from '../../../core/failure.ts';
 import type { Effect } from '../../../store/write.ts';
 import { commitEnd, endInTurn } from '../../endings/operations.ts';
 import { pagesOf } from '../../identity/operations.ts';
-import { removeTokensAfterCommit } from '../../leases/expiration.operations.ts';
+import { removeTokensAfterCommit } from '../../leases/ended-tokens.operations.ts';
 import { isLiving } from '../../permissions/authentication.operations.ts';
+import { ENDED } from '../../tokens/ended.ts';
+import { deleteAlone, deleteTree } from '../../tokens/ending.store.ts';
 import { deleteBare } from '../../tokens/expiration.store.ts';
 import { openBatchToken, tokenId } from '../../tokens/minting.operations.ts';
 import { noteToken } from '../../tokens/recorded.ts';
-import { deleteAlone, deleteTree, ENDED, findToken } from '../../tokens/store.ts';
+import { findToken } from '../../tokens/store.ts';
 import { requireAuthenticated, requireByAccessor } from './operations.ts';
 
 /** Revokes a token and all that descend from it; one that is unknown is as good as revoked. */

@@ -2,8 +2,8 @@ import type { App } from '../../../app/app.ts';
 import type { Caller } from '../../../app/caller.ts';
 import type { Answer } from '../../../app/route.ts';
 import { Failure } from '../../../core/failure.ts';
-import { mergePatch } from '../../../core/fields.ts';
 import { listKeys } from '../../../core/key-list.ts';
+import { mergePatch } from '../../../core/patches.ts';
 import { commitInTurn, type Planned } from '../../standing/attempts.operations.ts';
 import {
   checkTokenRole,

@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { type AnyRoute, vaultRoute } from '../../../app/route.ts';
-import { patchOf, text } from '../../../core/fields.ts';
+import { text } from '../../../core/fields.ts';
+import { patchOf } from '../../../core/patches.ts';
 import { tokenRoleFields } from '../../tokens/role.ts';
 import {
   isTokenRole,

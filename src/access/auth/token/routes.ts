@@ -1,10 +1,10 @@
 import { z } from 'zod';
 import { type AnyRoute, type Route, type SetElsewhere, vaultRoute } from '../../../app/route.ts';
 import { duration, flag, integer, optional, stringMap, text } from '../../../core/fields.ts';
-import { workOf } from '../../leases/expiration.operations.ts';
-import type { TokenWish } from '../../tokens/creation.ts';
+import { workOf } from '../../leases/ending.operations.ts';
 import { tidyTokensOnce } from '../../tokens/expiration.operations.ts';
 import { displayText, policyList, tokenTypeText } from '../../tokens/field-kinds.ts';
+import type { TokenWish } from '../../tokens/wish.ts';
 import {
   createToken,
   listTokenAccessors,

@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { type AnyRoute, vaultRoute } from '../../../app/route.ts';
-import { optional, patchOf, text } from '../../../core/fields.ts';
+import { optional, text } from '../../../core/fields.ts';
+import { patchOf } from '../../../core/patches.ts';
 import { policyList } from '../../tokens/field-kinds.ts';
 import {
   isUser,

@@ -1,7 +1,7 @@
 import { holdAlias, listAliases } from '../../../access/identity/aliases.store.ts';
+import { findEntityById, holdEntity } from '../../../access/identity/entities.store.ts';
 import type { Alias, Entity } from '../../../access/identity/entity.ts';
 import { ensureEntityForAlias } from '../../../access/identity/operations.ts';
-import { findEntityById, holdEntity } from '../../../access/identity/store.ts';
 import type { App } from '../../../app/app.ts';
 import { Failure } from '../../../core/failure.ts';
 import { bumpConfigVersion } from '../../../store/config-version.ts';

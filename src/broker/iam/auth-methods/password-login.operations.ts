@@ -1,5 +1,5 @@
 import { attemptLogIn } from '../../../access/auth/lockout/operations.ts';
-import { findEntityById } from '../../../access/identity/store.ts';
+import { findEntityById } from '../../../access/identity/entities.store.ts';
 import type { App } from '../../../app/app.ts';
 import { hashSecret } from '../../../audit/operations.ts';
 import { foldName } from '../../../core/fold.ts';

@@ -1,6 +1,7 @@
 import { pagesOf } from '../../../access/identity/operations.ts';
+import { deleteTree, deleteTreesOf } from '../../../access/tokens/ending.store.ts';
 import { mintToken, nowSeconds } from '../../../access/tokens/minting.operations.ts';
-import { deleteTree, deleteTreesOf, listUnmountedTokens } from '../../../access/tokens/store.ts';
+import { listUnmountedTokens } from '../../../access/tokens/store.ts';
 import { type App, perApp } from '../../../app/app.ts';
 import { type EndingPages, noteEnding } from '../../../app/ended.ts';
 import type { Turn } from '../../../app/job.ts';

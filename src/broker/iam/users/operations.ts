@@ -1,4 +1,4 @@
-import { removeLogInsAfterCommit } from '../../../access/leases/expiration.operations.ts';
+import { removeLogInsAfterCommit } from '../../../access/leases/ended-tokens.operations.ts';
 import type { App } from '../../../app/app.ts';
 import { Failure } from '../../../core/failure.ts';
 import { Breath } from '../../../core/fairness/breath.ts';

@@ -1,5 +1,6 @@
 import { Failure } from '../../../core/failure.ts';
-import { type Asker, FairTurns, type Places } from '../../../core/fairness/fair-turns.ts';
+import type { Asker } from '../../../core/fairness/asker.ts';
+import { FairTurns, type Places } from '../../../core/fairness/fair-turns.ts';
 import type { Turned } from '../../../core/fairness/giving-way.ts';
 import { type ByteLimits, type Hold, SharedBytes } from '../../../core/fairness/shared-bytes.ts';
 

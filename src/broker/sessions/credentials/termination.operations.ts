@@ -1,4 +1,5 @@
-import { endPages, PAGE, workOf } from '../../../access/leases/expiration.operations.ts';
+import { endPages, workOf } from '../../../access/leases/ending.operations.ts';
+import { PAGE } from '../../../access/leases/expiration.operations.ts';
 import { expireLeases, expireRange, listRange } from '../../../access/leases/store.ts';
 import { systemCaller } from '../../../access/system-caller.ts';
 import type { App } from '../../../app/app.ts';

@@ -1,4 +1,5 @@
-import { type Asker, FairTurns, type Places } from '../../../core/fairness/fair-turns.ts';
+import type { Asker } from '../../../core/fairness/asker.ts';
+import { FairTurns, type Places } from '../../../core/fairness/fair-turns.ts';
 import type { Turned } from '../../../core/fairness/giving-way.ts';
 import {
   type PaceClock,

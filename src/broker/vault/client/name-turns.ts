@@ -1,4 +1,4 @@
-import type { Asker } from '../../../core/fairness/fair-turns.ts';
+import type { Asker } from '../../../core/fairness/asker.ts';
 import { OWN_PARTY } from '../../../core/fairness/party.ts';
 import {
   CLOCK,

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { type App, perApp } from '../../../app/app.ts';
 import type { Asked } from '../../../app/lease.ts';
-import type { Outcome, Whose } from '../../../core/fairness/shared-work.ts';
+import type { Outcome, Whose } from '../../../core/fairness/piece.ts';
 import { type VaultConnection, VaultFault } from '../client/answer.ts';
 import { askVault, type VaultRequest } from '../client/client.ts';
 import { mayOpen, tryOpening } from '../tokens/operations.ts';

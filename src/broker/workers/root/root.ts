@@ -4,9 +4,9 @@ import { assembleSigned, encodeTbsCertificate } from '../../../x509/certificate.
 import {
   basicConstraints,
   type Extension,
-  keyUsage,
   subjectKeyIdentifier,
 } from '../../../x509/extensions.ts';
+import { keyUsage } from '../../../x509/key-usages.ts';
 import { keyIdentifier, publicKeyInfo } from '../../../x509/keys.ts';
 import { encodeSubject } from '../../../x509/names.ts';
 

@@ -1,0 +1,235 @@
+/** What RFC 5280 says of each extension. */
+
+import { remembered } from '../core/remembered.ts';
+import type { TbsCertificate } from './certificate.ts';
+import { parseCertificatePolicies } from './certificate-policies.ts';
+import { TAG } from './der.ts';
+import { children, expect, readDer, requireWellFormed } from './der-reader.ts';
+import { parseAuthorityInfoAccess, parseDistributionPoints } from './extension-urls.ts';
+import {
+  type Extension,
+  findExtension,
+  parseAuthorityKeyIdentifier,
+  parseBasicConstraints,
+  parseSubjectKeyIdentifier,
+} from './extensions.ts';
+import { type ParsedAltNames, parseSubjectAltName } from './general-names.ts';
+import { parseExtKeyUsage, parseKeyUsage } from './key-usages.ts';
+import { attempt, type Report } from './lint-findings.ts';
+import { parseNameConstraints } from './name-constraints.ts';
+import { EXT_KEY_USAGE_OID, EXTENSION_OID } from './oids.ts';
+
+export function isAuthority(extensions: readonly Extension[]): boolean {
+  const constraints = findExtension(extensions, EXTENSION_OID.basicConstraints);
+  try {
+    return constraints !== undefined && parseBasicConstraints(constraints.value).ca;
+  } catch {
+    return false;
+  }
+}
+
+/** Extensions that must, or must not, be critical: §4.2.1 and §4.2.2, each under its own heading. */
+const MUST_BE_CRITICAL = new Map<string, string>([
+  [EXTENSION_OID.nameConstraints, 'nameConstraints'],
+  [EXTENSION_OID.policyConstraints, 'policyConstraints'],
+  [EXTENSION_OID.inhibitAnyPolicy, 'inhibitAnyPolicy'],
+]);
+
+const MUST_NOT_BE_CRITICAL = new Map<string, string>([
+  [EXTENSION_OID.authorityKeyIdentifier, 'authorityKeyIdentifier'],
+  [EXTENSION_OID.subjectKeyIdentifier, 'subjectKeyIdentifier'],
+  [EXTENSION_OID.authorityInfoAccess, 'authorityInfoAccess'],
+  [EXTENSION_OID.subjectInfoAccess, 'subjectInfoAccess'],
+  [EXTENSION_OID.freshestCRL, 'freshestCRL'],
+]);
+
+/** Extensions that belong to authorities only. */
+const AUTHORITIES_ONLY = new Map<string, string>([
+  [EXTENSION_OID.nameConstraints, 'nameConstraints'],
+  [EXTENSION_OID.policyConstraints, 'policyConstraints'],
+  [EXTENSION_OID.inhibitAnyPolicy, 'inhibitAnyPolicy'],
+  [EXTENSION_OID.policyMappings, 'policyMappings'],
+]);
+
+export type Rule = (extension: Extension, tbs: TbsCertificate, report: Report) => void;
+
+const RULES = new Map<string, [name: string, rule: Rule]>([
+  [EXTENSION_OID.subjectAltName, ['subjectAltName', lintAltNames]],
+  [EXTENSION_OID.basicConstraints, ['basicConstraints', lintBasicConstraints]],
+  [EXTENSION_OID.keyUsage, ['keyUsage', lintKeyUsage]],
+  [EXTENSION_OID.extKeyUsage, ['extKeyUsage', lintExtKeyUsage]],
+  [
+    EXTENSION_OID.subjectKeyIdentifier,
+    ['subjectKeyIdentifier', ({ value }) => parseSubjectKeyIdentifier(value)],
+  ],
+  [
+    EXTENSION_OID.authorityKeyIdentifier,
+    ['authorityKeyIdentifier', ({ value }) => parseAuthorityKeyIdentifier(value)],
+  ],
+  [EXTENSION_OID.certificatePolicies, ['certificatePolicies', lintPolicies]],
+  [EXTENSION_OID.nameConstraints, ['nameConstraints', lintNameConstraints]],
+  [EXTENSION_OID.cRLDistributionPoints, ['cRLDistributionPoints', lintDistributionPoints]],
+  [EXTENSION_OID.freshestCRL, ['freshestCRL', lintDistributionPoints]],
+  [EXTENSION_OID.authorityInfoAccess, ['authorityInfoAccess', lintInfoAccess]],
+]);
+
+/** Extensions whose rule looks at nothing but the extension. */
+const SELF_CONTAINED = new Set<string>([
+  EXTENSION_OID.extKeyUsage,
+  EXTENSION_OID.authorityKeyIdentifier,
+  EXTENSION_OID.certificatePolicies,
+  EXTENSION_OID.cRLDistributionPoints,
+  EXTENSION_OID.freshestCRL,
+  EXTENSION_OID.authorityInfoAccess,
+]);
+
+/** Those that were found in order, by identity: what is the same for all leaves is looked at once. */
+const soundExtensions = new WeakSet<Extension>();
+
+export function lintExtensions(tbs: TbsCertificate, report: Report): void {
+  const seen = new Set<string>();
+  const authority = isAuthority(tbs.extensions);
+  for (const extension of tbs.extensions) {
+    const { oid: type, critical } = extension;
+    if (seen.has(type)) report(`the extension ${type} must not come twice`);
+    seen.add(type);
+    const must = MUST_BE_CRITICAL.get(type);
+    if (must && !critical) report(`${must} must be critical`);
+    const mustNot = MUST_NOT_BE_CRITICAL.get(type);
+    if (mustNot && critical) report(`${mustNot} must not be critical`);
+    const own = AUTHORITIES_ONLY.get(type);
+    if (own && !authority) report(`${own} is for authorities only`);
+    if (soundExtensions.has(extension)) continue;
+    const [name, rule] = RULES.get(type) ?? [`the extension ${type}`, lintUnknown];
+    let isSound = true;
+    const note: Report = (problem) => {
+      isSound = false;
+      report(problem);
+    };
+    attempt(note, name, () => rule(extension, tbs, note));
+    if (isSound && SELF_CONTAINED.has(type)) soundExtensions.add(extension);
+  }
+  lintAuthority(tbs, authority, report);
+}
+
+/** §4.2.1.1 to §4.2.1.3, §4.2.1.9: what every authority has. */
+function lintAuthority(tbs: TbsCertificate, authority: boolean, report: Report): void {
+  const has = (type: string): boolean => findExtension(tbs.extensions, type) !== undefined;
+  const selfIssued = Buffer.compare(tbs.issuer, tbs.subject) === 0;
+  if (!has(EXTENSION_OID.authorityKeyIdentifier) && !(authority && selfIssued)) {
+    report('authorityKeyIdentifier must be there');
+  }
+  if (!authority) return;
+  if (!has(EXTENSION_OID.subjectKeyIdentifier)) {
+    report('subjectKeyIdentifier must be there for an authority');
+  }
+  const constraints = findExtension(tbs.extensions, EXTENSION_OID.basicConstraints);
+  if (!constraints?.critical) report('basicConstraints must be critical for an authority');
+  const usage = findExtension(tbs.extensions, EXTENSION_OID.keyUsage);
+  if (!usage) report('keyUsage must be there for an authority');
+}
+
+/** An extension we know nothing of is passed on; it must at least be one whole value. */
+function lintUnknown({ value }: Extension): void {
+  requireWellFormed(readDer(value));
+}
+
+/** Most leaves have the same extension of their role's. */
+const usagesOf = remembered(({ value }: Extension) => parseKeyUsage(value));
+
+/** §4.2.1.3 */
+function lintKeyUsage(extension: Extension, tbs: TbsCertificate, report: Report): void {
+  const { value } = extension;
+  const usages = usagesOf(extension);
+  if (usages.length === 0) report('keyUsage must name at least one usage');
+  const authority = isAuthority(tbs.extensions);
+  if (usages.includes('CertSign') && !authority) {
+    report('CertSign is for authorities only');
+  }
+  if (authority && !usages.includes('CertSign')) {
+    const { pathLength } = parseBasicConstraints(
+      findExtension(tbs.extensions, EXTENSION_OID.basicConstraints)?.value ?? value,
+    );
+    if (pathLength !== undefined) report('a path length needs the key usage CertSign');
+  }
+}
+
+/** §4.2.1.9 */
+function lintBasicConstraints({ value }: Extension): void {
+  parseBasicConstraints(value);
+}
+
+/** §4.2.1.12 */
+function lintExtKeyUsage(
+  { value, critical }: Extension,
+  _tbs: TbsCertificate,
+  report: Report,
+): void {
+  const purposes = parseExtKeyUsage(value);
+  if (new Set(purposes).size !== purposes.length)
+    report('extKeyUsage must not name a purpose twice');
+  if (critical && purposes.includes(EXT_KEY_USAGE_OID.Any)) {
+    report('extKeyUsage must not be critical when it allows any purpose');
+  }
+}
+
+/** §4.2.1.6, and RFC 1034 §3.5 for host names. */
+function lintAltNames({ value }: Extension, _tbs: TbsCertificate, report: Report): void {
+  const names: ParsedAltNames = parseSubjectAltName(value);
+  for (const name of names.dns) {
+    if (name.length > 254)
+      report(`the DNS name "${name.slice(0, 32)}…" has more than 253 characters`);
+    else if (/[^\x21-\x7e]/.test(name))
+      report(`the DNS name "${name}" has blanks or control characters`);
+    else if (name.split('.').some((label) => label.length > 63)) {
+      report(`the DNS name "${name}" has a label of more than 63 characters`);
+    } else if (/(?:^\.)|\.\./.test(name)) report(`the DNS name "${name}" has an empty label`);
+  }
+  for (const address of names.email) {
+    if (!/^[\x21-\x7e]+@[\x21-\x3f\x41-\x7e]+$/.test(address)) {
+      report(`the email address "${address.slice(0, 256)}" is no mailbox`);
+    }
+  }
+  for (const uri of names.uri) {
+    if (!isAbsoluteUri(uri)) report(`the URI "${uri.slice(0, 256)}" is not absolute`);
+  }
+}
+
+/** Scheme and something after it, in the characters of RFC 3986 and those people write instead. */
+const isAbsoluteUri = (text: string): boolean =>
+  /^[A-Za-z][A-Za-z0-9+.-]*:[\x21-\x7e]+$/.test(text);
+
+/** §4.2.1.4 */
+function lintPolicies({ value }: Extension, _tbs: TbsCertificate, report: Report): void {
+  const policies = parseCertificatePolicies(value).map((policy) => policy.oid);
+  if (new Set(policies).size !== policies.length) {
+    report('certificatePolicies must not name a policy twice');
+  }
+}
+
+/** §4.2.1.10 */
+function lintNameConstraints({ value }: Extension, _tbs: TbsCertificate, report: Report): void {
+  parseNameConstraints(value);
+  const lists = children(expect(readDer(value), TAG.sequence));
+  if (lists.length === 0 || lists.some((list) => list.content.length === 0)) {
+    report('nameConstraints must not be empty');
+  }
+}
+
+/** §4.2.1.13 */
+function lintDistributionPoints({ value }: Extension, _tbs: TbsCertificate, report: Report): void {
+  for (const url of parseDistributionPoints(value)) {
+    if (!isAbsoluteUri(url)) report(`the distribution point "${url.slice(0, 256)}" is no URL`);
+  }
+  if (children(readDer(value)).length === 0)
+    report('a list of distribution points must not be empty');
+}
+
+/** §4.2.2.1 */
+function lintInfoAccess({ value }: Extension, _tbs: TbsCertificate, report: Report): void {
+  const { ocsp, caIssuers } = parseAuthorityInfoAccess(value);
+  for (const url of [...ocsp, ...caIssuers]) {
+    if (!isAbsoluteUri(url)) report(`the access location "${url.slice(0, 256)}" is no URL`);
+  }
+  if (children(readDer(value)).length === 0) report('authorityInfoAccess must not be empty');
+}
