@@ -1,10 +1,27 @@
 /** A clone's server, started by a command that is not the server itself. */
 
 import assert from 'node:assert/strict';
+import { cpSync } from 'node:fs';
+import { join } from 'node:path';
 import { test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { newDirectory } from '../support/node-process.ts';
-import { startFrom } from '../support/npm.ts';
+import { runFrom, startFrom } from '../support/npm.ts';
+
+test('npm start before npm ci says in one line what to do', (t) => {
+  const clone = newDirectory(t);
+  for (const file of ['package.json', 'package-lock.json', '.npmrc', 'bin', 'src']) {
+    cpSync(file, join(clone, file), { recursive: true });
+  }
+  const { code, stdout, stderr } = runFrom(clone, ['npm', 'start']);
+  assert.match(
+    stderr,
+    /^gatehouse: its packages are not installed: run 'npm ci' in \/.+ first\.\n$/,
+  );
+  assert.equal(code, 1);
+  // npm's own words: what it runs.
+  assert.doesNotMatch(stdout, /^(?!>|$)/m);
+});
 
 for (const signal of ['SIGTERM', 'SIGINT'] as const) {
   test(`a ${signal} that is sent to npm start ends the server in order`, async (t) => {
