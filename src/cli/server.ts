@@ -89,11 +89,28 @@ way finish and ends it.`,
   },
 };
 
+/** How often it is looked whether npx is still there, in milliseconds. */
+const LOOK_MS = 250;
+
+/**
+ * Resolves when this was started by npx and that is gone: what ends npx reaches the shell in which it runs a command,
+ * and not the command. Of a server that was started in another way nobody has to stay.
+ */
+function goneNpx(): Promise<void> {
+  const { ppid } = process;
+  return new Promise((resolve) => {
+    if (process.env.npm_command !== 'exec') return;
+    const look = setInterval(() => process.ppid !== ppid && resolve(), LOOK_MS);
+    look.unref();
+  });
+}
+
 /** Runs until SIGTERM or SIGINT, then drains. */
 async function serve(
   config: Config,
   started: (address: string, notice: string | undefined) => void,
 ): Promise<number> {
+  const orphaned = goneNpx();
   const running = await startServer(config).catch((error: unknown) => {
     throw startFailure(error, config);
   });
@@ -116,6 +133,7 @@ async function serve(
   });
   const stopped = new Promise<number>((resolve) => {
     for (const signal of ['SIGTERM', 'SIGINT'] as const) process.on(signal, () => resolve(0));
+    void orphaned.then(() => resolve(0));
   });
   const code = await Promise.race([failed, stopped]);
   await running.stop();

@@ -58,10 +58,23 @@ export async function startProgram(
   open_files?: number,
 ): Promise<Program> {
   const child = start(args, {}, { open_files });
+  return watchProgram(test, child, () => child.kill('SIGKILL'));
+}
+
+/**
+ * Waits until a program that was started has printed its address.
+ *
+ * @param kill ends it with the test, and all that it has started
+ */
+export async function watchProgram(
+  test: Scope,
+  child: ChildProcess,
+  kill: () => void,
+): Promise<Program> {
   const output = collect(child);
   const ended = once(child, 'close').then(() => ({ code: child.exitCode, ...output() }));
   test.after(async () => {
-    child.kill('SIGKILL');
+    kill();
     await ended;
   });
   const url = await Promise.race([
