@@ -1,4 +1,3 @@
-import { withoutTrailing } from '../../core/edges.ts';
 import { Failure } from '../../core/failure.ts';
 import { foldName } from '../../core/fold.ts';
 import { PatternSet } from '../../core/pattern-set.ts';
@@ -325,7 +324,8 @@ function pathOf({ orphan, role }: CreationFacts): string {
 
 /** `ci job` becomes `token-ci-job`; nothing asked for is `token`. */
 export function displayName(wanted: string): string {
-  const plain = withoutTrailing(wanted.replace(/[^a-zA-Z0-9-]+/g, '-'), '-');
+  // As many hyphens as there were characters: clients compare what they sent with what they read.
+  const plain = wanted.replace(/[^a-zA-Z0-9-]/g, '-').replace(/-$/, '');
   return plain === '' || wanted === 'token' ? 'token' : `token-${plain}`;
 }
 
