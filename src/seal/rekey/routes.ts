@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { Failure } from '../../core/failure.ts';
 import { flag, integer, list, optional, text } from '../../core/fields.ts';
-import { type AnyRoute, vaultRoute } from '../../http/route.ts';
+import { type Answer, type AnyRoute, type SetElsewhere, vaultRoute } from '../../http/route.ts';
 import { refusePgp } from '../initialisation.ts';
 import { shareText } from '../share-text.ts';
 import type { RekeyTarget } from './attempt.ts';
@@ -25,12 +25,45 @@ const shareInput = z.object({
   nonce: optional(text()).describe('Names the attempt that the share is for.'),
 });
 
+/** How an answer stands in its body: as it is, with its warnings, or in the `data` of an envelope. */
+type Form = (status: Record<string, unknown>, warnings?: string[]) => Answer;
+const asItIs: Form = (status, warnings) => ({
+  bare: warnings ? { ...status, warnings } : status,
+});
+const inEnvelope: Form = (status, warnings) => ({ data: status, ...(warnings && { warnings }) });
+
+/** Paths of one rekeying: what command lines of before ask for, and what present ones do. */
+interface Place {
+  /** Begins the ids of its operations. */
+  id: string;
+  base: `/v1/sys/${string}`;
+  form: Form;
+}
+
+const PLACES: Record<RekeyTarget, readonly Place[]> = {
+  secret: [
+    { id: 'rekey', base: '/v1/sys/rekey', form: asItIs },
+    { id: 'rotate-root', base: '/v1/sys/rotate/root', form: inEnvelope },
+  ],
+  recovery: [
+    { id: 'rekey-recovery-key', base: '/v1/sys/rekey-recovery-key', form: asItIs },
+    { id: 'rotate-recovery', base: '/v1/sys/rotate/recovery', form: inEnvelope },
+  ],
+};
+
+/** What is done at one of these paths is done at the others. */
+function alsoAt(target: RekeyTarget, { base }: Place, end: `/${string}`): SetElsewhere[] {
+  return PLACES[target].flatMap((other) =>
+    other.base === base ? [] : [{ path: `${other.base}${end}` as const, fields: [], when: [] }],
+  );
+}
+
 // Public like the unsealing itself: what authorises a rekeying is the shares, and a server whose
 // tokens are all lost must still be able to get new ones. Cancelling, and starting a verification
 // over, undo what others did, and so they take a token that may.
-function rekeyRoutes(target: RekeyTarget, base: '/v1/sys/rekey' | '/v1/sys/rekey-recovery-key') {
-  const [id, what] =
-    target === 'secret' ? ['rekey', 'unseal keys'] : ['rekey-recovery-key', 'recovery keys'];
+function rekeyRoutes(target: RekeyTarget, place: Place): AnyRoute[] {
+  const what = target === 'secret' ? 'unseal keys' : 'recovery keys';
+  const { id, base, form } = place;
   return [
     vaultRoute({
       id: `${id}-attempt-read-progress`,
@@ -41,7 +74,7 @@ function rekeyRoutes(target: RekeyTarget, base: '/v1/sys/rekey' | '/v1/sys/rekey
       input: z.object({}),
       output: anything,
       failures: ['invalid'],
-      run: async (app) => ({ bare: await readRekey(app, target) }),
+      run: async (app) => form(await readRekey(app, target)),
     }),
     vaultRoute({
       id: `${id}-attempt-initialize`,
@@ -75,9 +108,8 @@ function rekeyRoutes(target: RekeyTarget, base: '/v1/sys/rekey' | '/v1/sys/rekey
         const { secret_shares: shares, secret_threshold: threshold, ...wish } = input;
         const { require_verification, key } = wish;
         const counts = { shares, threshold };
-        return {
-          bare: await startRekey(app, caller, { target, ...counts, require_verification, key }),
-        };
+        const wanted = { target, ...counts, require_verification, key };
+        return form(await startRekey(app, caller, wanted));
       },
     }),
     vaultRoute({
@@ -86,6 +118,7 @@ function rekeyRoutes(target: RekeyTarget, base: '/v1/sys/rekey' | '/v1/sys/rekey
       path: `${base}/init`,
       summary: `Cancel a rekeying of the ${what}`,
       access: { capability: 'delete', sudo: true },
+      sets_also: alsoAt(target, place, '/init'),
       input: z.object({ nonce: optional(text()).describe('If given, that of the attempt.') }),
       output: anything,
       failures: ['invalid'],
@@ -105,23 +138,21 @@ function rekeyRoutes(target: RekeyTarget, base: '/v1/sys/rekey' | '/v1/sys/rekey
       failures: ['invalid', 'conflict'],
       run: async (app, caller, input) => {
         const outcome = await updateRekey(app, caller, { target, ...input });
-        if (!outcome.complete) return { bare: outcome.status };
+        if (!outcome.complete) return form(outcome.status);
         const texts = outcome.shares.map(shareText);
         for (const share of outcome.shares) share.fill(0);
         const { nonce, verification_nonce } = outcome;
-        return {
-          bare: {
-            nonce,
-            complete: true,
-            keys: texts.map((share) => share.hex),
-            keys_base64: texts.map((share) => share.base64),
-            pgp_fingerprints: null,
-            backup: false,
-            verification_required: verification_nonce !== undefined,
-            ...(verification_nonce !== undefined && { verification_nonce }),
-            ...(!outcome.confirmed && { warnings: [UNCONFIRMED] }),
-          },
+        const status = {
+          nonce,
+          complete: true,
+          keys: texts.map((share) => share.hex),
+          keys_base64: texts.map((share) => share.base64),
+          pgp_fingerprints: null,
+          backup: false,
+          verification_required: verification_nonce !== undefined,
+          ...(verification_nonce !== undefined && { verification_nonce }),
         };
+        return form(status, outcome.confirmed ? undefined : [UNCONFIRMED]);
       },
     }),
     vaultRoute({
@@ -133,7 +164,7 @@ function rekeyRoutes(target: RekeyTarget, base: '/v1/sys/rekey' | '/v1/sys/rekey
       input: z.object({}),
       output: anything,
       failures: ['invalid'],
-      run: async (app) => ({ bare: readVerification(app, target) }),
+      run: async (app) => form(readVerification(app, target)),
     }),
     vaultRoute({
       id: `${id}-verification-update`,
@@ -144,9 +175,7 @@ function rekeyRoutes(target: RekeyTarget, base: '/v1/sys/rekey' | '/v1/sys/rekey
       input: shareInput,
       output: anything,
       failures: ['invalid', 'conflict'],
-      run: async (app, caller, input) => ({
-        bare: await verifyRekey(app, caller, { target, ...input }),
-      }),
+      run: async (app, caller, input) => form(await verifyRekey(app, caller, { target, ...input })),
     }),
     vaultRoute({
       id: `${id}-verification-cancel`,
@@ -154,16 +183,17 @@ function rekeyRoutes(target: RekeyTarget, base: '/v1/sys/rekey' | '/v1/sys/rekey
       path: `${base}/verify`,
       summary: `Start the verification of the new ${what} over`,
       access: { capability: 'delete', sudo: true },
+      sets_also: alsoAt(target, place, '/verify'),
       input: z.object({}),
       output: anything,
       failures: ['invalid'],
-      run: async (app, caller) => ({ bare: await restartVerification(app, caller, target) }),
+      run: async (app, caller) => form(await restartVerification(app, caller, target)),
     }),
   ];
 }
 
 /** Backups of shares are never made, so there is nothing to read and nothing to delete. */
-function backupRoutes(path: `/v1/sys/rekey/${string}`, id: string): AnyRoute[] {
+function backupRoutes(path: `/v1/sys/${string}`, id: string): AnyRoute[] {
   return [
     vaultRoute({
       id: `rekey-read-${id}`,
@@ -193,8 +223,11 @@ function backupRoutes(path: `/v1/sys/rekey/${string}`, id: string): AnyRoute[] {
 }
 
 export const rekeySystemRoutes: AnyRoute[] = [
-  ...rekeyRoutes('secret', '/v1/sys/rekey'),
-  ...rekeyRoutes('recovery', '/v1/sys/rekey-recovery-key'),
+  ...(['secret', 'recovery'] as const).flatMap((target) =>
+    PLACES[target].flatMap((place) => rekeyRoutes(target, place)),
+  ),
   ...backupRoutes('/v1/sys/rekey/backup', 'backup-key'),
   ...backupRoutes('/v1/sys/rekey/recovery-key-backup', 'backup-recovery-key'),
+  ...backupRoutes('/v1/sys/rotate/root/backup', 'rotate-root-backup'),
+  ...backupRoutes('/v1/sys/rotate/recovery/backup', 'rotate-recovery-backup'),
 ];
