@@ -55,7 +55,7 @@ before(async () => {
 });
 
 describe('where a key comes in', () => {
-  for (const path of ['root/sign-intermediate', 'sign/any']) {
+  for (const path of ['sign/any', 'issuer/own/sign/any']) {
     for (const curve of ['prime256v1', 'brainpoolP256r1', 'secp256k1']) {
       const status = curve === 'prime256v1' ? 200 : 400;
       test(`${path} of one on ${curve} is answered with ${status}`, async () => {
