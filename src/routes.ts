@@ -11,6 +11,7 @@ import { unavailableRoutes } from './access/unavailable/routes.ts';
 import { userpassRoutes } from './access/userpass/routes.ts';
 import { wrappingRoutes } from './access/wrapping/routes.ts';
 import { auditDeviceRoutes } from './audit/devices/routes.ts';
+import { auditHeaderRoutes } from './audit/request-headers/routes.ts';
 import { endBeforehand, planEnded } from './broker/auth-tokens/ending/operations.ts';
 import { lockedUserRoutes } from './broker/locked-users/routes.ts';
 import { brokerRoutes } from './broker/routes.ts';
@@ -34,6 +35,7 @@ export const systemRoutes: readonly AnyRoute[] = [
   ...policyRoutes,
   ...capabilityRoutes,
   ...auditDeviceRoutes,
+  ...auditHeaderRoutes,
   ...lockedUserRoutes,
   ...wrappingRoutes,
   ...metricsRoutes,

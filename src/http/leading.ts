@@ -1,6 +1,7 @@
 import { type Acl, judgeAccess } from '../access/acl.ts';
 import { requireAllowed } from '../access/standing/operations.ts';
 import type { App } from '../app.ts';
+import { headersForRecord } from '../audit/request-headers/operations.ts';
 import { Failure } from '../core/failure.ts';
 import type { Mount } from '../mounts/mount.ts';
 import { refuseForeignPage } from './foreign-pages.ts';
@@ -51,6 +52,9 @@ export async function lead(
   tracePath(trace, { mount: target?.mount, routes, path, route, method });
   if (app.barrier.sealed && !route?.while_sealed) {
     throw new Failure('unavailable', 'Vault is sealed');
+  }
+  if (!app.barrier.sealed) {
+    trace.record.headers = await headersForRecord(app, request.raw_headers);
   }
   refuseNamespace(request);
   refuseForeignPage(route, request);

@@ -50,6 +50,7 @@ import { vaultTokenOwners } from './migrations/0070-vault-token-owners.ts';
 import { leaseTurns } from './migrations/0071-lease-turns.ts';
 import { incarnation } from './migrations/0072-incarnation.ts';
 import { issuingVersions } from './migrations/0073-issuing-versions.ts';
+import { auditHeaders } from './migrations/0074-audit-headers.ts';
 
 /** One step of the schema. Never edited once released; the next step corrects it. */
 export interface Migration {
@@ -110,6 +111,7 @@ export const MIGRATIONS: readonly Migration[] = [
   leaseTurns,
   incarnation,
   issuingVersions,
+  auditHeaders,
 ];
 
 /**
