@@ -165,6 +165,7 @@ test('only the entry acts on import, and nothing imports it', () => {
 const UPSERTS: Readonly<Record<string, string>> = {
   'src/access/auth/lockout/store.ts login_failure': 'counts, in the statement',
   'src/access/policies/store.ts policy': 'each write says the whole policy; its version counts',
+  'src/audit/request-headers/store.ts audit_header': 'each write says the whole row',
   'src/audit/store.ts audit_cut': "the job's fence is in the write set",
   'src/audit/store.ts audit_sink': 'each node feeds its own sinks, one step after the other',
   'src/broker/workers/store.ts worker_status': 'each worker says the whole of its own row',

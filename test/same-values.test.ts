@@ -162,7 +162,10 @@ const SAME: Record<string, unknown[][]> = {
   cidr_list: BLOCKS,
   allowed_ip_sans_cidr: BLOCKS,
   metadata: [],
-  display_name: [['ci-job', 'ci job', 'ci/job', 'ci  job!']],
+  display_name: [
+    ['ci-job', 'ci job', 'ci/job', 'ci job!'],
+    ['ci--job', 'ci  job', 'ci/-job'],
+  ],
   policy: [[POLICY, Buffer.from(POLICY).toString('base64')]],
   rules: [[POLICY, Buffer.from(POLICY).toString('base64')]],
   paths: [['pki/issue/web', '/pki/issue/web', ['/pki/issue/web']]],

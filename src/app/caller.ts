@@ -44,6 +44,8 @@ export interface RecordFacts {
   operation: string;
   path: string;
   remote_address: string;
+  /** Those that `sys/config/auditing/request-headers` names, as records tell them. */
+  headers?: Readonly<Record<string, readonly string[]>> | undefined;
   /** Allow-listed request fields. */
   request: Record<string, unknown>;
   /** Set by an operation that has found what the request names: it is no secret in the wrong place. */

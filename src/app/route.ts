@@ -31,6 +31,8 @@ export interface Answer<Data = unknown> {
   wrap_info?: WrapInfo;
   /** Already dressed JSON text (sys/health and its like, which have no envelope). */
   bare?: Record<string, unknown>;
+  /** Of what was made where that is no token: told beside an answer that is wrapped. */
+  wrapped_accessor?: string;
   /** Keys of `data` repeated beside the envelope's own, for readers of old. */
   flat?: boolean;
   /** When the thing read last changed, Unix milliseconds; answers conditional reads. */
@@ -92,7 +94,7 @@ export interface WrapInfo {
   creation_time: string;
   /** Where the answer came from, e.g. `pki/issue/web`. */
   creation_path: string;
-  /** Of the token that the answer holds. */
+  /** Of the token or secret ID that the answer holds. */
   wrapped_accessor?: string;
 }
 

@@ -62,6 +62,7 @@ export function buildRecord(request: RecordedRequest, now: number, end: Recorded
       mount: mount.path || undefined,
       mount_id: mount.id || undefined,
       remote_address: record.remote_address,
+      headers: record.headers,
       data: record.request,
     },
     auth: token
@@ -128,6 +129,7 @@ export function buildShortRecord(
     ...request.record,
     path: conceal(request.record.path).slice(0, SHORT_PATH),
     request: {},
+    headers: undefined,
   };
   const error = end.error === undefined ? undefined : conceal(end.error).slice(0, SHORT_PATH);
   return buildRecord({ ...request, record }, now, error === undefined ? end : { ...end, error });

@@ -8,7 +8,8 @@ import { type RefusalKind, RefusalTally } from './refusal-tally.ts';
 const COUNT_TIME = 10_000;
 
 /** What unseals, seals, or makes keys and root tokens by shares. */
-const OF_SEAL = /^sys\/(?:init|seal|unseal|rekey|rekey-recovery-key|generate-root)(?:\/[^/]+)?$/;
+const OF_SEAL =
+  /^sys\/(?:init|seal|unseal|rekey|rekey-recovery-key|rotate\/root|rotate\/recovery|generate-root|generate-root-token)(?:\/[^/]+)?$/;
 
 function kindOf({ record, unknown_token }: RecordedRequest): RefusalKind {
   const isRead = record.operation === 'read' || record.operation === 'list';

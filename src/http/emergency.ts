@@ -4,6 +4,7 @@ import { sealUnrecorded } from '../seal/operations.ts';
 import { UNRECORDED } from '../seal/routes.ts';
 import { findSealer } from '../seal/sealing.operations.ts';
 import type { Trace } from './request-record.ts';
+import { asksForHelp } from './target.ts';
 import { type Dressed, dressAnswer } from './wire/vault.ts';
 
 /**
@@ -20,7 +21,8 @@ export async function sealWithoutDatabase(
   error: unknown,
 ): Promise<Dressed | undefined> {
   const { method, url, text } = request;
-  const isSealing = /^(?:POST|PUT)$/.test(method) && /^\/v1\/sys\/seal(?:\?|$)/.test(url);
+  const isSealing =
+    /^(?:POST|PUT)$/.test(method) && /^\/v1\/sys\/seal(?:\?|$)/.test(url) && !asksForHelp(url);
   const isRefusal = error instanceof Failure && error.kind !== 'unavailable';
   if (!isSealing || isRefusal || trace.caller || text === undefined || app.barrier.sealed) return;
   const token = findSealer(app, text, trace.record.remote_address);

@@ -3,6 +3,7 @@ import { type Acl, judgeAccess } from '../acl/acl.ts';
 import type { App } from '../app/app.ts';
 import type { Mount } from '../app/mount.ts';
 import type { AnyRoute, Method } from '../app/route.ts';
+import { headersForRecord } from '../audit/request-headers/operations.ts';
 import { Failure } from '../core/failure.ts';
 import { refuseForeignPage } from './foreign-pages.ts';
 import { canonicalisePath } from './path.ts';
@@ -11,7 +12,15 @@ import type { HttpRequest } from './request.ts';
 import { refuseNamespace } from './request-headers.ts';
 import { OPERATION, type Trace, tracePath } from './request-record.ts';
 import type { Match } from './router.ts';
-import { chooseRoute, findRawTail, locate, methodOf, type Routers, type Target } from './target.ts';
+import {
+  asksForHelp,
+  chooseRoute,
+  findRawTail,
+  locate,
+  methodOf,
+  type Routers,
+  type Target,
+} from './target.ts';
 
 /** Where a request leads, and by which words. */
 export interface Led {
@@ -20,6 +29,8 @@ export interface Led {
   method: Method | undefined;
   target: Target | undefined;
   route: AnyRoute | undefined;
+  /** It is asked what may be asked for: then there is no route. */
+  asks_help: boolean;
   /** Its path as policies judge it. */
   asked: AskedPath;
 }
@@ -35,11 +46,15 @@ export async function lead(
     (await findRawTail(app, routers, request.url)) ?? canonicalisePath(request.url);
   const method = methodOf(request.method, query);
   const target = await locate(app, routers, path);
-  const route = target?.match && chooseRoute(target.match, method);
+  const asks_help = asksForHelp(request.url);
+  const route = asks_help ? undefined : target?.match && chooseRoute(target.match, method);
   const routes = target?.match?.routes;
   tracePath(trace, { mount: target?.mount, routes, path, route, method });
   if (app.barrier.sealed && !route?.while_sealed) {
     throw new Failure('unavailable', 'Vault is sealed');
+  }
+  if (!app.barrier.sealed) {
+    trace.record.headers = await headersForRecord(app, request.raw_headers);
   }
   refuseNamespace(request);
   refuseForeignPage(route, request);
@@ -47,11 +62,11 @@ export async function lead(
     path: method === 'LIST' || slash ? `${path}/` : path,
     formed: target?.formed ?? [],
   };
-  return { path, query, method, target, route, asked };
+  return { path, query, method, target, route, asks_help, asked };
 }
 
 /** An endpoint, and what a request says of it. */
-export interface There extends Omit<Led, 'target'> {
+export interface There extends Omit<Led, 'target' | 'asks_help'> {
   mount: Mount;
   match: Match;
   route: AnyRoute;
@@ -69,6 +84,15 @@ export async function requireThere(led: Led, acl: Acl | undefined): Promise<Ther
   if (mount && match && route && method) {
     return { path, query, method, route, asked, mount, match };
   }
+  return refuseMissing(led, acl);
+}
+
+/** As {@link requireThere}, of what is not there. */
+export async function refuseMissing(
+  { path, method, target, asked }: Pick<Led, 'path' | 'method' | 'target' | 'asked'>,
+  acl: Acl | undefined,
+): Promise<never> {
+  const { mount, match } = target ?? {};
   const operation = OPERATION[method ?? 'GET'];
   const judged = { ...asked, operation, sudoRequired: false };
   if (acl) requireAllowed(await judgeAccess(acl, judged));

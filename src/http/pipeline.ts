@@ -15,7 +15,8 @@ import { countRequest } from '../metrics/operations.ts';
 import { readMounts } from '../mounts/operations.ts';
 import { asideOf, type Holding, identify, identifyAgain, putAside, readAwaited } from './asker.ts';
 import { sealWithoutDatabase } from './emergency.ts';
-import { lead, requireThere, type There, unrouted } from './leading.ts';
+import { answerHelp } from './help.ts';
+import { type Led, lead, requireThere, type There, unrouted } from './leading.ts';
 import { readerOf } from './parameters.ts';
 import { accessRequest, judgeGranted, mayBring, permit } from './permission.ts';
 import { recordRefused } from './refused-early.ts';
@@ -78,7 +79,9 @@ async function answer(
   request: HttpRequest,
   trace: Trace,
 ): Promise<Dressed> {
-  const { caller, there, fields, input, letGo } = await admit(app, routers, request, trace);
+  const led = await lead(app, routers, request, trace);
+  if (led.asks_help) return answerHelp(app, request, led, trace);
+  const { caller, there, fields, input, letGo } = await admit(app, request, led, trace);
   const { route, match } = there;
   const result = await route.run(app, caller, input);
   const dressed = dress(caller, route, result, { fields, params: match.params });
@@ -105,13 +108,7 @@ interface Admitted {
   letGo(): void;
 }
 
-async function admit(
-  app: App,
-  routers: Routers,
-  request: HttpRequest,
-  trace: Trace,
-): Promise<Admitted> {
-  const led = await lead(app, routers, request, trace);
+async function admit(app: App, request: HttpRequest, led: Led, trace: Trace): Promise<Admitted> {
   const asker = await identify(app, request, led, trace);
   const there = await requireThere(led, asker.known?.acl);
   const { mount, match, route, method, path, asked } = there;

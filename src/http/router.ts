@@ -18,6 +18,10 @@ export interface Match {
 export interface PathRouter {
   /** @param path decoded, canonical, with its leading slash and without the mount */
   find(path: string): Match | undefined;
+  /** What it was compiled of. */
+  readonly routes: readonly AnyRoute[];
+  /** What all their declared paths begin with. */
+  readonly prefix: string;
 }
 
 /** A name in a path; what does not look so is no path of ours. */
@@ -51,6 +55,8 @@ export function compileRoutes(routes: readonly AnyRoute[], prefix: string): Path
     router.on('GET', pattern, nothing, store);
   }
   return {
+    routes,
+    prefix,
     find(path) {
       // The router decodes percent signs and cuts at `?`, `;` and `#`; the path is decoded
       // already, so its own are escaped.

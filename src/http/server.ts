@@ -205,10 +205,6 @@ function answererOf(
       return;
     }
     const expectsUnknown = request instanceof GatheredRequest && request.expectsUnknown;
-    if (isHealthTarget(read.url) && !expectsUnknown) {
-      sendSoon({ request, response, dressed: answerHealth(app, read, closing.isClosing) });
-      return;
-    }
     const hasRoom = unattended.hasRoomFor(read.remote_address);
     const fault = !hasRoom ? MANY_UNATTENDED : expectsUnknown ? UNKNOWN_EXPECTATION : undefined;
     const work = () => {
@@ -217,10 +213,13 @@ function answererOf(
         ? handleBoundary(app, routers.boundary, read)
         : handle(app, routers, read);
     };
-    const answering = doRequest(read.remote_address, () =>
-      // Who keeps the body back keeps no place from others.
-      waitsForBody(request) ? work() : (scarceHeap.passFirst()?.then(work) ?? work()),
-    );
+    const isHealthCheck = isHealthTarget(read.url) && !expectsUnknown;
+    const answering = isHealthCheck
+      ? answerHealth(app, read, closing)
+      : doRequest(read.remote_address, () =>
+          // Who keeps the body back keeps no place from others.
+          waitsForBody(request) ? work() : (scarceHeap.passFirst()?.then(work) ?? work()),
+        );
     // Not the answer itself: an idle connection keeps its last request, and would keep that with it.
     const answered = answering.then(
       (dressed) => sendSoon({ request, response, dressed, asker: read.remote_address }),

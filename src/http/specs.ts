@@ -112,13 +112,13 @@ async function drawUp(
   }
   // Of the broker's endpoints only its grants can tell: whoever is known may read of all of them.
   if (acl) await draftInTurns(drafted, brokerApi(declared));
-  return write(drafted);
+  return writeDrafted(drafted);
 }
 
 /** Routes that are described before others get their turn. */
 const ROUTES = 20;
 
-async function draftInTurns(drafted: Drafted, api: DocumentedApi): Promise<void> {
+export async function draftInTurns(drafted: Drafted, api: DocumentedApi): Promise<void> {
   for (let at = 0; at < api.routes.length; at += ROUTES) {
     draftApi(drafted, { ...api, routes: api.routes.slice(at, at + ROUTES) });
     await nextTurn();
@@ -128,7 +128,7 @@ async function draftInTurns(drafted: Drafted, api: DocumentedApi): Promise<void>
 /** Pieces that are written before others get their turn. */
 const ROUND = 100;
 
-async function write(drafted: Drafted): Promise<Uint8Array> {
+export async function writeDrafted(drafted: Drafted): Promise<Uint8Array> {
   const pieces: Uint8Array[] = [];
   for (const text of writeOpenApi(drafted, COMPATIBLE_VERSION)) {
     pieces.push(Buffer.from(text));
@@ -214,7 +214,8 @@ export function brokerApi(declared: Pick<DeclaredRoutes, 'broker'>): DocumentedA
   return { tag: 'broker', style: BOUNDARY_STYLE, prefix: '/v1', at: '', routes: declared.broker };
 }
 
-async function canSee(acl: Acl | undefined, mount: Mount, walk: RuleWalk): Promise<boolean> {
+/** Whether somebody is told of a mount. */
+export async function canSee(acl: Acl | undefined, mount: Mount, walk: RuleWalk): Promise<boolean> {
   if (acl && (await hasAccessBeneath(acl, fullPath(mount), walk))) return true;
   return mount.config.listing_visibility === 'unauth' || mount.type === 'token';
 }

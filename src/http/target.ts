@@ -21,6 +21,10 @@ export interface Routers {
 /** Where a path leads: the mount, and what is declared there. */
 export interface Target {
   mount: Mount;
+  /** Of its engine; undefined where that has none. */
+  router: PathRouter | undefined;
+  /** The path beneath the mount, with its leading slash. */
+  rest: string;
   match: Match | undefined;
   /** Names in the whole path that have more spellings than one. */
   formed: readonly FormedSegment[];
@@ -45,6 +49,18 @@ export function methodOf(method: string, query: URLSearchParams): Method | undef
     default:
       return undefined;
   }
+}
+
+/**
+ * Whether a request asks what may be asked for at its path, as the command lines' `path-help` does, and not for
+ * that itself; whatever its verb is.
+ *
+ * @param target path and query as they came
+ */
+export function asksForHelp(target: string): boolean {
+  const mark = target.indexOf('?');
+  if (mark < 0) return false;
+  return new URLSearchParams(target.slice(mark + 1)).getAll('help').some((value) => value !== '');
 }
 
 function asksForList(query: URLSearchParams): boolean {
@@ -86,18 +102,20 @@ export async function locate(
   path: string,
 ): Promise<Target | undefined> {
   if (path === 'sys' || path.startsWith('sys/')) {
-    const match = routers.system.find(path.slice('sys'.length) || '/');
+    const rest = path.slice('sys'.length) || '/';
+    const match = routers.system.find(rest);
     const formed = shifted(match, 'sys');
     // Before the first start is finished there are no mounts, and sys/ must answer all the same.
     const mount = app.barrier.sealed && match ? SERVER_MOUNT : await requireSystemMount(app);
-    return { mount, match, formed };
+    return { mount, router: routers.system, rest, match, formed };
   }
   if (app.barrier.sealed) return undefined;
   const hit = findMount(await readMounts(app), path);
   if (!hit) return undefined;
-  const routes = (hit.mount.kind === 'auth' ? routers.auth : routers.secret).get(hit.mount.type);
-  const match = routes?.find(hit.rest);
-  return { mount: hit.mount, match, formed: shifted(match, path.slice(0, -hit.rest.length)) };
+  const { mount, rest } = hit;
+  const router = (mount.kind === 'auth' ? routers.auth : routers.secret).get(mount.type);
+  const match = router?.find(rest);
+  return { mount, router, rest, match, formed: shifted(match, path.slice(0, -rest.length)) };
 }
 
 /** The names in a path that have more spellings than one, wherever it leads. */

@@ -62,7 +62,7 @@ export async function wrapIfAsked(
       content_type: String(dressed.headers['content-type'] ?? ''),
       body: await wholeBody(dressed.body),
     };
-    const wrapped_accessor = result.auth?.accessor ?? '';
+    const wrapped_accessor = result.auth?.accessor ?? result.wrapped_accessor ?? '';
     return dressWrapped(await wrapAnswer(app, caller, { answer, ttl: wrap_ttl, wrapped_accessor }));
   };
   if (isShort(dressed.body)) return wrap();

@@ -22,6 +22,17 @@ export const AUTH_TYPES = [
   'aws', 'azure', 'gcp', 'okta', 'kerberos', 'cf', 'alicloud', 'oci',
 ] as const; // biome-ignore format: one table
 
+/** Those that somebody can log in with. */
+const WITH_ENGINE: readonly string[] = ['userpass', 'approle'];
+
+/** What whoever enables an engine is told besides. */
+export function warnOfEngine(kind: MountKind, type: string): string[] {
+  if (kind !== 'auth' || WITH_ENGINE.includes(type)) return [];
+  return [
+    `auth methods of type "${type}" have no engine in this version: it is kept and listed, and nobody can log in with it; ${WITH_ENGINE.join(' and ')} have one`,
+  ];
+}
+
 /** First path segments that belong to the server itself or to the access broker's resources. */
 const RESERVED: ReadonlySet<string> = new Set([
   'sys', 'auth', 'cubbyhole', 'identity', 'targets', 'scopes', 'users', 'groups', 'roles',

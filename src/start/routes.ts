@@ -11,6 +11,7 @@ import { wrappingRoutes } from '../access/wrapping/routes.ts';
 import type { EndDependants, LeaseKinds, PlanDependants } from '../app/app.ts';
 import type { AnyRoute } from '../app/route.ts';
 import { auditDeviceRoutes } from '../audit/devices/routes.ts';
+import { auditHeaderRoutes } from '../audit/request-headers/routes.ts';
 import { endBeforehand, planEnded } from '../broker/iam/auth-tokens/termination.operations.ts';
 import { lockedUserRoutes } from '../broker/iam/locked-users/routes.ts';
 import { brokerRoutes } from '../broker/routes.ts';
@@ -33,6 +34,7 @@ export const systemRoutes: readonly AnyRoute[] = [
   ...policyRoutes,
   ...capabilityRoutes,
   ...auditDeviceRoutes,
+  ...auditHeaderRoutes,
   ...lockedUserRoutes,
   ...wrappingRoutes,
   ...metricsRoutes,

@@ -50,6 +50,7 @@ import { vaultTokenOwners } from './migrations/0070-vault-token-owners.ts';
 import { leaseTurns } from './migrations/0071-lease-turns.ts';
 import { incarnation } from './migrations/0072-incarnation.ts';
 import { issuingVersions } from './migrations/0073-issuing-versions.ts';
+import { auditHeaders } from './migrations/0074-audit-headers.ts';
 
 /** In order of their numbers; a new one is added at the end. */
 export const MIGRATIONS: readonly Migration[] = [
@@ -102,6 +103,7 @@ export const MIGRATIONS: readonly Migration[] = [
   leaseTurns,
   incarnation,
   issuingVersions,
+  auditHeaders,
 ];
 
 /**

@@ -17,6 +17,7 @@ export interface Tables {
   audit_sink: AuditSinkRow;
   audit_cut: AuditCutRow;
   audit_device: AuditDeviceRow;
+  audit_header: AuditHeaderRow;
   login_failure: LoginFailureRow;
   seal: SealRow;
   seal_key: SealKeyRow;
@@ -135,6 +136,14 @@ interface AuditDeviceRow {
   path: string;
   type: string;
   body: string;
+}
+
+/** A request header that records tell; see `audit/request-headers/`. */
+interface AuditHeaderRow {
+  /** In lower case. */
+  name: string;
+  /** 1: as a keyed hash alone. */
+  hmac: number;
 }
 
 /** Failed log-ins under one name; see `access/lockout/`. */

@@ -1,5 +1,10 @@
 import assert from 'node:assert/strict';
-import { generateKeyPairSync, type KeyObject, X509Certificate } from 'node:crypto';
+import {
+  generateKeyPairSync,
+  type KeyObject,
+  sign as signBytes,
+  X509Certificate,
+} from 'node:crypto';
 import { test } from 'node:test';
 import { type SignatureAlgorithm, signSync } from './algorithms.ts';
 import {
@@ -140,6 +145,27 @@ test('the signature is by the key that made it and no other', () => {
   changed[leafDer.length - 1] = (changed.at(-1) ?? 0) ^ 1;
   assert.equal(isSignedBy(parseCertificate(changed), caInfo), false);
 });
+
+const CURVES: [curve: string, isKnown: boolean][] = [
+  ['prime256v1', true],
+  ['brainpoolP256r1', false],
+  ['secp256k1', false],
+];
+
+for (const [namedCurve, isKnown] of CURVES) {
+  test(`a signature by a key on ${namedCurve} ${isKnown ? 'is' : 'cannot be'} verified`, () => {
+    const { privateKey, publicKey } = generateKeyPairSync('ec', { namedCurve });
+    const subjectPublicKeyInfo = publicKey.export({ type: 'spki', format: 'der' });
+    const tbs = encodeTbsCertificate({ ...rootTbs, subjectPublicKeyInfo });
+    const signature = signBytes('sha256', tbs, privateKey);
+    const der = assembleSigned(tbs, rootTbs.signatureAlgorithm, signature);
+    assert.equal(new X509Certificate(der).verify(publicKey), true);
+    const read = parseCertificate(der);
+    assert.equal(isSignedBy(read, subjectPublicKeyInfo), isKnown);
+    assert.equal(isSelfSigned(read), isKnown);
+    assert.equal(isSignedBy(parseCertificate(leafDer), subjectPublicKeyInfo), false);
+  });
+}
 
 test('a root is self-signed; the same names with another signature are only self-issued', () => {
   const root = parseCertificate(rootDer);

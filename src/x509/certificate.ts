@@ -35,7 +35,7 @@ import {
 } from './extensions.ts';
 import { type ParsedAltNames, parseSubjectAltName } from './general-names.ts';
 import { type KeyUsage, parseKeyUsage } from './key-usages.ts';
-import { parsePublicKey } from './keys.ts';
+import { findPublicKey } from './keys.ts';
 import { type Name, parseName } from './names.ts';
 import { EXTENSION_OID } from './oids.ts';
 import { formatSerial, MAX_SERIAL_BYTES } from './serial.ts';
@@ -209,14 +209,13 @@ function readKnownExtensions(
 
 /**
  * Says whether the certificate's signature is by this key. False also when the algorithm is one we
- * do not verify.
- *
- * @throws Failure `invalid` when the key is of a kind we do not know
+ * do not verify, or the key of a kind we do not know: one such authority must not make others unreadable.
  */
 export function isSignedBy(certificate: Certificate, issuerPublicKeyInfo: Uint8Array): boolean {
   const { signatureAlgorithm, tbs, signature } = certificate;
   if (signatureAlgorithm === undefined) return false;
-  return verify(parsePublicKey(issuerPublicKeyInfo), signatureAlgorithm, tbs, signature);
+  const key = findPublicKey(issuerPublicKeyInfo);
+  return key !== undefined && verify(key, signatureAlgorithm, tbs, signature);
 }
 
 /** Says whether subject and issuer are the same name (RFC 5280 §3.2), byte for byte. */
@@ -224,7 +223,7 @@ export function isSelfIssued(certificate: Certificate): boolean {
   return Buffer.compare(certificate.subject, certificate.issuer) === 0;
 }
 
-/** Self-issued, and signed by its own key: a root. @throws Failure as {@link isSignedBy} */
+/** Self-issued, and signed by its own key, as far as {@link isSignedBy} can tell: a root. */
 export function isSelfSigned(certificate: Certificate): boolean {
   return isSelfIssued(certificate) && isSignedBy(certificate, certificate.subjectPublicKeyInfo);
 }

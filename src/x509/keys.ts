@@ -229,6 +229,16 @@ export function parsePublicKey(subjectPublicKeyInfo: Uint8Array): KeyObject {
   }
 }
 
+/** As {@link parsePublicKey}; undefined for a key that is not supported, which can verify nothing here. */
+export function findPublicKey(subjectPublicKeyInfo: Uint8Array): KeyObject | undefined {
+  try {
+    return parsePublicKey(subjectPublicKeyInfo);
+  } catch (error) {
+    if (error instanceof Failure && error.kind === 'invalid') return undefined;
+    throw error;
+  }
+}
+
 const encodePrefix = (bits: CurveBits): Uint8Array =>
   sequence(oid(KEY_OID.ecPublicKey), oid(CURVE_OID[bits]));
 const EC_ALGORITHM: Record<CurveBits, Uint8Array> = {

@@ -391,6 +391,14 @@ const OPEN: Record<string, [path: string, body: object, status: number, end: 'do
     'root-token-generation-initialize': ['sys/generate-root/attempt', {}, 200, 'done'],
     'root-token-generation-initialize-2': ['sys/generate-root', {}, 400, 'refused'],
     'root-token-generation-update': ['sys/generate-root/update', {}, 400, 'refused'],
+    'root-token-generation-initialize-3': ['sys/generate-root-token/attempt', {}, 400, 'refused'],
+    'root-token-generation-update-2': ['sys/generate-root-token/update', {}, 400, 'refused'],
+    'rotate-root-attempt-initialize': ['sys/rotate/root/init', COUNTS, 400, 'refused'],
+    'rotate-root-attempt-update': ['sys/rotate/root/update', { key: GARBAGE }, 400, 'refused'],
+    'rotate-root-verification-update': ['sys/rotate/root/verify', {}, 400, 'refused'],
+    'rotate-recovery-attempt-initialize': ['sys/rotate/recovery/init', COUNTS, 400, 'refused'],
+    'rotate-recovery-attempt-update': ['sys/rotate/recovery/update', {}, 400, 'refused'],
+    'rotate-recovery-verification-update': ['sys/rotate/recovery/verify', {}, 400, 'refused'],
     unwrap: ['sys/wrapping/unwrap', { token: 'hvs.x' }, 400, 'refused'],
     rewrap: ['sys/wrapping/rewrap', { token: 'hvs.x' }, 400, 'refused'],
     'look-up-wrapping': ['sys/wrapping/lookup', { token: 'hvs.x' }, 400, 'refused'],
@@ -430,28 +438,34 @@ test('whatever a stranger sends to those is recorded, refused or not', async (t)
   }
 });
 
-test('each attempt on the seal has a record of its own, whatever else was refused in that second', async (t) => {
-  const attempts = declaredRoutes.system.filter(
-    ({ method, path }) =>
-      method !== 'GET' &&
-      /^\/v1\/sys\/(init|seal|unseal|rekey|rekey-recovery-key|generate-root)(\/|$)/.test(path),
-  );
-  assert.ok(attempts.length >= 16, `${attempts.length}`);
-  const at = Date.now();
-  const client = await unsealed(t, () => at);
-  for (let n = 0; n < 10; n++) {
-    assert.equal((await client.ask('POST', 'auth/token/create', {})).status, 403);
-    assert.equal((await client.ask('GET', 'sys/mounts', undefined, 'hvs.unknown')).status, 403);
-  }
-  for (const { method, path } of attempts) {
-    const answer = await client.ask(method, path.slice('/v1/'.length), { key: GARBAGE });
-    assert.ok(answer.status >= 400 || !answer.text.includes('"complete":true'), answer.text);
-  }
-  const records = await recordsOf(client);
-  const seen = records.map(({ record }) => record.request?.route);
-  for (const { id, path } of attempts) assert.ok(seen.includes(id), `${id} ${path}`);
-  const others = records.filter(({ record }) =>
-    ['auth/token/create', 'sys/mounts'].includes(record.request?.path),
-  );
-  assert.equal(others.length, 6, 'of all others three of each kind');
-});
+// Of one address twenty a second have records of their own: as many as either kind of command line can make.
+const SEALS: [whose: string, paths: RegExp, count: number][] = [
+  ['', /^\/v1\/sys\/(init|seal|unseal|rekey|rekey-recovery-key|generate-root)(\/|$)/, 16],
+  [' by present commands', /^\/v1\/sys\/(rotate\/root|rotate\/recovery|generate-root-token)\//, 15],
+];
+
+for (const [whose, paths, count] of SEALS) {
+  test(`each attempt on the seal${whose} has a record of its own, whatever else was refused in that second`, async (t) => {
+    const attempts = declaredRoutes.system.filter(
+      ({ method, path }) => method !== 'GET' && paths.test(path),
+    );
+    assert.ok(attempts.length >= count, `${attempts.length}`);
+    const at = Date.now();
+    const client = await unsealed(t, () => at);
+    for (let n = 0; n < 10; n++) {
+      assert.equal((await client.ask('POST', 'auth/token/create', {})).status, 403);
+      assert.equal((await client.ask('GET', 'sys/mounts', undefined, 'hvs.unknown')).status, 403);
+    }
+    for (const { method, path } of attempts) {
+      const answer = await client.ask(method, path.slice('/v1/'.length), { key: GARBAGE });
+      assert.ok(answer.status >= 400 || !answer.text.includes('"complete":true'), answer.text);
+    }
+    const records = await recordsOf(client);
+    const seen = records.map(({ record }) => record.request?.route);
+    for (const { id, path } of attempts) assert.ok(seen.includes(id), `${id} ${path}`);
+    const others = records.filter(({ record }) =>
+      ['auth/token/create', 'sys/mounts'].includes(record.request?.path),
+    );
+    assert.equal(others.length, 6, 'of all others three of each kind');
+  });
+}

@@ -23,6 +23,7 @@ export interface NodeProcess {
   stop(): Promise<number | null>;
   /** What it wrote to standard error, where its log goes. */
   log(): string;
+  readonly url: string;
   /** Requests with this token where they name none of their own. */
   as(token: string): Client['call'];
 }
@@ -90,6 +91,7 @@ export async function startNodeProcess(test: Scope, settings: NodeSettings): Pro
       return child.exitCode;
     },
     log: () => log,
+    url,
     as: (token) => callOver(url, token),
   };
 }

@@ -420,6 +420,9 @@ test('a display name is a plain word after "token-"', () => {
   assert.equal(displayName('a b'), 'token-a-b');
   assert.equal(displayName('ci/'), 'token-ci');
   assert.equal(displayName(''), 'token');
+  assert.equal(displayName('-'), 'token');
+  assert.equal(displayName('a--b'), 'token-a--b');
+  assert.equal(displayName('a  b--'), 'token-a--b-');
 });
 
 const globs: [pattern: string, name: string, matches: boolean][] = [

@@ -49,7 +49,7 @@ export const blockList: FieldKind<string[]> = comparedBy(modestList, {
   also: alsoEverything,
 });
 
-/** What a token is shown as; characters other than letters, digits and hyphens are one hyphen. */
+/** What a token is shown as; each character other than letters, digits and hyphens is a hyphen. */
 export const displayText: FieldKind<string> = comparedBy(text, {
   form: eachText((wanted) => displayName(wanted).replace(/^token-?/, '')),
 });

@@ -1,5 +1,4 @@
 import type { LogInAlias, TokenBounds, TokenFacts } from '../../app/caller.ts';
-import { withoutTrailing } from '../../core/edges.ts';
 
 export type TokenType = 'service' | 'batch';
 
@@ -147,6 +146,7 @@ export function planRootToken(now: number): PlannedToken {
 
 /** `ci job` becomes `token-ci-job`; nothing asked for is `token`. @see S-48 */
 export function displayName(wanted: string): string {
-  const plain = withoutTrailing(wanted.replace(/[^a-zA-Z0-9-]+/g, '-'), '-');
+  // As many hyphens as there were characters: clients compare what they sent with what they read.
+  const plain = wanted.replace(/[^a-zA-Z0-9-]/g, '-').replace(/-$/, '');
   return plain === '' || wanted === 'token' ? 'token' : `token-${plain}`;
 }

@@ -165,6 +165,9 @@ function planAlgorithm(
   wanted: string,
 ): IssuerSettings['revocation_signature_algorithm'] {
   if (wanted === '') return '';
+  // Of what stays nothing is asked: the key may be of a kind that is not supported.
+  const present = issuer.settings.revocation_signature_algorithm;
+  if (wanted === present) return present;
   const algorithm = findSignatureAlgorithm(wanted);
   if (!algorithm) {
     throw new Failure('invalid', `Unknown signature algorithm value: "${wanted.slice(0, 64)}"`);

@@ -52,6 +52,20 @@ const cases: [what: string, members: ChainMember[], id: string, chain: string][]
   ['ends where it comes round', [ca, back], 'ca', 'ca back'],
 ];
 
+// The signatures by it cannot be verified.
+const foreignKey = generateKeyPairSync('ec', { namedCurve: 'brainpoolP256r1' }).privateKey;
+const foreign = makeMember('foreign', {
+  key: foreignKey,
+  name: 'Root',
+  signer: rootKey,
+  issuer: 'Root',
+});
+cases.push(
+  ['is without one whose key is not supported', [ca, root, foreign], 'ca', 'ca root'],
+  ['of a key that is not supported goes up', [ca, root, foreign], 'foreign', 'foreign root'],
+  ['of a key that is not supported may be alone', [ca, foreign], 'foreign', 'foreign'],
+);
+
 for (const [what, members, id, chain] of cases) {
   test(`a chain ${what}`, async () => {
     assert.equal(await chainOf(members, id), chain);

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { TOKEN_LENGTH } from '../../access/tokens/token-format.ts';
-import { type AnyRoute, vaultRoute } from '../../app/route.ts';
+import { type Answer, type AnyRoute, vaultRoute } from '../../app/route.ts';
 import { longText, optional, text } from '../../core/fields.ts';
 import { refusePgp } from '../initialisation.ts';
 import {
@@ -22,12 +22,26 @@ function bareOf(status: RootStatus): Record<string, unknown> {
   };
 }
 
-/** Two paths of one endpoint. */
-const ATTEMPTS = ['/v1/sys/generate-root', '/v1/sys/generate-root/attempt'] as const;
+/** How an answer stands in its body: as it is, or in the `data` of an envelope. */
+type Form = (status: RootStatus) => Answer;
+const asItIs: Form = (status) => ({ bare: bareOf(status) });
+const inEnvelope: Form = (status) => ({ data: bareOf(status) });
+
+/** Paths of one endpoint, each with the end of its operations' ids: command lines of before ask for the first two, present ones for the third. */
+const ATTEMPTS = [
+  { path: '/v1/sys/generate-root/attempt', end: '', form: asItIs },
+  { path: '/v1/sys/generate-root', end: '-2', form: asItIs },
+  { path: '/v1/sys/generate-root-token/attempt', end: '-3', form: inEnvelope },
+] as const;
+
+const UPDATES = [
+  { path: '/v1/sys/generate-root/update', end: '', form: asItIs },
+  { path: '/v1/sys/generate-root-token/update', end: '-2', form: inEnvelope },
+] as const;
 
 // Started by anybody and authorised by shares, for a server whose root tokens are all revoked.
 // Cancelling undoes what others did, and so it takes a token that may.
-function attemptRoutes(path: (typeof ATTEMPTS)[number], end: string) {
+function attemptRoutes({ path, end, form }: (typeof ATTEMPTS)[number]): AnyRoute[] {
   return [
     vaultRoute({
       id: `root-token-generation-read-progress${end}`,
@@ -38,7 +52,7 @@ function attemptRoutes(path: (typeof ATTEMPTS)[number], end: string) {
       input: z.object({}),
       output: anything,
       failures: ['invalid'],
-      run: async (app) => ({ bare: bareOf(await readRootGeneration(app)) }),
+      run: async (app) => form(await readRootGeneration(app)),
     }),
     vaultRoute({
       id: `root-token-generation-initialize${end}`,
@@ -59,7 +73,7 @@ function attemptRoutes(path: (typeof ATTEMPTS)[number], end: string) {
       failures: ['invalid'],
       run: async (app, caller, { pgp_key, otp, key }) => {
         refusePgp({ pgp_key });
-        return { bare: bareOf(await startRootGeneration(app, caller, { otp, key })) };
+        return form(await startRootGeneration(app, caller, { otp, key }));
       },
     }),
     vaultRoute({
@@ -69,7 +83,7 @@ function attemptRoutes(path: (typeof ATTEMPTS)[number], end: string) {
       summary: 'Cancel a root generation',
       access: { capability: 'delete', sudo: true },
       sets_also: ATTEMPTS.flatMap((other) =>
-        other === path ? [] : [{ path: other, fields: [], when: [] }],
+        other.path === path ? [] : [{ path: other.path, fields: [], when: [] }],
       ),
       input: z.object({}),
       output: anything,
@@ -83,23 +97,24 @@ function attemptRoutes(path: (typeof ATTEMPTS)[number], end: string) {
 }
 
 export const generateRootRoutes: AnyRoute[] = [
-  ...attemptRoutes('/v1/sys/generate-root/attempt', ''),
-  ...attemptRoutes('/v1/sys/generate-root', '-2'),
-  vaultRoute({
-    id: 'root-token-generation-update',
-    method: 'POST',
-    path: '/v1/sys/generate-root/update',
-    summary: 'Give one share for a root generation',
-    access: 'public',
-    input: z.object({
-      key: optional(text()).describe('One share, as hex or base64.'),
-      nonce: optional(text()).describe('Names the attempt that the share is for.'),
+  ...ATTEMPTS.flatMap(attemptRoutes),
+  ...UPDATES.map(({ path, end, form }) =>
+    vaultRoute({
+      id: `root-token-generation-update${end}`,
+      method: 'POST',
+      path,
+      summary: 'Give one share for a root generation',
+      access: 'public',
+      input: z.object({
+        key: optional(text()).describe('One share, as hex or base64.'),
+        nonce: optional(text()).describe('Names the attempt that the share is for.'),
+      }),
+      output: anything,
+      failures: ['invalid', 'conflict'],
+      run: async (app, caller, input) => {
+        const { key, nonce } = input;
+        return form(await updateRootGeneration(app, caller, { key, nonce }));
+      },
     }),
-    output: anything,
-    failures: ['invalid', 'conflict'],
-    run: async (app, caller, input) => {
-      const { key, nonce } = input;
-      return { bare: bareOf(await updateRootGeneration(app, caller, { key, nonce })) };
-    },
-  }),
+  ),
 ];

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import type { App } from '../../app/app.ts';
 import type { Caller } from '../../app/caller.ts';
-import { type AnyRoute, vaultRoute } from '../../app/route.ts';
+import { type Answer, type AnyRoute, type SetElsewhere, vaultRoute } from '../../app/route.ts';
 import { Failure } from '../../core/failure.ts';
 import { flag, integer, list, optional, text } from '../../core/fields.ts';
 import { refusePgp } from '../initialisation.ts';
@@ -39,31 +39,47 @@ const startInput = z.object({
   ),
 });
 
-/** Of which keys routes are, and where they stand. */
-interface Rekeyed {
-  target: RekeyTarget;
-  base: '/v1/sys/rekey' | '/v1/sys/rekey-recovery-key';
+/** How an answer stands in its body: as it is, with its warnings, or in the `data` of an envelope. */
+type Form = (status: Record<string, unknown>, warnings?: string[]) => Answer;
+const asItIs: Form = (status, warnings) => ({
+  bare: warnings ? { ...status, warnings } : status,
+});
+const inEnvelope: Form = (status, warnings) => ({ data: status, ...(warnings && { warnings }) });
+
+/** Paths of one rekeying: what command lines of before ask for, and what present ones do. */
+interface Place {
+  /** Begins the ids of its operations. */
   id: string;
-  what: string;
+  base: `/v1/sys/${string}`;
+  form: Form;
 }
 
-const UNSEAL_KEYS: Rekeyed = {
-  target: 'secret',
-  base: '/v1/sys/rekey',
-  id: 'rekey',
-  what: 'unseal keys',
+const PLACES: Record<RekeyTarget, readonly Place[]> = {
+  secret: [
+    { id: 'rekey', base: '/v1/sys/rekey', form: asItIs },
+    { id: 'rotate-root', base: '/v1/sys/rotate/root', form: inEnvelope },
+  ],
+  recovery: [
+    { id: 'rekey-recovery-key', base: '/v1/sys/rekey-recovery-key', form: asItIs },
+    { id: 'rotate-recovery', base: '/v1/sys/rotate/recovery', form: inEnvelope },
+  ],
 };
-const RECOVERY_KEYS: Rekeyed = {
-  target: 'recovery',
-  base: '/v1/sys/rekey-recovery-key',
-  id: 'rekey-recovery-key',
-  what: 'recovery keys',
-};
+
+const WHAT: Record<RekeyTarget, string> = { secret: 'unseal keys', recovery: 'recovery keys' };
+
+/** What is done at one of these paths is done at the others. */
+function alsoAt(target: RekeyTarget, { base }: Place, end: `/${string}`): SetElsewhere[] {
+  return PLACES[target].flatMap((other) =>
+    other.base === base ? [] : [{ path: `${other.base}${end}` as const, fields: [], when: [] }],
+  );
+}
 
 // Public like the unsealing itself: what authorises a rekeying is the shares, and a server whose
 // tokens are all lost must still be able to get new ones. Cancelling, and starting a verification
 // over, undo what others did, and so they take a token that may.
-function attemptRoutes({ target, base, id, what }: Rekeyed): AnyRoute[] {
+function attemptRoutes(target: RekeyTarget, place: Place): AnyRoute[] {
+  const what = WHAT[target];
+  const { id, base, form } = place;
   return [
     vaultRoute({
       id: `${id}-attempt-read-progress`,
@@ -74,7 +90,7 @@ function attemptRoutes({ target, base, id, what }: Rekeyed): AnyRoute[] {
       input: z.object({}),
       output: anything,
       failures: ['invalid'],
-      run: async (app) => ({ bare: await readRekey(app, target) }),
+      run: async (app) => form(await readRekey(app, target)),
     }),
     vaultRoute({
       id: `${id}-attempt-initialize`,
@@ -86,7 +102,7 @@ function attemptRoutes({ target, base, id, what }: Rekeyed): AnyRoute[] {
       input: startInput,
       output: anything,
       failures: ['invalid'],
-      run: async (app, caller, input) => ({ bare: await start(app, caller, target, input) }),
+      run: async (app, caller, input) => form(await start(app, caller, target, input)),
     }),
     vaultRoute({
       id: `${id}-attempt-cancel`,
@@ -94,6 +110,7 @@ function attemptRoutes({ target, base, id, what }: Rekeyed): AnyRoute[] {
       path: `${base}/init`,
       summary: `Cancel a rekeying of the ${what}`,
       access: { capability: 'delete', sudo: true },
+      sets_also: alsoAt(target, place, '/init'),
       input: z.object({ nonce: optional(text()).describe('If given, that of the attempt.') }),
       output: anything,
       failures: ['invalid'],
@@ -111,9 +128,8 @@ function attemptRoutes({ target, base, id, what }: Rekeyed): AnyRoute[] {
       input: shareInput,
       output: anything,
       failures: ['invalid', 'conflict'],
-      run: async (app, caller, input) => ({
-        bare: describeOutcome(await updateRekey(app, caller, { target, ...input })),
-      }),
+      run: async (app, caller, input) =>
+        tellOutcome(await updateRekey(app, caller, { target, ...input }), form),
     }),
   ];
 }
@@ -135,12 +151,12 @@ async function start(
 }
 
 /** What whoever gave a share is told; the new shares are wiped. */
-function describeOutcome(outcome: RekeyOutcome): Record<string, unknown> {
-  if (!outcome.complete) return outcome.status;
+function tellOutcome(outcome: RekeyOutcome, form: Form): Answer {
+  if (!outcome.complete) return form(outcome.status);
   const texts = outcome.shares.map(shareText);
   for (const share of outcome.shares) share.fill(0);
   const { nonce, verification_nonce } = outcome;
-  return {
+  const status = {
     nonce,
     complete: true,
     keys: texts.map((share) => share.hex),
@@ -149,11 +165,13 @@ function describeOutcome(outcome: RekeyOutcome): Record<string, unknown> {
     backup: false,
     verification_required: verification_nonce !== undefined,
     ...(verification_nonce !== undefined && { verification_nonce }),
-    ...(!outcome.confirmed && { warnings: [UNCONFIRMED] }),
   };
+  return form(status, outcome.confirmed ? undefined : [UNCONFIRMED]);
 }
 
-function verificationRoutes({ target, base, id, what }: Rekeyed): AnyRoute[] {
+function verificationRoutes(target: RekeyTarget, place: Place): AnyRoute[] {
+  const what = WHAT[target];
+  const { id, base, form } = place;
   return [
     vaultRoute({
       id: `${id}-verification-read-progress`,
@@ -164,7 +182,7 @@ function verificationRoutes({ target, base, id, what }: Rekeyed): AnyRoute[] {
       input: z.object({}),
       output: anything,
       failures: ['invalid'],
-      run: async (app) => ({ bare: readVerification(app, target) }),
+      run: async (app) => form(readVerification(app, target)),
     }),
     vaultRoute({
       id: `${id}-verification-update`,
@@ -175,9 +193,7 @@ function verificationRoutes({ target, base, id, what }: Rekeyed): AnyRoute[] {
       input: shareInput,
       output: anything,
       failures: ['invalid', 'conflict'],
-      run: async (app, caller, input) => ({
-        bare: await verifyRekey(app, caller, { target, ...input }),
-      }),
+      run: async (app, caller, input) => form(await verifyRekey(app, caller, { target, ...input })),
     }),
     vaultRoute({
       id: `${id}-verification-cancel`,
@@ -185,16 +201,17 @@ function verificationRoutes({ target, base, id, what }: Rekeyed): AnyRoute[] {
       path: `${base}/verify`,
       summary: `Start the verification of the new ${what} over`,
       access: { capability: 'delete', sudo: true },
+      sets_also: alsoAt(target, place, '/verify'),
       input: z.object({}),
       output: anything,
       failures: ['invalid'],
-      run: async (app, caller) => ({ bare: await restartVerification(app, caller, target) }),
+      run: async (app, caller) => form(await restartVerification(app, caller, target)),
     }),
   ];
 }
 
 /** Backups of shares are never made, so there is nothing to read and nothing to delete. */
-function backupRoutes(path: `/v1/sys/rekey/${string}`, id: string): AnyRoute[] {
+function backupRoutes(path: `/v1/sys/${string}`, id: string): AnyRoute[] {
   return [
     vaultRoute({
       id: `rekey-read-${id}`,
@@ -224,10 +241,14 @@ function backupRoutes(path: `/v1/sys/rekey/${string}`, id: string): AnyRoute[] {
 }
 
 export const rekeySystemRoutes: AnyRoute[] = [
-  ...attemptRoutes(UNSEAL_KEYS),
-  ...verificationRoutes(UNSEAL_KEYS),
-  ...attemptRoutes(RECOVERY_KEYS),
-  ...verificationRoutes(RECOVERY_KEYS),
+  ...(['secret', 'recovery'] as const).flatMap((target) =>
+    PLACES[target].flatMap((place) => [
+      ...attemptRoutes(target, place),
+      ...verificationRoutes(target, place),
+    ]),
+  ),
   ...backupRoutes('/v1/sys/rekey/backup', 'backup-key'),
   ...backupRoutes('/v1/sys/rekey/recovery-key-backup', 'backup-recovery-key'),
+  ...backupRoutes('/v1/sys/rotate/root/backup', 'rotate-root-backup'),
+  ...backupRoutes('/v1/sys/rotate/recovery/backup', 'rotate-recovery-backup'),
 ];

@@ -16,6 +16,7 @@ import {
   refusePathInUse,
   refuseToTune,
   requireEngineType,
+  warnOfEngine,
 } from '../../mounts/rules.ts';
 import {
   bodyOf,
@@ -45,6 +46,7 @@ interface NewMount {
 /** Mounts an engine at a path of its own. */
 export async function enableMount(app: App, caller: Caller, input: NewMount): Promise<Answer> {
   requireEngineType(input.kind, input.type);
+  const warnings = warnOfEngine(input.kind, input.type);
   return commitPlanned<Answer>(app, caller, async () => {
     const path = planMountPath(input.kind, input.path);
     const clash = await findClash(app.db, { kind: input.kind, path });
@@ -66,7 +68,7 @@ export async function enableMount(app: App, caller: Caller, input: NewMount): Pr
     const room = await planRoom(app, caller, mount.kind, { count: 1, bytes });
     return {
       effects: [insertMount(mount), bumpConfigVersion(), holdPlace(mount), ...room],
-      result: {},
+      result: warnings.length > 0 ? { warnings } : {},
     };
   });
 }

@@ -9,7 +9,9 @@ import { checkTokenSettings, tokenSettingFields } from '../../tokens/settings.ts
 
 export const approleFields = {
   bind_secret_id: flag(true).describe('A log-in needs a secret ID, not the role ID alone.'),
-  local_secret_ids: flag(false).describe('Kept and answered.'),
+  local_secret_ids: flag(false).describe(
+    'Kept and answered; said when the role is made, and not changed.',
+  ),
   secret_id_bound_cidrs: blockList([]).describe('Addresses to log in from. Empty: all.'),
   secret_id_num_uses: integer(0).describe('Log-ins a secret ID is good for. 0: unlimited.'),
   secret_id_ttl: duration(0).describe('How long a secret ID lives. Seconds; 0: for ever.'),
@@ -26,6 +28,9 @@ export type Approle = z.output<typeof storedApprole>;
  */
 export function checkApprole(role: Approle, stored: Approle | undefined): void {
   checkTokenSettings(role, stored);
+  if (stored && role.local_secret_ids !== stored.local_secret_ids) {
+    refuse('local_secret_ids can only be modified during role creation');
+  }
   if (role.secret_id_num_uses < 0) refuse('secret_id_num_uses cannot be negative');
   requireCidrs('secret_id_bound_cidrs', role.secret_id_bound_cidrs);
   // A role ID is no secret; without either it would be the only thing asked for.

@@ -77,6 +77,7 @@ export async function createSecretId(
       secret_id_num_uses: body.num_uses,
       secret_id_ttl: body.ttl,
     },
+    wrapped_accessor: named.accessor,
   };
 }
 

@@ -1,0 +1,74 @@
+import { z } from 'zod';
+import { type AnyRoute, vaultRoute } from '../../app/route.ts';
+import { flag, text } from '../../core/fields.ts';
+import {
+  describeAuditedHeaders,
+  readAuditedHeader,
+  removeAuditedHeader,
+  writeAuditedHeader,
+} from './operations.ts';
+
+const header = text().describe('Name of the header; upper case counts as lower case.');
+const HEADER = '/v1/sys/config/auditing/request-headers/{header}';
+const ofName = {
+  name_forms: { header: 'lower_case' },
+  path_forms: { header: /^[^/]+$/ },
+} as const;
+const settings = z.object({ hmac: z.boolean() });
+
+export const auditHeaderRoutes: AnyRoute[] = [
+  vaultRoute({
+    id: 'auditing-list-request-headers',
+    method: 'GET',
+    path: '/v1/sys/config/auditing/request-headers',
+    summary: 'List the request headers that audit records tell',
+    access: { capability: 'read', sudo: true },
+    input: z.object({}),
+    output: z.object({ headers: z.record(z.string(), settings) }),
+    failures: [],
+    run: (app) => describeAuditedHeaders(app),
+  }),
+  vaultRoute({
+    id: 'auditing-read-request-header-information',
+    method: 'GET',
+    path: HEADER,
+    ...ofName,
+    summary: 'Read how a request header is told',
+    access: { capability: 'read', sudo: true },
+    input: z.object({ header }),
+    output: z.record(z.string(), settings),
+    failures: ['invalid'],
+    run: readAuditedHeader,
+  }),
+  vaultRoute({
+    id: 'auditing-enable-request-header',
+    method: 'POST',
+    path: HEADER,
+    ...ofName,
+    summary: 'Have audit records tell a request header',
+    access: { capability: 'update', sudo: true },
+    audit: ['header', 'hmac'],
+    input: z.object({
+      header,
+      hmac: flag(false).describe(
+        'Tell its values as keyed hashes. Those of credentials, and long ones, always are.',
+      ),
+    }),
+    output: z.object({}),
+    failures: ['invalid'],
+    run: writeAuditedHeader,
+  }),
+  vaultRoute({
+    id: 'auditing-disable-request-header',
+    method: 'DELETE',
+    path: HEADER,
+    ...ofName,
+    summary: 'Have audit records tell a request header no more',
+    access: { capability: 'delete', sudo: true },
+    audit: ['header'],
+    input: z.object({ header }),
+    output: z.object({}),
+    failures: ['invalid'],
+    run: removeAuditedHeader,
+  }),
+];
