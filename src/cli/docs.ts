@@ -1,5 +1,6 @@
 import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { writeSettingsTable } from '../config/reference.ts';
 import { COMPATIBLE_VERSION } from '../core/version.ts';
 import { buildOpenApi } from '../http/openapi.ts';
 import { type ReferencePage, writeReference } from '../http/reference.ts';
@@ -10,12 +11,13 @@ import { declaredRoutes } from '../start/routes.ts';
 import type { Arguments } from './arguments.ts';
 import type { Command } from './command.ts';
 
-/** The API reference, from the route declarations. */
+/** The API reference, from the route declarations, and the table of all settings. */
 export const docsCommand: Command = {
   usage: 'docs [flags]',
-  summary: 'write the API reference',
+  summary: 'write the API reference and the table of settings',
   flags: {
     out: { value: 'DIR', help: 'where to write (docs/api)' },
+    guide: { value: 'FILE', help: 'page with the settings (docs/guides/configuration.md)' },
     check: { value: true, help: 'write nothing; fail when what is there is out of date' },
   },
   run: async ({ flags }) => writeDocs(flags),
@@ -23,17 +25,34 @@ export const docsCommand: Command = {
 
 function writeDocs(flags: Arguments['flags']): number {
   const directory = flags.get('out') ?? 'docs/api';
+  const guide = flags.get('guide') ?? 'docs/guides/configuration.md';
   const files = buildDocs();
+  const page = readFileSync(guide, 'utf8');
+  const described = putSettings(page);
   if (flags.has('check')) {
     const stale = listStale(directory, files);
     for (const name of stale) console.error(`gatehouse: ${join(directory, name)} is out of date`);
-    if (stale.length > 0) console.error('gatehouse: run npm run docs');
-    return stale.length > 0 ? 1 : 0;
+    if (described !== page) console.error(`gatehouse: ${guide} is out of date`);
+    const isStale = stale.length > 0 || described !== page;
+    if (isStale) console.error('gatehouse: run npm run docs');
+    return isStale ? 1 : 0;
   }
   mkdirSync(directory, { recursive: true });
   for (const [name, text] of files) writeFileSync(join(directory, name), text);
-  console.log(`${files.size} files written to ${directory}`);
+  writeFileSync(guide, described);
+  console.log(`${files.size} files written to ${directory}, and the settings to ${guide}`);
   return 0;
+}
+
+const BEGINS = '<!-- Written by `npm run docs` from src/config/settings.ts -->\n\n';
+const ENDS = '\n<!-- End of what is written -->';
+
+/** The page with the table of settings as they are declared now. */
+function putSettings(page: string): string {
+  const [before, rest] = page.split(BEGINS);
+  const [, after] = rest?.split(ENDS) ?? [];
+  if (before === undefined || after === undefined) throw new Error('the page has no table');
+  return `${before}${BEGINS}${writeSettingsTable()}${ENDS}${after}`;
 }
 
 /** Names of files that are missing, differ or should not be there. */

@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { Failure } from '../core/failure.ts';
-import { DEV_DEFAULTS, devConfig, parseAddress, parseConfig } from './config.ts';
+import { DEV_DEFAULTS, devConfig, parseConfig } from './config.ts';
+import { parseAddress } from './kinds.ts';
 
 const whole = {
   listener: { address: '127.0.0.1:8200', tls_disable: true },
@@ -127,6 +128,32 @@ for (const [change, says, why] of refused) {
     );
   });
 }
+
+test('what does not go with the other settings is not looked at', () => {
+  const change = { url: '', node_name: 5 };
+  const { storage } = parseConfig(
+    JSON.stringify({ ...whole, storage: { ...whole.storage, ...change } }),
+  );
+  assert.deepEqual(storage, { type: 'sqlite', directory: '/var/lib/gatehouse' });
+  const other = { ...whole, storage: { ...change, type: 'postgres' } };
+  assert.throws(() => parseConfig(JSON.stringify(other)), /storage\.url must be a text/);
+});
+
+test('a misspelt key is named before what is missing for that', () => {
+  const misspelt = { ...whole, storage: { type: 'sqlite', paht: '/x' } };
+  assert.throws(() => parseConfig(JSON.stringify(misspelt)), /unknown key "storage\.paht"/);
+});
+
+test('a refusal never shows what may be secret', () => {
+  const url = 'postgres://me:hunter2@db.test/x?ssl=1';
+  const storage = { type: 'postgres', url, node_name: 'a' };
+  for (const change of [{ storage }, { recovery_key: 'hunter2' }]) {
+    assert.throws(
+      () => parseConfig(JSON.stringify({ ...whole, ...change })),
+      (error) => error instanceof Failure && !error.message.includes('hunter2'),
+    );
+  }
+});
 
 test('sinks and lockout are read with their defaults', () => {
   const audit = {

@@ -1,6 +1,5 @@
-import { Failure } from '../core/failure.ts';
-import { requireCidrs } from './cidrs.ts';
-import { countOf, type Section, secondsOf } from './values.ts';
+import { z } from 'zod';
+import { absentAsNull, blocks, count, seconds } from './kinds.ts';
 
 /** How many connections the listener has, and how long it waits on them. */
 export interface ConnectionLimits {
@@ -19,55 +18,41 @@ export interface ConnectionLimits {
   answer_ms: number;
 }
 
-export const CONNECTION_DEFAULTS: ConnectionLimits = {
-  trusted_proxies: [],
-  max_connections: 8_192,
-  max_connections_per_address: 1_024,
-  header_ms: 15_000,
-  request_ms: 60_000,
-  idle_ms: 75_000,
-  answer_ms: 600_000,
-};
-
 /** Of `listener` in the configuration file. */
-export const CONNECTION_KEYS = [
-  'trusted_proxies',
-  'max_connections',
-  'max_connections_per_address',
-  'header_timeout',
-  'request_timeout',
-  'idle_timeout',
-  'answer_timeout',
-] as const;
+export const connectionSettings = {
+  max_connections: count(1)
+    .default(8_192)
+    .describe(
+      'connections at once; one too many takes the place of the longest unused on which nothing is being answered, or where all are in use, of one of those who have most. Where the process may have few files open (`ulimit -n`, `LimitNOFILE=`) there are fewer, see [load](load.md)',
+    ),
+  max_connections_per_address: count(1)
+    .default(1_024)
+    .describe('those of one address; an IPv6 network of 64 bits is one'),
+  trusted_proxies: absentAsNull(blocks.default([])).describe(
+    'such as `["10.0.0.0/8"]`: load balancers and proxies that are believed when they say in `X-Forwarded-For` on whose behalf they ask: the last address there that is not one of theirs counts for limits, bound addresses and the audit. Such a proxy may have all connections; it must add to the header, or replace it',
+  ),
+  header_timeout: seconds
+    .default(15)
+    .describe('seconds for a TLS handshake, and for the head of a request'),
+  request_timeout: seconds.default(60).describe('seconds for a request with its body'),
+  idle_timeout: seconds.default(75).describe('seconds that a connection stays between requests'),
+  answer_timeout: seconds
+    .default(600)
+    .describe('seconds in which a client must have taken an answer'),
+};
+const limits = z.object(connectionSettings);
 
-/** @throws Failure `invalid` naming the key */
-export function connectionsOf(listener: Section): ConnectionLimits {
-  const byDefault = CONNECTION_DEFAULTS;
-  const count = (name: 'max_connections' | 'max_connections_per_address'): number => {
-    const most = countOf(`listener.${name}`, listener[name], byDefault[name]);
-    if (most > 0) return most;
-    throw new Failure('invalid', `listener.${name} must be 1 or more`);
-  };
-  const milliseconds = (name: 'header' | 'request' | 'idle' | 'answer'): number => {
-    const key = `${name}_timeout`;
-    return secondsOf(`listener.${key}`, listener[key], byDefault[`${name}_ms`] / 1000) * 1000;
-  };
+/** Of a listener whose settings were read. */
+export function connectionsOf(listener: z.output<typeof limits>): ConnectionLimits {
   return {
-    trusted_proxies: proxiesOf(listener.trusted_proxies),
-    max_connections: count('max_connections'),
-    max_connections_per_address: count('max_connections_per_address'),
-    header_ms: milliseconds('header'),
-    request_ms: milliseconds('request'),
-    idle_ms: milliseconds('idle'),
-    answer_ms: milliseconds('answer'),
+    trusted_proxies: listener.trusted_proxies,
+    max_connections: listener.max_connections,
+    max_connections_per_address: listener.max_connections_per_address,
+    header_ms: listener.header_timeout * 1000,
+    request_ms: listener.request_timeout * 1000,
+    idle_ms: listener.idle_timeout * 1000,
+    answer_ms: listener.answer_timeout * 1000,
   };
 }
 
-function proxiesOf(value: unknown): readonly string[] {
-  const proxies = value ?? [];
-  if (!Array.isArray(proxies) || !proxies.every((one) => typeof one === 'string')) {
-    throw new Failure('invalid', 'listener.trusted_proxies must be a list of address blocks');
-  }
-  requireCidrs('listener.trusted_proxies', proxies);
-  return proxies;
-}
+export const CONNECTION_DEFAULTS: ConnectionLimits = connectionsOf(limits.parse({}));

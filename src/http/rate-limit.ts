@@ -1,4 +1,4 @@
-import type { RateLimits } from '../config/config.ts';
+import type { RateLimits } from '../config/settings.ts';
 import { partyOf, siteOf, siteOfParty } from '../core/fairness/party.ts';
 
 /** Whose requests are counted together. */

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { Resource } from '../../src/broker/resource/resource.ts';
 import { insertResource } from '../../src/broker/resource/store.ts';
-import { RATE_LIMIT_DEFAULTS } from '../../src/config/config.ts';
+import { RATE_LIMIT_DEFAULTS } from '../../src/config/settings.ts';
 import { makeProject, repair } from '../support/broker.ts';
 import { makeResource } from '../support/resources.ts';
 import { startTestServer } from '../support/server.ts';

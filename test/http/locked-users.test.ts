@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
 import { seedIds } from '../../src/broker/seed/fixtures.ts';
-import { USER_LOCKOUT_DEFAULTS } from '../../src/config/config.ts';
 import { SEED_DEFAULTS } from '../../src/config/seed.ts';
+import { USER_LOCKOUT_DEFAULTS } from '../../src/config/settings.ts';
 import { startTestServer } from '../support/server.ts';
 
 const THRESHOLD = 2;

@@ -5,7 +5,7 @@ import { before, test } from 'node:test';
 import { tokenId } from '../../src/access/tokens/minting.operations.ts';
 import { hashText } from '../../src/audit/record.ts';
 import { listRecordsAfter } from '../../src/audit/store.ts';
-import type { RateLimits } from '../../src/config/config.ts';
+import type { RateLimits } from '../../src/config/settings.ts';
 import { Unattended } from '../../src/http/unattended.ts';
 import { headOf, openTalk } from '../support/raw-talk.ts';
 import { type Broker, type Person, startBroker } from '../support/seeded-broker.ts';

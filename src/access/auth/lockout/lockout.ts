@@ -1,4 +1,4 @@
-import type { UserLockout } from '../../../config/config.ts';
+import type { UserLockout } from '../../../config/settings.ts';
 
 /** Failed log-ins under one name, as they are kept. */
 export interface Failures {

@@ -1,0 +1,288 @@
+/** Every setting of the configuration file: its kind, its default, and what it is. */
+
+import { z } from 'zod';
+import { CORS_DEFAULTS } from '../core/cors.ts';
+import { Failure } from '../core/failure.ts';
+import { judgePath } from './audit-file.ts';
+import { sinkName } from './audit-sink.ts';
+import { connectionSettings } from './connections.ts';
+import {
+  absentAsNull,
+  address,
+  blocks,
+  choice,
+  count,
+  flag,
+  hosts,
+  ignored,
+  mustBeOneOf,
+  oneOf,
+  readBy,
+  seconds,
+  section,
+  TRUE_OR_FALSE,
+  text,
+  texts,
+} from './kinds.ts';
+import { parseRecoveryKey } from './recovery-key.ts';
+import { parseSyslogAddress, SYSLOG_FACILITIES } from './syslog.ts';
+
+const listenerSettings = {
+  address: address.prefault('127.0.0.1:8200').describe('of both APIs'),
+  ...connectionSettings,
+};
+
+const pemFile = text.meta({ otherwise: 'none; needed for TLS' });
+
+const TLS_DISABLE = {
+  takes: 'true or false',
+  otherwise: '`false`',
+  description: 'plain HTTP, for a proxy in front',
+};
+
+const listener = z.preprocess(
+  (value) => value ?? {},
+  z.discriminatedUnion(
+    'tls_disable',
+    [
+      z.strictObject({
+        tls_disable: z.literal(false).optional().meta(TLS_DISABLE),
+        tls_cert_file: pemFile.describe(
+          'PEM file, the chain after the certificate; read anew on SIGHUP',
+        ),
+        tls_key_file: pemFile.describe('PEM file of its key; read anew with it'),
+        ...listenerSettings,
+      }),
+      z.strictObject({
+        tls_disable: z.literal(true).meta(TLS_DISABLE),
+        tls_cert_file: ignored,
+        tls_key_file: ignored,
+        ...listenerSettings,
+      }),
+    ],
+    { error: oneOf(TRUE_OR_FALSE) },
+  ),
+);
+
+const publicAddress = readBy(address, ({ written, at }) => {
+  if (!written.startsWith(':') && at.port !== 0) return written;
+  throw new Failure('invalid', ' must name a host and a port that clients can reach');
+}).meta({ takes: '`HOST:PORT`' });
+
+const STORAGE_TYPE = {
+  takes: '`sqlite`, `postgres`',
+  otherwise: 'none; needed',
+  description: 'where everything is kept',
+};
+const storage = z.preprocess(
+  (value) => value ?? {},
+  z.discriminatedUnion(
+    'type',
+    [
+      z.strictObject({
+        type: z.literal('sqlite').meta(STORAGE_TYPE),
+        path: text.meta({
+          otherwise: 'none; needed for `sqlite`',
+          description: 'folder of the database',
+        }),
+        url: ignored,
+        node_name: ignored,
+      }),
+      z.strictObject({
+        type: z.literal('postgres').meta(STORAGE_TYPE),
+        path: ignored,
+        url: text.meta({
+          otherwise: 'none; needed for `postgres`',
+          description:
+            '`postgres://USER:PASSWORD@HOST:PORT/DATABASE`, with [parameters for TLS](#tls-to-postgresql)',
+        }),
+        node_name: text.meta({
+          otherwise: 'none; needed for `postgres`',
+          description: "this node's name; no two running nodes share one",
+        }),
+      }),
+    ],
+    { error: oneOf(mustBeOneOf(['sqlite', 'postgres'])) },
+  ),
+);
+
+const SEAL_TYPE = {
+  takes: '`shamir`, `keyfile`',
+  otherwise: '`shamir`',
+  description: '`keyfile` unseals at the start by itself',
+};
+const seal = z.preprocess(
+  (value) => value ?? { type: 'shamir' },
+  z.discriminatedUnion(
+    'type',
+    [
+      z.strictObject({ type: z.literal('shamir').meta(SEAL_TYPE), path: ignored }),
+      z.strictObject({
+        type: z.literal('keyfile').meta(SEAL_TYPE),
+        path: text.meta({
+          otherwise: 'none; needed for `keyfile`',
+          description: 'the file with the unseal key, mode 0600',
+        }),
+      }),
+    ],
+    { error: oneOf(mustBeOneOf(['shamir', 'keyfile'])) },
+  ),
+);
+
+const recordsPath = readBy(text, (path) => {
+  const because = judgePath(path);
+  if (because === undefined) return path;
+  throw new Failure('invalid', `: ${because}`);
+}).meta({ takes: 'text' });
+
+const syslogAddress = readBy(text, (written) => {
+  parseSyslogAddress('', written);
+  return written;
+}).meta({ takes: '`udp://HOST:PORT`, `tcp://HOST:PORT`, `unix://PATH`' });
+
+const SINK_TYPE = {
+  takes: '`file`, `syslog`, `stdout`',
+  otherwise: 'none; needed',
+  description: 'what the records are put into',
+};
+const sink = z.discriminatedUnion(
+  'type',
+  [
+    z.strictObject({
+      type: z.literal('file').meta(SINK_TYPE),
+      path: recordsPath.meta({
+        otherwise: 'none; needed for `file`',
+        description: 'the file, by its absolute path; see [audit](audit.md)',
+      }),
+    }),
+    z.strictObject({ type: z.literal('stdout').meta(SINK_TYPE) }),
+    z.strictObject({
+      type: z.literal('syslog').meta(SINK_TYPE),
+      address: syslogAddress.prefault('unix:///dev/log').describe('of `syslog`'),
+      facility: choice(SYSLOG_FACILITIES).default('auth').describe('of `syslog`'),
+      tag: text.default('gatehouse').describe('of `syslog`'),
+    }),
+  ],
+  { error: oneOf(mustBeOneOf(['file', 'syslog', 'stdout'])) },
+);
+
+const sinks = readBy(z.array(sink, ' must be a list'), (listed) => {
+  const names = listed.map(sinkName);
+  const twice = names.find((name, index) => names.indexOf(name) !== index);
+  if (twice === undefined) return listed;
+  throw new Failure('invalid', ` has ${twice} twice`);
+}).meta({ takes: 'list' });
+
+const userLockout = {
+  disable_lockout: flag.default(false).describe('failed log-ins lock nobody'),
+  lockout_threshold: count(1, '; use disable_lockout to do without')
+    .default(5)
+    .describe('failed log-ins in a row that lock a name'),
+  lockout_duration: seconds.default(900).describe('seconds that it is locked after the last'),
+  lockout_counter_reset: seconds
+    .default(900)
+    .describe('seconds without a failure after which earlier ones are forgotten'),
+};
+/** When failed log-ins under one name lock it. Times in seconds. */
+export type UserLockout = z.output<z.ZodObject<typeof userLockout>>;
+export const USER_LOCKOUT_DEFAULTS: UserLockout = z.object(userLockout).parse({});
+
+/** How many requests one endpoint takes in a period, altogether and from each. */
+const quotas = (byDefault: number, perToken: number, what: string) =>
+  section({
+    total: count(1).default(byDefault).describe(what),
+    per_ip_address: count(1).default(byDefault).describe('those of one address'),
+    per_auth_token: count(1).default(perToken).describe('those with one token'),
+  });
+
+const rateLimits = {
+  disable: flag.default(false).describe("the broker's API takes whatever comes"),
+  period: seconds
+    .default(30)
+    .describe('seconds that the numbers below are for; for each endpoint of its own'),
+  list: quotas(1_500, 150, 'requests for a list'),
+  other: quotas(
+    30_000,
+    3_000,
+    "all other requests. Both are counted twice over: for requests with a good token, and for all others, so that neither uses the other's up. When a total is used up, each party (a user; without a token an address, or an IPv6 network of 48 bits) still has a hundredth of it, less when there are more than a hundred parties",
+  ),
+};
+/** How many requests one endpoint takes in a period (seconds); the rest hear when to come again. */
+export type RateLimits = z.output<z.ZodObject<typeof rateLimits>>;
+export const RATE_LIMIT_DEFAULTS: RateLimits = z.object(rateLimits).parse({});
+
+const headerNames = readBy(texts, (names) => {
+  const bad = names.find((name) => !/^[A-Za-z0-9-]+$/.test(name));
+  if (bad === undefined) return names;
+  throw new Failure('invalid', `: "${bad}" is no name of a header`);
+}).meta({ takes: 'list of texts' });
+
+const LOG_LEVELS = ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'] as const;
+export type LogLevel = (typeof LOG_LEVELS)[number];
+
+export const settings = z.strictObject({
+  listener,
+  api_address: text.optional().meta({
+    otherwise: 'scheme and address of the listener',
+    description: 'where clients reach this server, for links in answers',
+  }),
+  proxy_listener: section({
+    address: address
+      .prefault('127.0.0.1:9202')
+      .describe("where this server's worker reports for sessions"),
+    public_address: publicAddress
+      .optional()
+      .describe('where clients reach it, if that is elsewhere'),
+  }),
+  storage,
+  seal,
+  recovery_key: readBy(text, (key) => parseRecoveryKey('', key))
+    .meta({ takes: 'base64 of 32 bytes' })
+    .optional()
+    .describe("for the recovery workflow of the broker's clients"),
+  audit: section({
+    wait_for_reads: flag.default(false).describe('an answer to a read waits for its record'),
+    record_public_reads: flag
+      .default(false)
+      .describe('CRLs, OCSP answers and CA certificates are recorded, not counted'),
+    retention_days: count(0)
+      .default(0)
+      .describe('days after which records are deleted once every sink has them; 0 keeps them'),
+    sinks: absentAsNull(sinks.default([])).describe(
+      'where records go besides the database, see [audit](audit.md)',
+    ),
+  }),
+  user_lockout: section(userLockout),
+  rate_limits: section(rateLimits),
+  allowed_hosts: hosts.optional().meta({
+    otherwise: 'any',
+    description:
+      'names and addresses, without ports, that requests may be for by their `Host` header, besides `localhost`, loopback addresses and the address that a connection comes to; others are answered 421. Where certificates name this server for CRLs and OCSP, that name belongs here. A development server answers only to these and to what `-allowed-hosts` names. Set it in production, too, where browsers reach the server: endpoints that change something without a token (`sys/init`, `sys/unseal`, `sys/rekey…`, log-ins) refuse pages of other origins in any case, and only the `Host` header tells a page whose name was made to lead here',
+  }),
+  credential_stores: section({
+    allow_loopback: flag.default(false).meta({
+      otherwise: '`false` (`true` for a development server)',
+      description:
+        "a Vault of the broker's credential stores may be on this machine, by loopback or an address of one of its interfaces, or be this server",
+    }),
+    allowed_networks: absentAsNull(blocks.default([])).meta({
+      otherwise: 'all',
+      description: 'where those Vaults may be',
+    }),
+    denied_networks: absentAsNull(blocks.default([])).describe('where they must not be'),
+  }),
+  cors: section({
+    allowed_origins: absentAsNull(texts.default(CORS_DEFAULTS.allowed_origins)).meta({
+      otherwise: "`serve://boundary`, the desktop client's",
+      description: "origins whose pages may call the broker's API; `*` is any",
+    }),
+    allowed_headers: absentAsNull(headerNames.default(CORS_DEFAULTS.allowed_headers)).describe(
+      'request headers they may send besides those that the API knows',
+    ),
+  }),
+  telemetry: section({
+    unauthenticated_metrics_access: flag.default(false).describe('`sys/metrics` needs no token'),
+  }),
+  log_level: absentAsNull(choice(LOG_LEVELS).default('info')).describe('the least that is logged'),
+});
+export type Settings = z.output<typeof settings>;
