@@ -1,12 +1,10 @@
+import { base62 } from '../../core/base62.ts';
 import { withoutTrailing } from '../../core/edges.ts';
 
 /**
  * The text form of tokens and their accessors, and of the one-time passwords that carry a new
  * root token to its owner. Clients know the lengths: a one-time password is as long as a token.
  */
-
-const BASE62 = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz';
-const BITS_A_LETTER = Math.log2(62);
 
 const SERVICE_PREFIX = 'hvs.';
 const BATCH_PREFIX = 'hvb.';
@@ -16,26 +14,6 @@ const LETTERS = 24;
 export const TOKEN_LENGTH = SERVICE_PREFIX.length + LETTERS;
 /** Random bytes that each function below takes. */
 export const TOKEN_RANDOMNESS = 32;
-
-/**
- * Letters and digits made of random bytes, all equally likely.
- *
- * @param random at least 64 bits more than the letters can hold, so that the remainder of the
- *               division favours no letter by more than 2^-64
- * @throws RangeError with fewer
- */
-export function base62(random: Uint8Array, letters: number): string {
-  if (random.length * 8 < letters * BITS_A_LETTER + 64) {
-    throw new RangeError(`${letters} letters need more random bytes`);
-  }
-  let rest = BigInt(`0x${Buffer.from(random).toString('hex')}`);
-  let text = '';
-  for (let letter = 0; letter < letters; letter += 1) {
-    text += BASE62[Number(rest % 62n)];
-    rest /= 62n;
-  }
-  return text;
-}
 
 /** A new service token, e.g. `hvs.` and 24 letters. */
 export function serviceToken(random: Uint8Array): string {

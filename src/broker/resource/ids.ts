@@ -1,3 +1,4 @@
+import { base62 } from '../../core/base62.ts';
 import { RESOURCE_TYPES, type ResourceTypeName, type ScopeType } from './types.ts';
 
 const BY_PREFIX: ReadonlyMap<string, { type: ResourceTypeName; subtype: string }> = new Map(
@@ -49,25 +50,11 @@ export function scopeTypeOf(scope_id: string): ScopeType {
   return scope_id.startsWith('o_') ? 'org' : 'project';
 }
 
-const BASE62 = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789';
-
 /**
  * A new id: the prefix and ten base62 characters.
  *
- * @param random at least 20 random bytes, of which those that would favour a character are skipped
+ * @param random at least 16 random bytes
  */
 export function newResourceId(prefix: string, random: Uint8Array): string {
-  const text = encodeBase62(random, 10);
-  return `${prefix}_${text}`;
-}
-
-/** Characters drawn evenly from random bytes; half as many again are enough but for bad luck. */
-export function encodeBase62(random: Uint8Array, length: number): string {
-  let text = '';
-  for (const byte of random) {
-    if (byte >= 248) continue;
-    text += BASE62[byte % 62];
-    if (text.length === length) return text;
-  }
-  throw new RangeError('not enough random bytes');
+  return `${prefix}_${base62(random, 10)}`;
 }

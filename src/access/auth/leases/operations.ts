@@ -3,6 +3,7 @@ import type { Caller } from '../../../app/caller.ts';
 import { describeLease, LAST, type Lease, rangeOf, segmentOf } from '../../../app/lease.ts';
 import { fullPath } from '../../../app/mount.ts';
 import type { Answer } from '../../../app/route.ts';
+import { base62 } from '../../../core/base62.ts';
 import { Failure } from '../../../core/failure.ts';
 import { SharedRuns } from '../../../core/fairness/shared-runs.ts';
 import { type KeyPage, listKeys } from '../../../core/key-list.ts';
@@ -26,7 +27,7 @@ import {
 import { requirePresented } from '../../permissions/authentication.operations.ts';
 import { refuseDenied } from '../../standing/operations.ts';
 import { nowSeconds } from '../../tokens/minting.operations.ts';
-import { base62, TOKEN_RANDOMNESS } from '../../tokens/token-format.ts';
+import { TOKEN_RANDOMNESS } from '../../tokens/token-format.ts';
 
 /** Letters of the random part of an id. */
 const LETTERS = 24;

@@ -1,6 +1,7 @@
-import { base62, TOKEN_RANDOMNESS } from '../../../access/tokens/token-format.ts';
+import { TOKEN_RANDOMNESS } from '../../../access/tokens/token-format.ts';
 import type { App } from '../../../app/app.ts';
 import type { Lease } from '../../../app/lease.ts';
+import { base62 } from '../../../core/base62.ts';
 import type { MadeLease } from '../../vault/client/made.ts';
 import { sessionPrefix, VAULT_LEASE, type VaultLeaseData } from '../../vault/leases/lease.ts';
 import { planRenewal } from '../../vault/tokens/token.ts';

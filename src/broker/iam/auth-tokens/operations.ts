@@ -5,6 +5,7 @@ import { listUnmountedTokens } from '../../../access/tokens/store.ts';
 import { type App, perApp } from '../../../app/app.ts';
 import { type EndingPages, noteEnding } from '../../../app/ended.ts';
 import type { Turn } from '../../../app/job.ts';
+import { base62 } from '../../../core/base62.ts';
 import { omitEmpty } from '../../../core/omit-empty.ts';
 import type { Effect } from '../../../store/write.ts';
 import {
@@ -27,7 +28,7 @@ import {
 import { listPlacesById } from '../../resource/by-ids.store.ts';
 import { type BrokerCaller, RECOVERY_USER } from '../../resource/caller.ts';
 import type { Definition } from '../../resource/handler.ts';
-import { encodeBase62, newResourceId } from '../../resource/ids.ts';
+import { newResourceId } from '../../resource/ids.ts';
 import { insertLink } from '../../resource/links/store.ts';
 import { removeResources, takeResources } from '../../resource/removals.store.ts';
 import { formatTime, type Resource } from '../../resource/resource.ts';
@@ -99,7 +100,7 @@ export function makeAuthToken(
   const now = app.now();
   const { account, user_id, scope_id } = login;
   const id = newResourceId('at', app.randomBytes(32));
-  const text = `${id}_s1${encodeBase62(app.randomBytes(2 * SECRET_LENGTH), SECRET_LENGTH)}`;
+  const text = `${id}_s1${base62(app.randomBytes(2 * SECRET_LENGTH), SECRET_LENGTH)}`;
   const plan = planTokenRow({
     now: nowSeconds(app),
     auth_token_id: id,
