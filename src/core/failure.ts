@@ -38,3 +38,8 @@ export class Failure extends Error {
     this.detail = detail;
   }
 }
+
+/** Whether the present state refuses what was fine in itself: somebody else was quicker, or it is taken. */
+export function isConflict(error: unknown): error is Failure {
+  return error instanceof Failure && error.kind === 'conflict';
+}

@@ -1,7 +1,7 @@
 import { type App, perApp } from '../app/app.ts';
 import type { Caller } from '../app/caller.ts';
 import { type Keyring, openKeyring, wipeKeyring } from '../barrier/keyring.ts';
-import { Failure } from '../core/failure.ts';
+import { Failure, isConflict } from '../core/failure.ts';
 import { openRootKey, type Seal } from './seal.ts';
 import {
   addShare,
@@ -77,7 +77,7 @@ export async function putShownInForce(
     await app.commit(caller, replaceSeal(next));
   } catch (error) {
     // Another request, or another node, has done it.
-    if (!(error instanceof Failure && error.kind === 'conflict')) throw error;
+    if (!isConflict(error)) throw error;
   }
   caller.recorded = false;
 }

@@ -13,7 +13,7 @@ import { sessionCredentialJobs } from '../broker/sessions/credentials/jobs.ts';
 import { sessionJobs } from '../broker/sessions/jobs.ts';
 import { vaultJobs } from '../broker/vault/leases/jobs.ts';
 import { nodeName } from '../config/config.ts';
-import { Failure } from '../core/failure.ts';
+import { isConflict } from '../core/failure.ts';
 import { acquireLease, findHolder, type Lease, LeaseWatch, renewLease } from '../store/job-lock.ts';
 import type { Effect } from '../store/write.ts';
 import { remainsJobs } from '../system/mounts/jobs.ts';
@@ -119,7 +119,7 @@ export async function runIfFree(
   } catch (err) {
     const soon = Math.min(job.every_ms, RETRY_MS);
     if (isStopping()) return soon;
-    if (err instanceof Failure && err.kind === 'conflict') {
+    if (isConflict(err)) {
       app.log.info({ job: job.name, why: err.message }, 'a job ended early');
     } else {
       app.log.error({ err, job: job.name }, 'a job failed');

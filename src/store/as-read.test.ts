@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { connectTo, eachEngine, eachPlace } from '../../test/support/engines.ts';
-import { Failure } from '../core/failure.ts';
+import { isConflict } from '../core/failure.ts';
 import { deleteAsRead, holdAsRead, saveAsRead } from './as-read.ts';
 import { build } from './database.ts';
 import type { Store } from './store.ts';
@@ -23,9 +23,6 @@ async function bodyIn(store: Store): Promise<string | undefined> {
   const query = store.db.selectFrom('token_role').select('body').where('name', '=', key.name);
   return (await query.executeTakeFirst())?.body;
 }
-
-const isConflict = (error: unknown): boolean =>
-  error instanceof Failure && error.kind === 'conflict';
 
 type Attempt = [name: string, there: string | undefined, effect: Write, left: string | undefined];
 

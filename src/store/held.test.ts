@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { connectTo, eachEngine, eachPlace } from '../../test/support/engines.ts';
-import { Failure } from '../core/failure.ts';
+import { isConflict } from '../core/failure.ts';
 import { build } from './database.ts';
 import { preparedHold } from './held.ts';
 import { isDeletion, isHold, withoutLocks } from './holding.ts';
@@ -17,9 +17,6 @@ const insert = (name: string): Write =>
   write(build.insertInto('token_role').values({ name, body: '{}' }), { rows: 1 });
 const remove = (name: string): Write =>
   write(build.deleteFrom('token_role').where('name', '=', name), { rows: 1 });
-
-const isConflict = (error: unknown): boolean =>
-  error instanceof Failure && error.kind === 'conflict';
 
 eachEngine('a write set that holds a row', (open) => {
   test('is written while the row is there, and refused whole once it is not', async () => {

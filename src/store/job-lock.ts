@@ -1,4 +1,4 @@
-import { Failure } from '../core/failure.ts';
+import { isConflict } from '../core/failure.ts';
 import { type Db, prepared, preparedWrite } from './database.ts';
 import type { Store } from './store.ts';
 import type { JobLeaseRow } from './tables.ts';
@@ -151,7 +151,7 @@ export async function acquireLease(
     await store.commit([plan.write]);
     return plan.lease;
   } catch (error) {
-    if (error instanceof Failure && error.kind === 'conflict') return undefined;
+    if (isConflict(error)) return undefined;
     throw error;
   }
 }

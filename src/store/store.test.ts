@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { eachEngine, eachPlace } from '../../test/support/engines.ts';
-import { Failure } from '../core/failure.ts';
+import { Failure, isConflict } from '../core/failure.ts';
 import { chainStart, verifyChain } from '../core/record-chain.ts';
 import { bumpConfigVersion } from './config-version.ts';
 import { build, type Db, prepared, preparedWrite } from './database.ts';
@@ -39,8 +39,6 @@ async function countLeases(db: Db): Promise<number> {
     .executeTakeFirstOrThrow();
   return row.count;
 }
-
-const isConflict = (error: unknown) => error instanceof Failure && error.kind === 'conflict';
 
 eachEngine('a write set', (open) => {
   test('is there for the next read once it has resolved', async () => {

@@ -2,7 +2,7 @@ import type { App } from '../../app/app.ts';
 import type { Caller } from '../../app/caller.ts';
 import { effectiveLeaseTtls, type Mount } from '../../app/mount.ts';
 import type { Answer } from '../../app/route.ts';
-import { Failure } from '../../core/failure.ts';
+import { Failure, isConflict } from '../../core/failure.ts';
 import { presentMount } from '../../mounts/operations.ts';
 import { holdSettings } from '../../mounts/store.ts';
 import type { Effect } from '../../store/write.ts';
@@ -11,14 +11,11 @@ import { findEntityById } from '../identity/entities.store.ts';
 import { nameKey } from '../identity/entity.ts';
 import { ensureEntityForAlias } from '../identity/operations.ts';
 import { listEntityPolicies } from '../identity/persons.operations.ts';
-import { settle } from '../standing/attempts.operations.ts';
+import { retryOnConflict } from '../standing/attempts.operations.ts';
 import { mintToken, nowSeconds } from '../tokens/minting.operations.ts';
 import { noteToken } from '../tokens/recorded.ts';
 import { type LogIn, planLogIn } from '../tokens/settings.ts';
 import { answerMinted } from './minted.operations.ts';
-
-/** What is changed while somebody logs in has it tried again. */
-const ATTEMPTS = 8;
 
 /**
  * Makes the token of a log-in that has succeeded, together with the effects it had. It stands for the entity that the
@@ -48,9 +45,9 @@ export async function logInIfFound(
     }
   };
   try {
-    return await settle(app, caller, attempt, ATTEMPTS, line);
+    return await retryOnConflict(app, caller, attempt, line);
   } catch (error) {
-    if (!(error instanceof Failure) || error.kind !== 'conflict') throw error;
+    if (!isConflict(error)) throw error;
     throw new Failure('unavailable', 'what this log-in rests on is being changed; try again', {
       cause: error,
     });

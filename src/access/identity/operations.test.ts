@@ -4,7 +4,7 @@ import { openTestApp, requireTestMount, testCaller } from '../../../test/support
 import { eachEngine } from '../../../test/support/engines.ts';
 import { storePoliciesOfGroup } from '../../../test/support/older-group.ts';
 import type { Answer } from '../../app/route.ts';
-import { Failure } from '../../core/failure.ts';
+import { Failure, isConflict } from '../../core/failure.ts';
 import { bumpConfigVersion } from '../../store/config-version.ts';
 import { deleteAliasesOfMount } from '../../system/mounts/purge.operations.ts';
 import { readPermissions } from '../permissions/operations.ts';
@@ -39,9 +39,8 @@ eachEngine('identity', (open) => {
     const first = await ensureEntityForAlias(app, mount, 'Ann');
     const second = await ensureEntityForAlias(app, mount, 'ann');
     await app.commit(caller, first.effects);
-    await assert.rejects(
-      app.commit(testCaller(mount), second.effects),
-      (error) => error instanceof Failure && error.kind === 'conflict',
+    await assert.rejects(app.commit(testCaller(mount), second.effects), (error) =>
+      isConflict(error),
     );
     const again = await ensureEntityForAlias(app, mount, 'ANN');
     assert.equal(again.entity.id, first.entity.id);

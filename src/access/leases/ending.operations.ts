@@ -1,7 +1,7 @@
 import { type App, perApp } from '../../app/app.ts';
 import type { Caller } from '../../app/caller.ts';
 import type { Asked, Lease } from '../../app/lease.ts';
-import { Failure } from '../../core/failure.ts';
+import { Failure, isConflict } from '../../core/failure.ts';
 import { GrowingWaits } from '../../core/growing-waits.ts';
 import { isForRoom } from '../../store/waiting-sets.ts';
 import type { Effect } from '../../store/write.ts';
@@ -70,7 +70,7 @@ export async function endLease(
       if (end) end.after?.();
       return;
     } catch (error) {
-      if (!(error instanceof Failure && error.kind === 'conflict')) throw error;
+      if (!isConflict(error)) throw error;
       // Ended meanwhile, or what it stands for was changed: then it is worked out anew.
       if (!(await findLease(app.db, lease.id))) return;
       if (attempt === ATTEMPTS) throw error;

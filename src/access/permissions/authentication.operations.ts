@@ -3,7 +3,7 @@ import { type App, perApp } from '../../app/app.ts';
 import type { Caller, TokenFacts } from '../../app/caller.ts';
 import type { TokenRowKey } from '../../app/standing.ts';
 import { judgeAddress } from '../../config/cidrs.ts';
-import { Failure } from '../../core/failure.ts';
+import { Failure, isConflict } from '../../core/failure.ts';
 import type { IdentityFacts } from '../../core/identity-template.ts';
 import { jsonBytes, LastOf } from '../../core/kept.ts';
 import { ROOMS } from '../../core/rooms.ts';
@@ -207,7 +207,7 @@ async function takeUse(app: App, id: string): Promise<boolean> {
     await app.store.commit([useToken({ id, ends: nowSeconds(app) + LAST_REQUEST })]);
     return true;
   } catch (error) {
-    if (error instanceof Failure && error.kind === 'conflict') return false;
+    if (isConflict(error)) return false;
     throw error;
   }
 }

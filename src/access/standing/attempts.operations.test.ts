@@ -6,7 +6,7 @@ import { eachEngine } from '../../../test/support/engines.ts';
 import type { App } from '../../app/app.ts';
 import type { Caller } from '../../app/caller.ts';
 import type { Standing } from '../../app/standing.ts';
-import { Failure } from '../../core/failure.ts';
+import { Failure, isConflict } from '../../core/failure.ts';
 import { doFor } from '../../core/fairness/asking.ts';
 import { deleteAsRead, saveAsRead } from '../../store/as-read.ts';
 import type { Store } from '../../store/store.ts';
@@ -49,9 +49,6 @@ async function openBench(open: () => Promise<Store>): Promise<{ app: App; caller
   const { app } = await openTestApp(await open());
   return { app, caller: testCaller(await requireTestMount(app, 'auth/token/')) };
 }
-
-const isConflict = (error: unknown): boolean =>
-  error instanceof Failure && error.kind === 'conflict';
 
 eachEngine('a request that merges what it has read with what it was sent', (open) => {
   test('is planned once when nobody was quicker', async () => {

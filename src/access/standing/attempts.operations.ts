@@ -1,13 +1,13 @@
 import { type App, perApp } from '../../app/app.ts';
 import type { Caller } from '../../app/caller.ts';
-import { Failure } from '../../core/failure.ts';
+import { Failure, isConflict } from '../../core/failure.ts';
 import { ChangesInTurn } from '../../core/fairness/changes-in-turn.ts';
 import { Lines } from '../../core/fairness/line.ts';
 import type { Hold } from '../../core/fairness/right-of-way.ts';
 import type { Effect } from '../../store/write.ts';
 import { commitEnd, endInTurn, isBeingEnded } from '../endings/operations.ts';
 import { type Ground, goFirst } from '../endings/precedence.operations.ts';
-import { commitOnceFor, isConflict, JudgedAnew } from './operations.ts';
+import { commitOnceFor, JudgedAnew } from './operations.ts';
 
 /** Each attempt means that somebody else's change of permissions was durable. */
 const ATTEMPTS = 50;
@@ -26,7 +26,7 @@ export async function commitFor(
   caller: Caller,
   effects: readonly Effect[],
 ): Promise<void> {
-  return settle(ground, caller, () => commitOnceFor(ground.store, caller, effects), 1);
+  return tryWithin(1, ground, caller, () => commitOnceFor(ground.store, caller, effects));
 }
 
 /** Ends what would be much for one write set, page by page, once nothing but a change by others can refuse the plan. */
@@ -139,15 +139,23 @@ export interface ChangeLine {
 /**
  * Tries again what a conflict has ended: what plans anew, and commits by `commitOnce`.
  *
- * @param plans how often at most, not counting those by which the request was judged again
  * @param line of those who change what is planned by
- * @throws Failure `conflict` after so many
+ * @throws Failure `conflict` after some attempts, not counting those by which the request was judged again
  */
-export async function settle<Result>(
+export async function retryOnConflict<Result>(
   ground: Ground,
   caller: Caller,
   attempt: () => Promise<Result>,
+  line?: ChangeLine,
+): Promise<Result> {
+  return tryWithin(PLANS, ground, caller, attempt, line);
+}
+
+async function tryWithin<Result>(
   plans: number,
+  ground: Ground,
+  caller: Caller,
+  attempt: () => Promise<Result>,
   line?: ChangeLine,
 ): Promise<Result> {
   const patience = new Patience(plans);

@@ -6,7 +6,7 @@ import type { App } from '../../app/app.ts';
 import type { Caller } from '../../app/caller.ts';
 import type { Mount } from '../../app/mount.ts';
 import type { Footing, Standing } from '../../app/standing.ts';
-import { Failure } from '../../core/failure.ts';
+import { Failure, isConflict } from '../../core/failure.ts';
 import type { Soon } from '../../core/steps.ts';
 import { bumpsPermission, findPermissionVersion } from '../../store/permission-version.ts';
 import type { Store } from '../../store/store.ts';
@@ -177,7 +177,3 @@ export function requireAllowed(verdict: AccessVerdict): void {
 
 const JUDGED_TOO_LONG =
   'permission denied: what the request names takes too long to judge by the policies of its token; name less at a time';
-
-export function isConflict(error: unknown): error is Failure {
-  return error instanceof Failure && error.kind === 'conflict';
-}

@@ -3,7 +3,7 @@ import { MOST_COMPARISONS } from '../../acl/comparisons.ts';
 import type { App } from '../../app/app.ts';
 import type { Caller } from '../../app/caller.ts';
 import type { Answer, WrapInfo } from '../../app/route.ts';
-import { Failure } from '../../core/failure.ts';
+import { Failure, isConflict } from '../../core/failure.ts';
 import { holdMount } from '../../mounts/store.ts';
 import type { WrappedAnswerRow } from '../../store/tables.ts';
 import type { Effect } from '../../store/write.ts';
@@ -192,7 +192,7 @@ async function take(
       ...effects,
     ]);
   } catch (error) {
-    if (error instanceof Failure && error.kind === 'conflict') throw unusable();
+    if (isConflict(error)) throw unusable();
     throw error;
   }
 }

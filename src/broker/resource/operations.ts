@@ -2,7 +2,7 @@ import { commitEnd, endInTurn } from '../../access/endings/operations.ts';
 import { pagesOf } from '../../access/identity/operations.ts';
 import { removeLogInsAfterCommit } from '../../access/leases/ended-tokens.operations.ts';
 import type { App } from '../../app/app.ts';
-import { Failure } from '../../core/failure.ts';
+import { Failure, isConflict } from '../../core/failure.ts';
 import { bumpConfigVersion } from '../../store/config-version.ts';
 import { bumpPermissionVersion } from '../../store/permission-version.ts';
 import type { Effect } from '../../store/write.ts';
@@ -81,7 +81,7 @@ export async function createResource(
       ...configChange(definition, 'made'),
     ]);
   } catch (error) {
-    if (!(error instanceof Failure) || error.kind !== 'conflict') throw error;
+    if (!isConflict(error)) throw error;
     refuseBound(definition, error);
     // Refused by a guard or by a key: what it was to lie in may be gone.
     if (!(await findResource(app.db, resource.container_id))) {
@@ -206,7 +206,7 @@ export async function commitChange(
   try {
     await (beforehand ? endInTurn(app, resource.id, endAndCommit) : commit());
   } catch (error) {
-    if (!(error instanceof Failure) || error.kind !== 'conflict') throw error;
+    if (!isConflict(error)) throw error;
     // Refused by a guard or by a key: the present version tells which.
     await requirePresent();
     throw error;

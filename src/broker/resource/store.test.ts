@@ -4,7 +4,7 @@ import { Client } from 'pg';
 import { eachEngine } from '../../../test/support/engines.ts';
 import { listRemovedIds } from '../../../test/support/removals.ts';
 import { makeResource } from '../../../test/support/resources.ts';
-import { Failure } from '../../core/failure.ts';
+import { isConflict } from '../../core/failure.ts';
 import { compareIds } from '../../store/in-blocks.ts';
 import type { Store } from '../../store/store.ts';
 import type { Effect } from '../../store/write.ts';
@@ -35,9 +35,6 @@ import {
   listOfType,
   saveResource,
 } from './store.ts';
-
-const isConflict = (error: unknown): boolean =>
-  error instanceof Failure && error.kind === 'conflict';
 
 const refused = (store: Store, effects: Effect[]): Promise<void> =>
   assert.rejects(store.commit(effects), isConflict);

@@ -1,7 +1,7 @@
 import { systemCaller } from '../../access/system-caller.ts';
 import type { App } from '../../app/app.ts';
 import type { Config } from '../../config/config.ts';
-import { Failure } from '../../core/failure.ts';
+import { isConflict } from '../../core/failure.ts';
 import { bumpConfigVersion } from '../../store/config-version.ts';
 import type { Effect } from '../../store/write.ts';
 import { insertRole } from '../iam/scopes/operations.ts';
@@ -79,7 +79,7 @@ export async function makeInitialBroker(app: App): Promise<void> {
     await app.commit(systemCaller(app.newId(), 'initialise-broker'), effects);
   } catch (error) {
     // Another node was first.
-    if (!(error instanceof Failure) || error.kind !== 'conflict') throw error;
+    if (!isConflict(error)) throw error;
   }
 }
 

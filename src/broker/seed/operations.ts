@@ -1,7 +1,7 @@
 import { systemCaller } from '../../access/system-caller.ts';
 import type { App } from '../../app/app.ts';
 import type { SeedSettings } from '../../config/seed.ts';
-import { Failure } from '../../core/failure.ts';
+import { isConflict } from '../../core/failure.ts';
 import { bumpConfigVersion } from '../../store/config-version.ts';
 import type { Effect } from '../../store/write.ts';
 import { credentialDefinition } from '../credentials/static/operations.ts';
@@ -67,7 +67,7 @@ export async function makeSeed(app: App, settings: SeedSettings): Promise<string
     await app.commit(systemCaller(app.newId(), 'make-seed'), effects);
     return undefined;
   } catch (error) {
-    if (!(error instanceof Failure) || error.kind !== 'conflict') throw error;
+    if (!isConflict(error)) throw error;
     return 'The data holds something of the seed data already, so none was made.';
   }
 }

@@ -1,5 +1,5 @@
 import type { App } from '../../app/app.ts';
-import { Failure } from '../../core/failure.ts';
+import { Failure, isConflict } from '../../core/failure.ts';
 import type { Effect } from '../../store/write.ts';
 import { listPlacesById } from '../resource/by-ids.store.ts';
 import type { BrokerCaller } from '../resource/caller.ts';
@@ -95,7 +95,7 @@ export function changeCredentialSources(change: LinkChange) {
       return await commitChange(app, caller, targetDefinition, resource, version, { effects });
     } catch (error) {
       // A source went away between reading and writing: say which.
-      if (error instanceof Failure && error.kind === 'conflict') await plan();
+      if (isConflict(error)) await plan();
       throw error;
     }
   };

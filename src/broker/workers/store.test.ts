@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { randomBytes } from 'node:crypto';
 import { test } from 'node:test';
 import { eachEngine, type Open } from '../../../test/support/engines.ts';
-import { Failure } from '../../core/failure.ts';
+import { isConflict } from '../../core/failure.ts';
 import { countActiveUsers, insertActiveUser } from '../billing/store.ts';
 import { deleteNoncesBefore, insertNonce } from '../iam/recovery/store.ts';
 import { findMadeSeed, insertMadeSeed } from '../seed/store.ts';
@@ -10,9 +10,6 @@ import { deleteActivations, insertActivation } from './enrolment.store.ts';
 import { makeRoot, ROOT_RANDOMNESS } from './root/root.ts';
 import { deleteRoots, insertRoot, listRoots } from './root/store.ts';
 import { deleteStatus, listStatuses, saveStatus } from './store.ts';
-
-const isConflict = (error: unknown): boolean =>
-  error instanceof Failure && error.kind === 'conflict';
 
 eachEngine('what the broker notes beside its resources', (open: Open) => {
   test('the last report of a worker replaces the one before', async () => {

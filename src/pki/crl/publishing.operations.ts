@@ -1,5 +1,5 @@
 import { type App, perApp } from '../../app/app.ts';
-import { Failure } from '../../core/failure.ts';
+import { type Failure, isConflict } from '../../core/failure.ts';
 import {
   chooseSignatureAlgorithm,
   isSignatureAlgorithm,
@@ -144,7 +144,7 @@ export async function buildCrl(app: App, mount_id: string, ground: Ground): Prom
     shelf.put(place, number, { ...content, list });
   } catch (error) {
     // Another node was quicker; whether its list suffices is looked at by whoever waits.
-    if (!(error instanceof Failure && error.kind === 'conflict')) throw error;
+    if (!isConflict(error)) throw error;
   }
 }
 
@@ -166,7 +166,7 @@ async function refusingLong<List>(
   try {
     return await make();
   } catch (error) {
-    const isLong = error instanceof Failure && error.kind === 'conflict';
+    const isLong = isConflict(error);
     if (isLong) noteLast(too_long, place, { scope, max_entries, refusal: error });
     throw error;
   }

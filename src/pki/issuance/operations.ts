@@ -1,5 +1,5 @@
 import { planLease } from '../../access/auth/leases/operations.ts';
-import { settle } from '../../access/standing/attempts.operations.ts';
+import { retryOnConflict } from '../../access/standing/attempts.operations.ts';
 import { judgeAgainWith } from '../../access/standing/operations.ts';
 import type { App } from '../../app/app.ts';
 import type { Caller } from '../../app/caller.ts';
@@ -28,17 +28,13 @@ export async function issueCertificate(
   caller: Caller,
   input: IssueRequest & Target,
 ): Promise<Answer<IssuedAnswer>> {
-  return settle(
+  return retryOnConflict(
     app,
     caller,
     async () => commitSigned(app, caller, await planIssuance(app, caller, input)),
-    ATTEMPTS,
     { app, thing: lineOfAuthority(caller.mount.id) },
   );
 }
-
-/** What is changed while a certificate is being made makes another one necessary. */
-const ATTEMPTS = 8;
 
 /** Signs a CSR within the bounds of a role. */
 export async function signCsr(
@@ -47,7 +43,7 @@ export async function signCsr(
   input: SignRequest & Target,
 ): Promise<Answer<IssuedAnswer>> {
   const judgeNames = judgeBringing(caller);
-  return settle(
+  return retryOnConflict(
     app,
     caller,
     async () => {
@@ -57,7 +53,6 @@ export async function signCsr(
       if (judging) await judging;
       return commitSigned(app, caller, await planSigned(app, caller, input, ground, plan, subject));
     },
-    ATTEMPTS,
     { app, thing: lineOfAuthority(caller.mount.id) },
   );
 }

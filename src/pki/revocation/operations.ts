@@ -3,7 +3,7 @@ import { signInTurn } from '../../access/concurrency/operations.ts';
 import type { App, LeaseKind } from '../../app/app.ts';
 import type { Caller } from '../../app/caller.ts';
 import type { Answer } from '../../app/route.ts';
-import { Failure } from '../../core/failure.ts';
+import { Failure, isConflict } from '../../core/failure.ts';
 import { listKeys } from '../../core/key-list.ts';
 import type { Effect } from '../../store/write.ts';
 import { parseCertificate } from '../../x509/certificate.ts';
@@ -84,7 +84,7 @@ async function revoke(app: App, caller: Caller, target: Target) {
   } catch (error) {
     // Whoever asked at the same moment was first; the time that stands is theirs.
     const first = await findRevocation(app.db, mount_id, serial);
-    if (error instanceof Failure && error.kind === 'conflict' && first) {
+    if (isConflict(error) && first) {
       return answer(app, mount_id, target, first.revoked_at_ms);
     }
     throw error;

@@ -3,7 +3,7 @@ import { test } from 'node:test';
 import { openTestApp, requireTestMount, testCaller } from '../../../test/support/app.ts';
 import { eachEngine } from '../../../test/support/engines.ts';
 import type { App } from '../../app/app.ts';
-import { Failure } from '../../core/failure.ts';
+import { isConflict } from '../../core/failure.ts';
 import { EMPTY_CONFIG } from '../../mounts/rules.ts';
 import { holdPlace, insertMount } from '../../mounts/store.ts';
 import { bumpConfigVersion } from '../../store/config-version.ts';
@@ -72,10 +72,7 @@ eachEngine('the place of a mount', (open) => {
         const other = made('other', kind, path);
         const writing = store.commit([insertMount(other), bumpConfigVersion(), holdPlace(other)]);
         if (!isTaken) return writing;
-        await assert.rejects(
-          writing,
-          (error) => error instanceof Failure && error.kind === 'conflict',
-        );
+        await assert.rejects(writing, (error) => isConflict(error));
       });
     }
   }

@@ -6,7 +6,7 @@ import { judgeAccess } from '../../../acl/acl.ts';
 import type { App } from '../../../app/app.ts';
 import type { Caller } from '../../../app/caller.ts';
 import type { Answer } from '../../../app/route.ts';
-import { Failure } from '../../../core/failure.ts';
+import { Failure, isConflict } from '../../../core/failure.ts';
 import type { Store } from '../../../store/store.ts';
 import { authenticate, authenticateAgain } from '../../permissions/authentication.operations.ts';
 import { removePolicy, writePolicy } from '../../policies/operations.ts';
@@ -216,7 +216,7 @@ eachEngine('tokens', (open) => {
     await revokeSelf(app, await as(parent.client_token));
     await assert.rejects(
       createToken(app, caller, { wish: WISH, orphan: false }),
-      (error: unknown) => error instanceof Failure && error.kind === 'conflict',
+      (error: unknown) => isConflict(error),
     );
   });
 

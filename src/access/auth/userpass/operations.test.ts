@@ -4,7 +4,7 @@ import { openTestApp, testCaller } from '../../../../test/support/app.ts';
 import { eachEngine } from '../../../../test/support/engines.ts';
 import type { App } from '../../../app/app.ts';
 import type { Caller } from '../../../app/caller.ts';
-import { Failure } from '../../../core/failure.ts';
+import { Failure, isConflict } from '../../../core/failure.ts';
 import { readMounts } from '../../../mounts/operations.ts';
 import type { Store } from '../../../store/store.ts';
 import { enableMount } from '../../../system/mounts/operations.ts';
@@ -100,7 +100,7 @@ eachEngine('userpass', (open) => {
         },
       };
       await write(slow, caller).catch((error: unknown) => {
-        assert.ok(error instanceof Failure && error.kind === 'conflict', String(error));
+        assert.ok(isConflict(error), String(error));
       });
       const { auth } = await logInWithPassword(app, caller, kept);
       assert.deepEqual(auth?.policies, ['default', 'less']);

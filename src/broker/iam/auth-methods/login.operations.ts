@@ -1,6 +1,6 @@
-import { settle } from '../../../access/standing/attempts.operations.ts';
+import { retryOnConflict } from '../../../access/standing/attempts.operations.ts';
 import type { App } from '../../../app/app.ts';
-import { Failure } from '../../../core/failure.ts';
+import { Failure, isConflict } from '../../../core/failure.ts';
 import type { Effect } from '../../../store/write.ts';
 import type { UserBody } from '../../principals/user.ts';
 import type { BrokerCaller } from '../../resource/caller.ts';
@@ -43,16 +43,13 @@ export async function logInAccount(
     return tryLogIn(app, caller, { ...login, account });
   };
   try {
-    return await settle(app, caller, attempt, ATTEMPTS);
+    return await retryOnConflict(app, caller, attempt);
   } catch (error) {
-    if (!(error instanceof Failure) || error.kind !== 'conflict') throw error;
+    if (!isConflict(error)) throw error;
     await requireUnchanged(app, login);
     throw new Failure('unavailable', 'the account is being changed, try again', { cause: error });
   }
 }
-
-/** What is changed while somebody logs in has it tried again. */
-const ATTEMPTS = 8;
 
 /** After a refused commit: the account as it is now, if what was proved still holds. */
 async function requireUnchanged(

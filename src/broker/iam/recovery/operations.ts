@@ -1,7 +1,7 @@
 import { systemCaller } from '../../../access/system-caller.ts';
 import { type App, perApp } from '../../../app/app.ts';
 import { RefusalTally } from '../../../audit/refusal-tally.ts';
-import { Failure } from '../../../core/failure.ts';
+import { isConflict } from '../../../core/failure.ts';
 import { deleteNoncesBefore, insertNonce } from './store.ts';
 import { judgeRecoveryToken, VALID_MS } from './token.ts';
 
@@ -34,7 +34,7 @@ export async function acceptRecoveryToken(
     ]);
     return true;
   } catch (error) {
-    if (!(error instanceof Failure) || error.kind !== 'conflict') throw error;
+    if (!isConflict(error)) throw error;
     tellRefused(app, error.message, remote_address);
     return false;
   }

@@ -1,5 +1,5 @@
 import type { App } from '../../../app/app.ts';
-import { Failure } from '../../../core/failure.ts';
+import { isConflict } from '../../../core/failure.ts';
 import type { Effect } from '../../../store/write.ts';
 import type { BrokerCaller } from '../../resource/caller.ts';
 import { type FieldErrors, refuseField } from '../../resource/field-errors.ts';
@@ -147,7 +147,7 @@ async function commitRole(
   try {
     return await commit(effects);
   } catch (error) {
-    if (!(error instanceof Failure) || error.kind !== 'conflict') throw error;
+    if (!isConflict(error)) throw error;
     // Others may have taken the room meanwhile, and some of them have given it up again.
     await requireRoom();
     if (isBound(error.message)) refuseField(field, error.message);

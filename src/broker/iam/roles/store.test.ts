@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { eachPlace } from '../../../../test/support/engines.ts';
 import { makeResource } from '../../../../test/support/resources.ts';
-import { Failure } from '../../../core/failure.ts';
+import { isConflict } from '../../../core/failure.ts';
 import type { RoleBody } from '../../resource/grants/role.ts';
 import { BROUGHT_GRANTS } from '../../resource/org-bounds/brought.ts';
 import {
@@ -15,9 +15,6 @@ import {
 import type { Resource } from '../../resource/resource.ts';
 import { changeResource, insertResource } from '../../resource/store.ts';
 import { holdRoom, sumGrants } from './store.ts';
-
-const isConflict = (error: unknown): boolean =>
-  error instanceof Failure && error.kind === 'conflict';
 
 const placed = (id: string, scope_id: string, body: object = {}): Resource =>
   makeResource(id, { scope_id, container_id: scope_id, body });

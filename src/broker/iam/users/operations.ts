@@ -1,6 +1,6 @@
 import { removeLogInsAfterCommit } from '../../../access/leases/ended-tokens.operations.ts';
 import type { App } from '../../../app/app.ts';
-import { Failure } from '../../../core/failure.ts';
+import { isConflict } from '../../../core/failure.ts';
 import { Breath } from '../../../core/fairness/breath.ts';
 import { omitEmpty } from '../../../core/omit-empty.ts';
 import { describeAccounts, type ShownAccounts } from '../../principals/account-facts.ts';
@@ -128,7 +128,7 @@ export function changeAccounts(change: LinkChange) {
       return changed;
     } catch (error) {
       // An account went away, or to somebody else, between reading and writing: say which.
-      if (error instanceof Failure && error.kind === 'conflict') await plan();
+      if (isConflict(error)) await plan();
       throw error;
     }
   };

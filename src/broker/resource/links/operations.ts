@@ -1,5 +1,5 @@
 import { type App, perApp } from '../../../app/app.ts';
-import { Failure } from '../../../core/failure.ts';
+import { isConflict } from '../../../core/failure.ts';
 import { ChangesInTurn } from '../../../core/fairness/changes-in-turn.ts';
 import type { Effect } from '../../../store/write.ts';
 import type { BrokerCaller } from '../caller.ts';
@@ -100,7 +100,7 @@ async function changeNow(
   try {
     return await commitChange(app, caller, definition, resource, version, { effects, beforehand });
   } catch (error) {
-    if (!(error instanceof Failure) || error.kind !== 'conflict') throw error;
+    if (!isConflict(error)) throw error;
     if (isBound(error.message)) refuseField(request.field, error.message, request.message);
     // Something to be linked went away between reading and writing: say which.
     await planChange(app, request);

@@ -4,7 +4,7 @@ import { sql } from 'kysely';
 import { eachPlace, type Place } from '../../../../test/support/engines.ts';
 import { copyRow } from '../../../../test/support/many-rows.ts';
 import { makeResource } from '../../../../test/support/resources.ts';
-import { Failure } from '../../../core/failure.ts';
+import { isConflict } from '../../../core/failure.ts';
 import { build } from '../../../store/database.ts';
 import type { Store } from '../../../store/store.ts';
 import { type Write, write } from '../../../store/write.ts';
@@ -95,7 +95,7 @@ const link = (store: Store, kind: LinkKind, prefix: 'r' | 'g', count: number): P
 const isRefusedBy =
   (because: string) =>
   (error: unknown): boolean =>
-    error instanceof Failure && error.kind === 'conflict' && error.message === because;
+    isConflict(error) && error.message === because;
 
 eachPlace('what one org can make of roles and groups', (newPlace) => {
   for (const [type, prefix, most, because] of [

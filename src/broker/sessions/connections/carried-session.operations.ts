@@ -2,7 +2,7 @@ import { timingSafeEqual } from 'node:crypto';
 import type { App } from '../../../app/app.ts';
 import type { Caller } from '../../../app/caller.ts';
 import type { Place } from '../../../barrier/envelope.ts';
-import { Failure } from '../../../core/failure.ts';
+import { Failure, isConflict } from '../../../core/failure.ts';
 import { findResource } from '../../resource/store.ts';
 import { type EligibleWorker, judgeWorker } from '../../workers/selection.ts';
 import {
@@ -122,7 +122,7 @@ export async function activateSession(
     await app.commit(caller, activate(session_id, version, sealed, app.now()));
     return 'active';
   } catch (error) {
-    if (!(error instanceof Failure) || error.kind !== 'conflict') throw error;
+    if (!isConflict(error)) throw error;
     const present = await requireSession(app, session_id);
     if (present.tofu_sealed) return judgeTofu(app, present, token);
     throw new Failure('conflict', 'the session is not pending, or is of another version');
@@ -156,7 +156,7 @@ export async function cancelCarriedSession(
       ...endCredentials(app, [session_id]),
     ]);
   } catch (error) {
-    if (!(error instanceof Failure) || error.kind !== 'conflict') throw error;
+    if (!isConflict(error)) throw error;
     return (await requireSession(app, session_id)).status;
   }
   takeCredentialsBack(app, [session_id]);

@@ -1,6 +1,6 @@
 import type { App } from '../../../app/app.ts';
 import type { Caller } from '../../../app/caller.ts';
-import { Failure } from '../../../core/failure.ts';
+import { Failure, isConflict } from '../../../core/failure.ts';
 import type { SessionConnectionRow } from '../../../store/tables.ts';
 import { newResourceId } from '../../resource/ids.ts';
 import { connectionsLeft } from '../session.ts';
@@ -42,7 +42,7 @@ export async function authorizeConnection(
   try {
     await app.commit(caller, insertConnection({ id, session_id, worker_id }, app.now()));
   } catch (error) {
-    if (error instanceof Failure && error.kind === 'conflict') {
+    if (isConflict(error)) {
       throw new Failure('forbidden', NOT_ACTIVE);
     }
     throw error;
@@ -63,7 +63,7 @@ export async function connectConnection(
     await app.commit(caller, [connect(connection_id, worker_id, ends, app.now())]);
     return 'connected';
   } catch (error) {
-    if (error instanceof Failure && error.kind === 'conflict') {
+    if (isConflict(error)) {
       throw new Failure('forbidden', 'the connection is not authorized, or its session has ended');
     }
     throw error;
@@ -108,7 +108,7 @@ export async function closeConnections(
       await takeBackWhereEnded(app, session_ids);
       return;
     } catch (error) {
-      const again = error instanceof Failure && error.kind === 'conflict' && attempt < ATTEMPTS;
+      const again = isConflict(error) && attempt < ATTEMPTS;
       if (!again) throw error;
     }
   }

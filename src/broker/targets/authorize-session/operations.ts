@@ -1,9 +1,9 @@
 import { giveWay } from '../../../access/concurrency/operations.ts';
 import { listOwnTokens } from '../../../access/identity/operations.ts';
 import { requirePresented } from '../../../access/permissions/authentication.operations.ts';
-import { settle } from '../../../access/standing/attempts.operations.ts';
+import { retryOnConflict } from '../../../access/standing/attempts.operations.ts';
 import type { App } from '../../../app/app.ts';
-import { Failure } from '../../../core/failure.ts';
+import { Failure, isConflict } from '../../../core/failure.ts';
 import { insertActiveUser } from '../../billing/store.ts';
 import {
   type ResolvedCredentials,
@@ -19,8 +19,6 @@ import type { TargetBody } from '../target.ts';
 import { describeAuthorization } from './answer.ts';
 import { type PlannedSession, planSession } from './planned-session.operations.ts';
 
-/** A target that changed between reading and writing is read again this often. */
-const ATTEMPTS = 8;
 /**
  * Authorizes a session: chooses endpoint and workers, obtains the credentials and makes the
  * session, all durable before the answer.
@@ -40,23 +38,18 @@ export async function authorizeSession(
   let { target } = request;
   let isFirst = true;
   try {
-    return await settle(
-      app,
-      caller,
-      async () => {
-        if (!isFirst) target = await requireUnchangedPlace(app, caller, target);
-        // Somebody else's may be called so by now.
-        if (request.name !== '' && target.name !== request.name) {
-          throw new Failure('not_found', 'Resource not found.');
-        }
-        isFirst = false;
-        const session = await planSession(app, caller, { ...request, target });
-        return commitSession(app, caller, { ...request, target }, session);
-      },
-      ATTEMPTS,
-    );
+    return await retryOnConflict(app, caller, async () => {
+      if (!isFirst) target = await requireUnchangedPlace(app, caller, target);
+      // Somebody else's may be called so by now.
+      if (request.name !== '' && target.name !== request.name) {
+        throw new Failure('not_found', 'Resource not found.');
+      }
+      isFirst = false;
+      const session = await planSession(app, caller, { ...request, target });
+      return commitSession(app, caller, { ...request, target }, session);
+    });
   } catch (error) {
-    if (!(error instanceof Failure) || error.kind !== 'conflict') throw error;
+    if (!isConflict(error)) throw error;
     await requireUnchangedPlace(app, caller, target);
     throw new Failure('unavailable', 'the target is being changed, try again', { cause: error });
   }

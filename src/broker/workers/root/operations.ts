@@ -1,6 +1,6 @@
 import { systemCaller } from '../../../access/system-caller.ts';
 import type { App } from '../../../app/app.ts';
-import { Failure } from '../../../core/failure.ts';
+import { isConflict } from '../../../core/failure.ts';
 import type { WorkerRootRow } from '../../../store/tables.ts';
 import type { Effect } from '../../../store/write.ts';
 import type { BrokerCaller } from '../../resource/caller.ts';
@@ -25,7 +25,7 @@ export async function readWorkerAuthority(app: App): Promise<Record<string, unkn
     await app.commit(caller, [...deleteRoots(present), ...upcoming]);
   } catch (error) {
     // Another node was first.
-    if (!(error instanceof Failure) || error.kind !== 'conflict') throw error;
+    if (!isConflict(error)) throw error;
   }
   return describeRoots(await listRoots(app.db));
 }
