@@ -10,6 +10,7 @@ import { refuse } from '../acl/verdict.ts';
 import { type App, perApp } from '../app/app.ts';
 import type { TokenFacts } from '../app/caller.ts';
 import { judgeAddress } from '../config/cidrs.ts';
+import { BoundedMap } from '../core/bounded-map.ts';
 import { Failure } from '../core/failure.ts';
 import { Breath } from '../core/fairness/breath.ts';
 import { onceAtATime } from '../core/fairness/once-at-a-time.ts';
@@ -27,7 +28,7 @@ interface Sealers {
 }
 
 const sealersOf = perApp<Sealers>((app) => {
-  const sealers: Sealers = { may: new Map(), others: new Map() };
+  const sealers: Sealers = { may: new BoundedMap(MOST), others: new BoundedMap(MOST) };
   app.barrier.onLock(() => {
     sealers.may.clear();
     sealers.others.clear();
@@ -84,6 +85,7 @@ async function forgetEnded(app: App, { may }: Sealers): Promise<void> {
 const REMEMBERED = 12 * 3_600_000;
 /** So long it is not judged again. */
 const JUDGED = 60_000;
+/** Whoever was judged longest ago goes first. */
 const MOST = 4096;
 
 const SEAL = { path: 'sys/seal', operation: 'update', sudoRequired: true, parameters: {} } as const;
@@ -112,18 +114,10 @@ async function judgeSealer(app: App, known: Authenticated): Promise<void> {
   const { allowed } = isHeld ? verdict : await verdict;
   // It may have ended while it was judged.
   if (allowed && (isHeld || (await findToken(app.db, id)))) {
-    makeRoom(may);
     may.set(id, { token, judged_at: now, version });
   } else {
-    makeRoom(others);
     others.set(id, now);
   }
-}
-
-/** The longest unjudged goes first. */
-function makeRoom(kept: Map<string, unknown>): void {
-  const [oldest] = kept.size >= MOST ? kept.keys() : [];
-  if (oldest !== undefined) kept.delete(oldest);
 }
 
 /** Forgets a token that the database does not know any more. */

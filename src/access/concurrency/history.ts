@@ -1,3 +1,5 @@
+import { BoundedMap } from '../../core/bounded-map.ts';
+
 /** Whose turn comes first: of those who have proved to be right, of others, and of those who were wrong. */
 export const PROVED = 0;
 export const UNPROVED = 1;
@@ -74,11 +76,10 @@ export class LogInHistory {
 /** Failures by key, which weigh less as time goes by. */
 class Fading {
   /** The latest stands last. */
-  readonly #weights = new Map<string, { weight: number; at: number }>();
-  readonly #most: number;
+  readonly #weights: BoundedMap<{ weight: number; at: number }>;
 
   constructor(most: number) {
-    this.#most = most;
+    this.#weights = new BoundedMap(most);
   }
 
   get(key: string, now: number): number {
@@ -88,9 +89,7 @@ class Fading {
 
   add(key: string, now: number): void {
     const weight = this.get(key, now) + 1;
-    this.#weights.delete(key);
     this.#weights.set(key, { weight, at: now });
-    if (this.#weights.size > this.#most) forgetFirst(this.#weights);
   }
 }
 

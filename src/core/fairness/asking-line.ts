@@ -1,5 +1,5 @@
+import { BoundedMap } from '../bounded-map.ts';
 import { type Asking, USUAL_TURNS, whoAsks } from './asking.ts';
-import { LastTurns } from './last-turns.ts';
 import { networkOfParty, SHARED_PARTY, siteOfParty } from './party.ts';
 import { Spending } from './spending.ts';
 
@@ -199,8 +199,8 @@ class Networks {
  */
 export class AskingLine {
   readonly #networks = new Networks();
-  readonly #lastOfSite = new LastTurns();
-  readonly #lastOfParty = new LastTurns();
+  readonly #lastOfSite = new BoundedMap<number>();
+  readonly #lastOfParty = new BoundedMap<number>();
   #turn = 0;
 
   get isEmpty(): boolean {
@@ -216,12 +216,12 @@ export class AskingLine {
     const site = network.member(
       siteName,
       () => new Circle(),
-      () => this.#isLongAgo(this.#lastOfSite.get(siteName), network.size),
+      () => this.#isLongAgo(this.#lastOfSite.get(siteName) ?? 0, network.size),
     );
     const party = site.member(
       name,
       () => new Party(),
-      () => this.#isLongAgo(this.#lastOfParty.get(name), site.size),
+      () => this.#isLongAgo(this.#lastOfParty.get(name) ?? 0, site.size),
     );
     const goings = party.goingsOf(who);
     return new Promise((resolve) => {

@@ -1,6 +1,6 @@
 /** What waits for a turn, and who of those that wait gives way to others. */
 
-import { LastTurns } from './last-turns.ts';
+import { BoundedMap } from '../bounded-map.ts';
 
 /** Why somebody's turn did not come: too many wait, or the asker has gone. */
 export type Turned = 'refused' | 'gone';
@@ -92,11 +92,13 @@ function comesLater(line: Line, fresh: Fresh): boolean {
  */
 export class Groups {
   readonly #waiting = new Map<string, Group>();
-  readonly #last = new LastTurns();
+  readonly #last = new BoundedMap<number>();
 
   /** One of which nobody waits is kept by nobody. */
   get(name: string): Group {
-    return this.#waiting.get(name) ?? { name, weight: 0, lines: 0, last: this.#last.get(name) };
+    return (
+      this.#waiting.get(name) ?? { name, weight: 0, lines: 0, last: this.#last.get(name) ?? 0 }
+    );
   }
 
   join(group: Group): void {

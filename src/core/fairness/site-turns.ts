@@ -1,4 +1,4 @@
-import { LastTurns } from './last-turns.ts';
+import { BoundedMap } from '../bounded-map.ts';
 import { networkOfParty, siteOfParty } from './party.ts';
 
 /** What waits of one site, by party: the party whose turn is next stands first, and of it who came first. */
@@ -9,11 +9,11 @@ class Rounds<Member extends { readonly size: number }> {
   /** Of both the one whose turn is next stands first. */
   readonly #fresh = new Map<string, Member>();
   readonly #served = new Map<string, Member>();
-  readonly #last: LastTurns;
+  readonly #last: BoundedMap<number>;
   #turn = 0;
 
   /** @param last the turns of all such members, also of those that do not wait now */
-  constructor(last: LastTurns) {
+  constructor(last: BoundedMap<number>) {
     this.#last = last;
   }
 
@@ -27,7 +27,7 @@ class Rounds<Member extends { readonly size: number }> {
 
   /** One that has just come to wait. */
   add(key: string, member: Member): Member {
-    (this.#last.get(key) === 0 ? this.#fresh : this.#served).set(key, member);
+    (this.#last.has(key) ? this.#served : this.#fresh).set(key, member);
     return member;
   }
 
@@ -62,8 +62,8 @@ type Sites<Item> = Rounds<Parties<Item>>;
  * that has been round before, nor who has been served for a crowd that is new.
  */
 export class SiteTurns<Item> {
-  readonly #networks = new Rounds<Sites<Item>>(new LastTurns());
-  readonly #lastOfSites = new LastTurns();
+  readonly #networks = new Rounds<Sites<Item>>(new BoundedMap<number>());
+  readonly #lastOfSites = new BoundedMap<number>();
 
   get isEmpty(): boolean {
     return this.#networks.size === 0;

@@ -1,3 +1,5 @@
+import { BoundedMap } from '../bounded-map.ts';
+
 /** So long is somebody known to be slow, in milliseconds. */
 const KNOWN_MS = 30_000;
 /** Of so many at most; who was slow longest ago is forgotten first. */
@@ -5,7 +7,7 @@ const MOST_KNOWN = 4096;
 
 /** Who took long lately. */
 export class SlowOnes {
-  readonly #known = new Map<string, { until: number; silent: boolean }>();
+  readonly #known = new BoundedMap<{ until: number; silent: boolean }>(MOST_KNOWN);
 
   find(key: string, now: number): { silent: boolean } | undefined {
     const known = this.#known.get(key);
@@ -13,11 +15,6 @@ export class SlowOnes {
   }
 
   note(key: string, now: number, silent: boolean): void {
-    this.#known.delete(key);
     this.#known.set(key, { until: now + KNOWN_MS, silent });
-    for (const oldest of this.#known.keys()) {
-      if (this.#known.size <= MOST_KNOWN) return;
-      this.#known.delete(oldest);
-    }
   }
 }

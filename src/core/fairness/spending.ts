@@ -1,3 +1,5 @@
+import { BoundedMap } from '../bounded-map.ts';
+
 interface Account {
   spent: number;
   at_ms: number;
@@ -9,14 +11,13 @@ const MOST_ACCOUNTS = 4_096;
 /** What was spent of late, by account: what is longer ago counts less. */
 export class Spending {
   readonly #half_life_ms: number;
-  readonly #most: number;
   /** Who was charged longest ago stands first. */
-  readonly #accounts = new Map<string, Account>();
+  readonly #accounts: BoundedMap<Account>;
 
   /** @param half_life_ms in so long what was spent counts half */
   constructor(half_life_ms: number, most = MOST_ACCOUNTS) {
     this.#half_life_ms = half_life_ms;
-    this.#most = most;
+    this.#accounts = new BoundedMap(most);
   }
 
   /** Accounts that are kept just now. */
@@ -27,12 +28,7 @@ export class Spending {
   /** @param now milliseconds of a clock that only goes on, as everywhere here */
   charge(name: string, spent: number, now: number): void {
     const sum = this.of(name, now) + spent;
-    this.#accounts.delete(name);
     this.#accounts.set(name, { spent: sum, at_ms: now });
-    for (const oldest of this.#accounts.keys()) {
-      if (this.#accounts.size <= this.#most) return;
-      this.#accounts.delete(oldest);
-    }
   }
 
   of(name: string, now: number): number {

@@ -1,9 +1,11 @@
+import { BoundedMap } from '../bounded-map.ts';
+
 /** Of so many that were asked in vain; who was so longest ago is forgotten first. */
 const MOST_KNOWN = 65_536;
 
 /** What was asked in vain, and in which order: it goes behind all that was not, what was so longest ago first. */
 export class Tries {
-  readonly #known = new Map<string, number>();
+  readonly #known = new BoundedMap<number>(MOST_KNOWN);
   #count = 0;
 
   /** Grows with each try; 0 for what was not asked in vain. */
@@ -12,13 +14,8 @@ export class Tries {
   }
 
   note(id: string): void {
-    this.#known.delete(id);
     this.#count += 1;
     this.#known.set(id, this.#count);
-    for (const oldest of this.#known.keys()) {
-      if (this.#known.size <= MOST_KNOWN) return;
-      this.#known.delete(oldest);
-    }
   }
 
   forget(id: string): void {

@@ -1,3 +1,4 @@
+import { BoundedMap } from '../bounded-map.ts';
 import type { Asker } from './asker.ts';
 import { FairTurns, type Places } from './fair-turns.ts';
 import type { Turned } from './giving-way.ts';
@@ -52,9 +53,12 @@ export class TurnsByPace {
   readonly #fresh: FairTurns;
   readonly #quick: FairTurns;
   readonly #slow: FairTurns;
-  readonly #known = { slow: new Newest(), quick: new Newest() };
+  readonly #known = {
+    slow: new BoundedMap<number>(MOST_KNOWN),
+    quick: new BoundedMap<number>(MOST_KNOWN),
+  };
   /** When a quick one of theirs turned slow. */
-  readonly #blamed = new Newest();
+  readonly #blamed = new BoundedMap<number>(MOST_KNOWN);
   readonly #overdue = new Set<Promise<void>>();
 
   constructor(places: PacePlaces, refuse: (why: Turned) => Error, clock: PaceClock = CLOCK) {
@@ -104,7 +108,7 @@ export class TurnsByPace {
   async #watch(whom: string, asker: PaceAsker, lane: FairTurns, end: Promise<void>): Promise<void> {
     const wasQuick = this.#known.quick.has(whom);
     if (await this.#isInTime(whom, end)) return;
-    if (wasQuick) this.#blamed.note(blamedOf(asker), this.#clock.now());
+    if (wasQuick) this.#blamed.set(blamedOf(asker), this.#clock.now());
     await (lane === this.#quick ? this.#letGo(end) : end);
   }
 
@@ -140,7 +144,7 @@ export class TurnsByPace {
     const { slow, quick } = this.#known;
     const [is, was] = isSlow ? [slow, quick] : [quick, slow];
     was.delete(whom);
-    is.note(whom, this.#clock.now());
+    is.set(whom, this.#clock.now());
   }
 
   #isBlamed(asker: PaceAsker): boolean {
@@ -152,15 +156,3 @@ export class TurnsByPace {
 const nothing = (): void => {};
 
 const blamedOf = ({ party, site = party, blamed = site }: PaceAsker): string => blamed;
-
-/** When something was the last time, of those for which that is not too long ago. */
-class Newest extends Map<string, number> {
-  note(key: string, at_ms: number): void {
-    this.delete(key);
-    this.set(key, at_ms);
-    for (const oldest of this.keys()) {
-      if (this.size <= MOST_KNOWN) return;
-      this.delete(oldest);
-    }
-  }
-}

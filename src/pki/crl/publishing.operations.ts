@@ -1,4 +1,5 @@
 import { type App, perApp } from '../../app/app.ts';
+import { BoundedMap } from '../../core/bounded-map.ts';
 import { type Failure, isConflict } from '../../core/failure.ts';
 import {
   chooseSignatureAlgorithm,
@@ -46,7 +47,7 @@ interface TooLong {
 
 export const listsOf = perApp<Lists>((app) => {
   const scheduled = new Map<string, NodeJS.Timeout>();
-  const too_long = new Map<string, TooLong>();
+  const too_long = new BoundedMap<TooLong>(MOST_PLACES);
   app.barrier.onLock(() => too_long.clear());
   app.onClose(() => {
     for (const timer of scheduled.values()) clearTimeout(timer);
@@ -55,7 +56,7 @@ export const listsOf = perApp<Lists>((app) => {
     running: new Map(),
     shelf: new ListShelf(),
     scheduled,
-    durations: new Map(),
+    durations: new BoundedMap(MOST_PLACES),
     too_long,
   };
 });
@@ -135,7 +136,7 @@ export async function buildCrl(app: App, mount_id: string, ground: Ground): Prom
     algorithm,
     signature,
   };
-  noteLast(durations, place, performance.now() - began);
+  durations.set(place, performance.now() - began);
   try {
     await app.store.commit([
       saveCrl({ mount_id, class: issuers.id, ...crl }),
@@ -167,20 +168,13 @@ async function refusingLong<List>(
     return await make();
   } catch (error) {
     const isLong = isConflict(error);
-    if (isLong) noteLast(too_long, place, { scope, max_entries, refusal: error });
+    if (isLong) too_long.set(place, { scope, max_entries, refusal: error });
     throw error;
   }
 }
 
 /** Lists of which something is remembered: those of issuers that are gone leave theirs. */
 const MOST_PLACES = 1000;
-
-function noteLast<Value>(by_place: Map<string, Value>, place: string, value: Value): void {
-  by_place.delete(place);
-  by_place.set(place, value);
-  const [oldest] = by_place.keys();
-  if (by_place.size > MOST_PLACES && oldest !== undefined) by_place.delete(oldest);
-}
 
 /** Makes a list again that this server has not in memory: from before its start, or of another node. */
 export async function fetchList(

@@ -2,6 +2,7 @@ import { hash } from 'node:crypto';
 import { planInTurn } from '../../access/concurrency/operations.ts';
 import { type App, perApp } from '../../app/app.ts';
 import type { Caller } from '../../app/caller.ts';
+import { BoundedMap } from '../../core/bounded-map.ts';
 import { Failure } from '../../core/failure.ts';
 import { OnDemandThread } from '../../core/on-demand.pool.ts';
 import type { KeyDescription } from '../../x509/keys.ts';
@@ -51,7 +52,7 @@ function runInTurn(app: App, caller: Caller, task: PlanTask): Promise<Planned> {
   return planInTurn(app, caller, weighTask(task), () => threadOf(app).run({ task }));
 }
 
-const soundKeys = perApp(() => new Set<string>());
+const soundKeys = perApp(() => new BoundedMap<true>(MOST_KEYS));
 
 /**
  * Refuses a key whose private half could be found. An RSA key takes calculations of a millisecond to
@@ -79,9 +80,7 @@ async function requireSoundRsaKey(
   const digest = hash('sha256', subjectPublicKeyInfo, 'base64');
   if (known.has(digest)) return;
   await runInTurn(app, caller, { kind: 'key', subjectPublicKeyInfo });
-  const [oldest] = known;
-  if (oldest !== undefined && known.size >= MOST_KEYS) known.delete(oldest);
-  known.add(digest);
+  known.set(digest, true);
 }
 
 /** A task takes about a second of a core at most. */

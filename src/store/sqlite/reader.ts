@@ -1,4 +1,5 @@
 import { DatabaseSync, type StatementSync } from 'node:sqlite';
+import { BoundedMap } from '../../core/bounded-map.ts';
 import { Failure } from '../../core/failure.ts';
 import { nextBreath } from '../../core/fairness/breath.ts';
 import { LoopTurns } from '../../core/fairness/loop-turns.ts';
@@ -15,7 +16,7 @@ const STATEMENTS = 500;
 /** The statements of one connection, compiled once for each text. */
 export class StatementCache<S> {
   readonly #compile: (sql: string) => S;
-  readonly #statements = new Map<string, S>();
+  readonly #statements = new BoundedMap<S>(STATEMENTS);
 
   /** @param compile is given the text with parameters numbered as SQLite numbers them */
   constructor(compile: (sql: string) => S) {
@@ -26,10 +27,6 @@ export class StatementCache<S> {
     const known = this.#statements.get(sql);
     if (known !== undefined) return known;
     const statement = this.#compile(numberParameters(sql));
-    if (this.#statements.size >= STATEMENTS) {
-      const [oldest] = this.#statements.keys();
-      if (oldest !== undefined) this.#statements.delete(oldest);
-    }
     this.#statements.set(sql, statement);
     return statement;
   }

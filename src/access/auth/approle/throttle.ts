@@ -1,3 +1,5 @@
+import { BoundedMap } from '../../../core/bounded-map.ts';
+
 /** Failures within a minute after which no more log-ins are looked at. */
 const MOST = 20;
 const PERIOD = 60;
@@ -9,7 +11,7 @@ const ROOM = 10_000;
  * node: a secret ID is no password that could be guessed, so this only keeps the load down.
  */
 export class Throttle {
-  readonly #counts = new Map<string, { since: number; failures: number }>();
+  readonly #counts = new BoundedMap<{ since: number; failures: number }>(ROOM);
 
   /** @param now Unix seconds */
   isOpen(key: string, now: number): boolean {
@@ -23,9 +25,6 @@ export class Throttle {
       found.failures += 1;
       return;
     }
-    this.#counts.delete(key);
-    const [oldest] = this.#counts.keys();
-    if (this.#counts.size >= ROOM && oldest !== undefined) this.#counts.delete(oldest);
     this.#counts.set(key, { since: now, failures: 1 });
   }
 }

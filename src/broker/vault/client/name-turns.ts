@@ -1,3 +1,4 @@
+import { BoundedMap } from '../../../core/bounded-map.ts';
 import type { Asker } from '../../../core/fairness/asker.ts';
 import { OWN_PARTY } from '../../../core/fairness/party.ts';
 import {
@@ -43,7 +44,7 @@ const MOST_ADDRESSES = 16;
 export class NameTurns<Address> {
   readonly #turns: TurnsByPace;
   readonly #clock: PaceClock;
-  readonly #found = new Map<string, { found: readonly Address[]; at_ms: number }>();
+  readonly #found = new BoundedMap<{ found: readonly Address[]; at_ms: number }>(MOST_FOUND);
 
   constructor(refuse: () => Error, clock: PaceClock = CLOCK) {
     this.#clock = clock;
@@ -67,12 +68,7 @@ export class NameTurns<Address> {
   }
 
   #note(name: string, found: readonly Address[]): void {
-    this.#found.delete(name);
-    if (found.length > MOST_ADDRESSES) return;
-    this.#found.set(name, { found, at_ms: this.#clock.now() });
-    for (const oldest of this.#found.keys()) {
-      if (this.#found.size <= MOST_FOUND) return;
-      this.#found.delete(oldest);
-    }
+    if (found.length > MOST_ADDRESSES) this.#found.delete(name);
+    else this.#found.set(name, { found, at_ms: this.#clock.now() });
   }
 }
