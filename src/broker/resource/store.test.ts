@@ -18,7 +18,6 @@ import {
   type LinkKind,
   listLinksFrom,
   listLinksOfAll,
-  listLinksTo,
   listLinksToAll,
   listSomeLinksFrom,
 } from './links/store.ts';
@@ -187,7 +186,6 @@ eachEngine('resources', (open, engine) => {
     await refused(store, [insertLink(link('hsst_1'))]);
     const { db } = store;
     assert.deepEqual(await listLinksFrom(db, 'ttcp_1', 'target-host-source'), ['hsst_1', 'hsst_2']);
-    assert.deepEqual(await listLinksTo(db, 'hsst_1', 'target-host-source'), ['ttcp_1', 'ttcp_2']);
     assert.equal(
       (await listLinksOfAll(db, ['ttcp_1'], ['target-host-source', 'target-brokered'])).length,
       3,

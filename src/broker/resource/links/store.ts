@@ -50,21 +50,6 @@ export async function listSomeLinksFrom(
   return (await someLinksFrom.all(db, { from_id, kind, ...page })).map((row) => row.to_id);
 }
 
-const linksTo = prepared<{ to_id: string; kind: string }, { from_id: string }>(
-  (from, { to_id, kind }) =>
-    from
-      .selectFrom('resource_link')
-      .select('from_id')
-      .where('to_id', '=', to_id)
-      .where('kind', '=', kind)
-      .orderBy('from_id'),
-);
-
-/** Ids of the resources that refer to this one, in byte order. */
-export async function listLinksTo(db: Db, to_id: string, kind: LinkKind): Promise<string[]> {
-  return (await linksTo.all(db, { to_id, kind })).map((row) => row.from_id);
-}
-
 /** Links of some kinds from many resources at once. */
 export async function listLinksOfAll(
   db: Db,
