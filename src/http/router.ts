@@ -1,4 +1,3 @@
-import findMyWay, { type HTTPVersion, type Instance } from 'find-my-way';
 import type { FormedSegment } from '../access/name-form.ts';
 import { remembered } from '../core/remembered.ts';
 import type { Mount } from '../mounts/mount.ts';
@@ -23,56 +22,105 @@ export interface PathRouter {
 /** A name in a path; what does not look so is no path of ours. */
 const NAME = /^\w(?:[\w.-]*\w)?$/;
 
+/** Longer names are none: no path leads there. */
+const LONGEST_NAME = 8192;
+
 /** Compiles the routes of one engine. `prefix` is what their declared paths have before the mount's own. */
 export function compileRoutes(routes: readonly AnyRoute[], prefix: string): PathRouter {
-  const byPattern = new Map<string, PathRoutes>();
+  const byPath = new Map<string, PathRoutes>();
   for (const route of routes) {
     if (!route.path.startsWith(prefix)) throw new Error(`${route.id}: path must begin ${prefix}`);
-    const pattern = route.path
-      .slice(prefix.length)
-      .replace(/\{(\w+)\+\}$/, '*')
-      .replaceAll(/:/g, '::')
-      .replaceAll(/\{(\w+)\}/g, ':$1');
-    const known = byPattern.get(pattern) ?? {};
+    const path = route.path.slice(prefix.length);
+    const known = byPath.get(path) ?? {};
     if (known[route.method]) throw new Error(`${route.method} ${route.path} is declared twice`);
     known[route.method] = route;
-    byPattern.set(pattern, known);
+    byPath.set(path, known);
   }
-  const router: Instance<HTTPVersion.V1> = findMyWay({
-    caseSensitive: true,
-    maxParamLength: 8192,
-  });
-  for (const [pattern, found] of byPattern) {
-    const store: Stored = {
-      routes: found,
-      formed: formedSegments(found, prefix),
-      names: readNames(found, prefix),
-    };
-    router.on('GET', pattern, nothing, store);
+  const root = newNode();
+  for (const [path, found] of byPath) {
+    const formed = formedSegments(found, prefix);
+    plant(root, path, { routes: found, formed, names: readNames(found, prefix) });
   }
   return {
     find(path) {
-      // The router decodes percent signs and cuts at `?`, `;` and `#`; the path is decoded
-      // already, so its own are escaped.
-      const hit = router.find('GET', /[%?;#]/.test(path) ? escapePath(path) : path);
-      if (!hit) return undefined;
-      const { routes: found, formed, names } = hit.store as Stored;
-      const params = namedParams(names, hit.params);
-      return params && { routes: found, formed, params };
+      const values: string[] = [];
+      const leaf = descend(root, path, 1, values);
+      const params = leaf && namedParams(leaf.names, values);
+      return params && { routes: leaf.routes, formed: leaf.formed, params };
     },
   };
 }
 
 /** A name in a declared path, `{name}` or `{name+}`, and what it may hold; absent: anything. */
 interface PathName {
-  /** What the router calls it. */
-  key: string;
   name: string;
   form: RegExp | undefined;
 }
 
-interface Stored extends Pick<Match, 'routes' | 'formed'> {
+interface Leaf extends Pick<Match, 'routes' | 'formed'> {
   names: readonly PathName[];
+}
+
+/** What may follow upon a slash. */
+interface Node {
+  fixed: Map<string, Node>;
+  named: Node | undefined;
+  /** Where the rest of the path is one name. */
+  rest: Leaf | undefined;
+  /** Where the path ends before the slash. */
+  leaf: Leaf | undefined;
+}
+
+const newNode = (): Node => ({
+  fixed: new Map(),
+  named: undefined,
+  rest: undefined,
+  leaf: undefined,
+});
+
+const WHOLE_NAME = /^\{\w+\}$/;
+const REST = /^\{\w+\+\}$/;
+
+function plant(root: Node, path: string, leaf: Leaf): void {
+  let node = root;
+  const segments = path.slice(1).split('/');
+  const isRest = REST.test(segments.at(-1) ?? '');
+  for (const segment of isRest ? segments.slice(0, -1) : segments) {
+    const next = WHOLE_NAME.test(segment) ? node.named : node.fixed.get(segment);
+    const child = next ?? newNode();
+    if (WHOLE_NAME.test(segment)) node.named = child;
+    else if (/[{}]/.test(segment)) throw new Error(`${path}: a name is a whole segment`);
+    else node.fixed.set(segment, child);
+    node = child;
+  }
+  const end = isRest ? 'rest' : 'leaf';
+  if (node[end]) throw new Error(`${path}: declared by other names, too`);
+  node[end] = leaf;
+}
+
+/**
+ * Finds where a path ends: at each slash a word that is declared goes before a name, and a name before a rest.
+ *
+ * @param from where the segment begins that is looked at
+ * @param values of the names on the way, which are added to
+ */
+function descend(node: Node, path: string, from: number, values: string[]): Leaf | undefined {
+  const slash = path.indexOf('/', from);
+  const segment = slash < 0 ? path.slice(from) : path.slice(from, slash);
+  const go = (next: Node): Leaf | undefined =>
+    slash < 0 ? next.leaf : descend(next, path, slash + 1, values);
+  const child = node.fixed.get(segment);
+  const fixed = child && go(child);
+  if (fixed) return fixed;
+  const { length } = values;
+  if (node.named && segment.length <= LONGEST_NAME) {
+    values.push(segment);
+    const named = go(node.named);
+    if (named) return named;
+    values.length = length;
+  }
+  if (node.rest) values.push(path.slice(from));
+  return node.rest;
 }
 
 function readNames(routes: PathRoutes, prefix: string): PathName[] {
@@ -80,7 +128,7 @@ function readNames(routes: PathRoutes, prefix: string): PathName[] {
   const path = route?.path.slice(prefix.length) ?? '';
   return [...path.matchAll(/\{(\w+)(\+?)\}/g)].map(([, name = '', rest]) => {
     const form = route?.path_forms?.[name] ?? (rest ? undefined : NAME);
-    return { key: rest ? '*' : name, name, form };
+    return { name, form };
   });
 }
 
@@ -101,18 +149,13 @@ function formedSegments(routes: PathRoutes, prefix: string): FormedSegment[] {
   return first ?? [];
 }
 
-const escapePath = (path: string): string =>
-  path.replace(/[%?;#]/g, (character) => encodeURIComponent(character));
-
-function nothing(): void {}
-
 function namedParams(
   names: readonly PathName[],
-  found: Readonly<Record<string, string | undefined>>,
+  values: readonly string[],
 ): Record<string, string> | undefined {
   const params: Record<string, string> = {};
-  for (const { key, name, form } of names) {
-    const value = found[key] ?? '';
+  for (const [at, { name, form }] of names.entries()) {
+    const value = values[at] ?? '';
     if (form && !form.test(value)) return undefined;
     params[name] = value;
   }
