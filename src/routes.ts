@@ -15,10 +15,10 @@ import { endBeforehand, planEnded } from './broker/auth-tokens/ending/operations
 import { lockedUserRoutes } from './broker/locked-users/routes.ts';
 import { brokerRoutes } from './broker/routes.ts';
 import { vaultLease } from './broker/vault-leases/operations.ts';
-import { type BoundaryRouter, compileBoundaryRoutes } from './http/boundary-path.ts';
+import { type BoundaryRouter, compileBoundaryRoutes } from './http/boundary/path.ts';
 import type { AnyRoute } from './http/route.ts';
-import { compileRoutes, type PathRouter } from './http/router.ts';
 import { type DeclaredRoutes, specRoutes } from './http/specs.ts';
+import { compileRoutes, type PathRouter } from './http/vault/router.ts';
 import { metricsRoutes } from './metrics/routes.ts';
 import { mountSystemRoutes } from './mounts/routes.ts';
 import { AUTH_TYPES } from './mounts/rules.ts';

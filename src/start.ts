@@ -16,7 +16,7 @@ import type { Config } from './config.ts';
 import { pooledRandom } from './core/random-pool.ts';
 import { fitConnections, readOpenFileLimit, tellConnections } from './http/open-files.ts';
 import { createServer, type HttpServer } from './http/server.ts';
-import { findNames } from './http/target.ts';
+import { findNames } from './http/vault/target.ts';
 import { startJobs } from './jobs.ts';
 import { LogLines } from './log-lines.ts';
 import {

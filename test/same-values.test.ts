@@ -4,8 +4,8 @@ import { isDeepStrictEqual } from 'node:util';
 import { judgeParameters } from '../src/access/parameter-rules.ts';
 import type { ParameterValue } from '../src/access/policy.ts';
 import { comparisonOf } from '../src/core/comparison.ts';
-import { readerOf } from '../src/http/parameters.ts';
 import type { AnyRoute } from '../src/http/route.ts';
+import { readerOf } from '../src/http/vault/parameters.ts';
 import { authEngines, secretEngines, systemRoutes } from '../src/routes.ts';
 
 // Conditions on parameters hold for what an endpoint makes of a value, however it is written: two

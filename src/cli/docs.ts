@@ -1,11 +1,11 @@
 import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { COMPATIBLE_VERSION } from '../core/version.ts';
+import { BOUNDARY_STYLE } from '../http/boundary/wire.ts';
 import { buildOpenApi } from '../http/openapi.ts';
 import { type ReferencePage, writeReference } from '../http/reference.ts';
 import { brokerApi, genericApi, systemApi } from '../http/specs.ts';
-import { BOUNDARY_STYLE } from '../http/wire/boundary.ts';
-import { VAULT_STYLE } from '../http/wire/vault.ts';
+import { VAULT_STYLE } from '../http/vault/wire.ts';
 import { declaredRoutes } from '../routes.ts';
 import type { Arguments } from './arguments.ts';
 import type { Command } from './command.ts';

@@ -10,7 +10,7 @@ import { forgetAnswered, type Line, letGoOfRequest, RequestsInOrder } from './re
 import { findTaken, noteTaken, type Taking } from './taking.ts';
 import { noteNewcomer } from './turn-length.ts';
 import type { Unattended } from './unattended.ts';
-import type { Dressed } from './wire/vault.ts';
+import type { Dressed } from './vault/wire.ts';
 
 /** A connection, and where it stands among others. */
 interface Connection extends Line {

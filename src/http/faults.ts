@@ -1,7 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import { isBoundaryTarget } from './boundary-path.ts';
-import { refusal as refuseBoundary } from './wire/boundary.ts';
-import { type Dressed, refusal } from './wire/vault.ts';
+import { isBoundaryTarget } from './boundary/path.ts';
+import { refusal as refuseBoundary } from './boundary/wire.ts';
+import { type Dressed, refusal } from './vault/wire.ts';
 
 export type Refuse = (request: IncomingMessage, response: ServerResponse, fault: Fault) => void;
 

@@ -6,8 +6,8 @@ import { setImmediate as nextTurn } from 'node:timers/promises';
 import { partyOf } from '../core/party.ts';
 import { SharedBytes } from '../core/shared-bytes.ts';
 import { LongAnswers, type OnItsWay, weighAnswer } from './long-answers.ts';
+import type { Dressed } from './vault/wire.ts';
 import { WaitingBodies } from './waiting-bodies.ts';
-import type { Dressed } from './wire/vault.ts';
 
 const MIB = 1 << 20;
 

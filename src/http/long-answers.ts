@@ -3,8 +3,8 @@ import { NETWORK_PART, networkOfParty, siteOfParty } from '../core/party.ts';
 import type { Hold, SharedBytes } from '../core/shared-bytes.ts';
 import { SiteTurns } from '../core/site-turns.ts';
 import { noteTaken, type Taking } from './taking.ts';
+import type { Dressed } from './vault/wire.ts';
 import { WaitingBodies } from './waiting-bodies.ts';
-import type { Dressed } from './wire/vault.ts';
 
 /** Where so much of unsent answers is kept, in all, of a network or of a site, long ones wait; short ones find the rest. */
 const BUSY_BYTES = { total: 48 << 20, network: (48 << 20) * NETWORK_PART, each: 24 << 20 };

@@ -1,6 +1,6 @@
 import type { IncomingMessage } from 'node:http';
 import { LIST_AS_PARSED } from './list-verb.ts';
-import { type Dressed, refusal } from './wire/vault.ts';
+import { type Dressed, refusal } from './vault/wire.ts';
 
 /** What is refused of requests whatever they say, where it is not a dialect that refuses it: outside the API, and at the end. */
 

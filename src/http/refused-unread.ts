@@ -4,17 +4,17 @@ import type { Token } from '../access/tokens/token.ts';
 import { type App, perApp } from '../app.ts';
 import { TOO_OFTEN } from '../audit/record.ts';
 import { Failure } from '../core/failure.ts';
-import { leadBoundary, listCredentials } from './boundary-leading.ts';
-import { isBoundaryTarget } from './boundary-path.ts';
+import { leadBoundary, listCredentials } from './boundary/leading.ts';
+import { isBoundaryTarget } from './boundary/path.ts';
+import { dressBoundaryFailure } from './boundary/wire.ts';
 import { type Fault, refuseAll } from './faults.ts';
-import { lead } from './leading.ts';
 import { recordRefused, recordTooMany } from './refused-early.ts';
 import type { HttpRequest } from './request.ts';
 import { listTokens } from './request-headers.ts';
 import { startTrace, type Trace } from './request-record.ts';
-import type { Routers } from './target.ts';
-import { dressBoundaryFailure } from './wire/boundary.ts';
-import { type Dressed, dressFailure } from './wire/vault.ts';
+import { lead } from './vault/leading.ts';
+import type { Routers } from './vault/target.ts';
+import { type Dressed, dressFailure } from './vault/wire.ts';
 
 /** So many at once are looked at for who sent them; they are refused because too much goes on already. */
 const MOST_LOOKS = 32;

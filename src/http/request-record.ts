@@ -13,7 +13,7 @@ import { recordable } from '../core/recorded-shape.ts';
 import type { Mount } from '../mounts/mount.ts';
 import { concealTexts } from './concealed-words.ts';
 import type { AnyRoute, Capability, Method } from './route.ts';
-import type { PathRoutes } from './router.ts';
+import type { PathRoutes } from './vault/router.ts';
 
 /** What of an endpoint's declaration decides how its requests are recorded; either API's has it. */
 export interface RecordedRoute {

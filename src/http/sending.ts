@@ -10,7 +10,7 @@ import { peerOf } from './peer.ts';
 import { GatheredRequest } from './request-body.ts';
 import type { LongBody } from './route.ts';
 import { endOfTurn } from './turn-length.ts';
-import type { Dressed } from './wire/vault.ts';
+import type { Dressed } from './vault/wire.ts';
 
 // How answers leave: when in a turn of the event loop, and in which pieces.
 

@@ -13,12 +13,11 @@ import { doRequest } from '../core/asking.ts';
 import { Failure } from '../core/failure.ts';
 import { isOwnHost } from '../core/host.ts';
 import { scarceHeap } from '../core/scarce-heap.ts';
-import { isBoundaryTarget } from './boundary-path.ts';
-import { handleBoundary } from './boundary-pipeline.ts';
+import { handleBoundary } from './boundary/dialect.ts';
+import { isBoundaryTarget } from './boundary/path.ts';
 import { refuseInTurns } from './client-error.ts';
 import { Connections } from './connections.ts';
 import { decipherInTurns } from './deciphering.ts';
-import { answerRequests } from './direct.ts';
 import { findPlaces, firstDoor, listen, openDoors } from './doors.ts';
 import { encipherInSlices } from './enciphering.ts';
 import {
@@ -36,17 +35,18 @@ import { onGone } from './gone.ts';
 import { shakeInTurns } from './handshakes.ts';
 import { waitsForBody } from './head-weight.ts';
 import { answerHealth, isHealthTarget } from './health.ts';
+import { answerRequests } from './incoming.ts';
 import { closeInTurns } from './leaving.ts';
 import { acceptListVerb } from './list-verb.ts';
 import { weighAnswer } from './long-answers.ts';
 import { peerOf } from './peer.ts';
-import { handle } from './pipeline.ts';
 import { refuseUnread } from './refused-unread.ts';
 import type { HttpRequest } from './request.ts';
 import { GatheredRequest } from './request-body.ts';
 import { batchSending, type Outgoing, send } from './sending.ts';
-import type { Routers } from './target.ts';
 import type { Unattended } from './unattended.ts';
+import { handle } from './vault/dialect.ts';
+import type { Routers } from './vault/target.ts';
 
 /** The parser refuses a longer head itself; a path has its own limit below it. */
 const MAX_HEADER_SIZE = 16 * 1024;

@@ -12,6 +12,7 @@ import { flag, text } from '../core/fields.ts';
 import { COMPATIBLE_VERSION } from '../core/version.ts';
 import { fullPath, type Mount } from '../mounts/mount.ts';
 import { readMounts } from '../mounts/operations.ts';
+import { BOUNDARY_STYLE } from './boundary/wire.ts';
 import type { BoundaryRoute } from './boundary-route.ts';
 import { KeptDocuments } from './kept-documents.ts';
 import {
@@ -22,8 +23,7 @@ import {
   writeOpenApi,
 } from './openapi.ts';
 import { type Answer, type AnyRoute, vaultRoute } from './route.ts';
-import { BOUNDARY_STYLE } from './wire/boundary.ts';
-import { VAULT_STYLE } from './wire/vault.ts';
+import { VAULT_STYLE } from './vault/wire.ts';
 
 /** Every route that is declared, by where it is found. */
 export interface DeclaredRoutes {

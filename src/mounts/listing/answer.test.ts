@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { testMount } from '../../../test/support/app.ts';
-import { dressAnswer } from '../../http/wire/vault.ts';
+import { dressAnswer } from '../../http/vault/wire.ts';
 import type { Mount } from '../mount.ts';
 import { type Listing, presentMounts, type Said } from './answer.ts';
 

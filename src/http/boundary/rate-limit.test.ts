@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { RATE_LIMIT_DEFAULTS, type RateLimits } from '../config.ts';
+import { RATE_LIMIT_DEFAULTS, type RateLimits } from '../../config.ts';
 import { RateLimiter } from './rate-limit.ts';
 
 const limits: RateLimits = {

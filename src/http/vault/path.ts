@@ -1,4 +1,4 @@
-import { Failure } from '../core/failure.ts';
+import { Failure } from '../../core/failure.ts';
 
 /** A request's path in the one form that routing, permission and audit all use. */
 export interface CanonicalPath {

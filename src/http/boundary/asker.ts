@@ -1,16 +1,16 @@
-import { standOn } from '../access/standing/operations.ts';
-import type { Footing, Standing } from '../access/standing/standing.ts';
-import { systemCaller } from '../access/system-caller.ts';
-import { tokenId } from '../access/tokens/minting/operations.ts';
-import type { Token } from '../access/tokens/token.ts';
-import type { App } from '../app.ts';
-import { type BrokerCaller, refuseCaller } from '../broker/caller.ts';
-import { Authority } from '../broker/grants/decision.ts';
-import { type Identified, identify } from '../broker/identity/operations.ts';
-import { noteAccount } from '../core/asking.ts';
-import { forRecords } from './asker.ts';
-import type { HttpRequest } from './request.ts';
-import type { Trace } from './request-record.ts';
+import { standOn } from '../../access/standing/operations.ts';
+import type { Footing, Standing } from '../../access/standing/standing.ts';
+import { systemCaller } from '../../access/system-caller.ts';
+import { tokenId } from '../../access/tokens/minting/operations.ts';
+import type { Token } from '../../access/tokens/token.ts';
+import type { App } from '../../app.ts';
+import { type BrokerCaller, refuseCaller } from '../../broker/caller.ts';
+import { Authority } from '../../broker/grants/decision.ts';
+import { type Identified, identify } from '../../broker/identity/operations.ts';
+import { noteAccount } from '../../core/asking.ts';
+import type { HttpRequest } from '../request.ts';
+import type { Trace } from '../request-record.ts';
+import { forRecords } from '../vault/asker.ts';
 
 /** Who asks, and how they are found again. */
 export interface BoundaryAsker {

@@ -1,6 +1,6 @@
-import type { ParameterReader } from '../access/parameter-forms.ts';
-import { readerOfFields } from '../access/parameter-reader.ts';
-import type { AnyRoute } from './route.ts';
+import type { ParameterReader } from '../../access/parameter-forms.ts';
+import { readerOfFields } from '../../access/parameter-reader.ts';
+import type { AnyRoute } from '../route.ts';
 
 const readers = new WeakMap<AnyRoute, ParameterReader>();
 

@@ -7,16 +7,16 @@ import {
   judgeAccess,
   judgeBrought,
   judgeGrants,
-} from '../access/acl.ts';
-import type { Caller } from '../access/caller.ts';
-import type { FormedSegment } from '../access/name-form.ts';
-import { requireAllowed } from '../access/standing/operations.ts';
-import type { Comparisons } from '../access/value-set.ts';
-import type { App } from '../app.ts';
-import type { Soon } from '../core/steps.ts';
+} from '../../access/acl.ts';
+import type { Caller } from '../../access/caller.ts';
+import type { FormedSegment } from '../../access/name-form.ts';
+import { requireAllowed } from '../../access/standing/operations.ts';
+import type { Comparisons } from '../../access/value-set.ts';
+import type { App } from '../../app.ts';
+import type { Soon } from '../../core/steps.ts';
+import type { AnyRoute, Capability, Method } from '../route.ts';
 import { judgeElsewhere } from './elsewhere.ts';
 import { readerOf } from './parameters.ts';
-import type { AnyRoute, Capability, Method } from './route.ts';
 
 /** A path as permission is judged by it. */
 export interface AskedPath {

@@ -1,15 +1,15 @@
-import { type Acl, judgeAccess } from '../access/acl.ts';
-import { requireAllowed } from '../access/standing/operations.ts';
-import type { App } from '../app.ts';
-import { Failure } from '../core/failure.ts';
-import type { Mount } from '../mounts/mount.ts';
+import { type Acl, judgeAccess } from '../../access/acl.ts';
+import { requireAllowed } from '../../access/standing/operations.ts';
+import type { App } from '../../app.ts';
+import { Failure } from '../../core/failure.ts';
+import type { Mount } from '../../mounts/mount.ts';
+import type { HttpRequest } from '../request.ts';
+import { refuseNamespace } from '../request-headers.ts';
+import { OPERATION, type Trace, tracePath } from '../request-record.ts';
+import type { AnyRoute, Method } from '../route.ts';
 import { refuseForeignPage } from './foreign-pages.ts';
 import { canonicalisePath } from './path.ts';
 import type { AskedPath } from './permission.ts';
-import type { HttpRequest } from './request.ts';
-import { refuseNamespace } from './request-headers.ts';
-import { OPERATION, type Trace, tracePath } from './request-record.ts';
-import type { AnyRoute, Method } from './route.ts';
 import type { Match } from './router.ts';
 import { chooseRoute, findRawTail, locate, methodOf, type Routers, type Target } from './target.ts';
 

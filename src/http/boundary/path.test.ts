@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { brokerRoutes } from '../broker/routes.ts';
-import { compileBoundaryRoutes, decodeBoundaryPath, isBoundaryTarget } from './boundary-path.ts';
+import { brokerRoutes } from '../../broker/routes.ts';
+import { compileBoundaryRoutes, decodeBoundaryPath, isBoundaryTarget } from './path.ts';
 
 const router = compileBoundaryRoutes(brokerRoutes);
 

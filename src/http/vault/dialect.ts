@@ -1,25 +1,20 @@
 import { randomUUID } from 'node:crypto';
-import type { Caller } from '../access/caller.ts';
-import { Ending } from '../access/ended.ts';
-import { OwnJudge } from '../access/own-judge.ts';
-import { footingOf, requireAllowed, standOn } from '../access/standing/operations.ts';
-import type { Standing } from '../access/standing/standing.ts';
-import type { Authenticated } from '../access/tokens/authentication/operations.ts';
-import { type Comparisons, MOST_COMPARISONS } from '../access/value-set.ts';
-import { requireRoomToWrap } from '../access/wrapping/operations.ts';
-import type { App } from '../app.ts';
-import { Failure } from '../core/failure.ts';
-import { countRequest } from '../metrics/operations.ts';
-import type { Mount } from '../mounts/mount.ts';
-import { readMounts } from '../mounts/operations.ts';
-import { asideOf, type Holding, identify, identifyAgain, putAside, readAwaited } from './asker.ts';
-import { sealWithoutDatabase } from './emergency.ts';
-import { lead, requireThere, type There, unrouted } from './leading.ts';
-import { readerOf } from './parameters.ts';
-import { accessRequest, judgeGranted, mayBring, permit } from './permission.ts';
-import { recordRefused } from './refused-early.ts';
-import { type HttpRequest, header } from './request.ts';
-import { findToken, listTokens } from './request-headers.ts';
+import type { Caller } from '../../access/caller.ts';
+import { Ending } from '../../access/ended.ts';
+import { OwnJudge } from '../../access/own-judge.ts';
+import { footingOf, requireAllowed, standOn } from '../../access/standing/operations.ts';
+import type { Standing } from '../../access/standing/standing.ts';
+import type { Authenticated } from '../../access/tokens/authentication/operations.ts';
+import { type Comparisons, MOST_COMPARISONS } from '../../access/value-set.ts';
+import { requireRoomToWrap } from '../../access/wrapping/operations.ts';
+import type { App } from '../../app.ts';
+import { Failure } from '../../core/failure.ts';
+import { countRequest } from '../../metrics/operations.ts';
+import type { Mount } from '../../mounts/mount.ts';
+import { readMounts } from '../../mounts/operations.ts';
+import { recordRefused } from '../refused-early.ts';
+import { type HttpRequest, header } from '../request.ts';
+import { findToken, listTokens } from '../request-headers.ts';
 import {
   OPERATION,
   recordDone,
@@ -29,12 +24,17 @@ import {
   traceInput,
   traceNamed,
   traceUnchecked,
-} from './request-record.ts';
-import type { Answer, AnyRoute } from './route.ts';
+} from '../request-record.ts';
+import type { Answer, AnyRoute } from '../route.ts';
+import { isLong, whilePermitted } from '../while-permitted.ts';
+import { asideOf, type Holding, identify, identifyAgain, putAside, readAwaited } from './asker.ts';
+import { sealWithoutDatabase } from './emergency.ts';
+import { lead, requireThere, type There, unrouted } from './leading.ts';
+import { readerOf } from './parameters.ts';
+import { accessRequest, judgeGranted, mayBring, permit } from './permission.ts';
 import { findMount } from './router.ts';
 import type { Routers } from './target.ts';
-import { isLong, whilePermitted } from './while-permitted.ts';
-import { type Dressed, dressAnswer, dressFailure, refusal } from './wire/vault.ts';
+import { type Dressed, dressAnswer, dressFailure, refusal } from './wire.ts';
 import { wrapIfAsked } from './wrapping.ts';
 
 /** Answers one request under `/v1/`: limits, read, authenticate, permit, validate, run, dress. */

@@ -1,7 +1,7 @@
-import { isForeignPage } from '../core/cors.ts';
-import { Failure } from '../core/failure.ts';
-import type { HttpRequest } from './request.ts';
-import type { AnyRoute } from './route.ts';
+import { isForeignPage } from '../../core/cors.ts';
+import { Failure } from '../../core/failure.ts';
+import type { HttpRequest } from '../request.ts';
+import type { AnyRoute } from '../route.ts';
 
 /**
  * Refuses what a page of another origin sends to an endpoint that changes something and needs no

@@ -1,9 +1,9 @@
 import { isDeepStrictEqual } from 'node:util';
-import { type AccessVerdict, type Acl, ALLOWED, type SentWith } from '../access/acl.ts';
-import type { FormedSegment, OwnPath, Sense } from '../access/name-form.ts';
-import { OwnJudge } from '../access/own-judge.ts';
-import { fullPath, type Mount } from '../mounts/mount.ts';
-import type { AnyRoute, Method, SetElsewhere } from './route.ts';
+import { type AccessVerdict, type Acl, ALLOWED, type SentWith } from '../../access/acl.ts';
+import type { FormedSegment, OwnPath, Sense } from '../../access/name-form.ts';
+import { OwnJudge } from '../../access/own-judge.ts';
+import { fullPath, type Mount } from '../../mounts/mount.ts';
+import type { AnyRoute, Method, SetElsewhere } from '../route.ts';
 
 /** A permitted request. */
 interface Permitted extends SentWith {

@@ -1,16 +1,16 @@
-import type { Caller } from '../access/caller.ts';
-import { askerOf, gone } from '../access/turns/operations.ts';
-import { wrapAnswer } from '../access/wrapping/operations.ts';
-import type { App } from '../app.ts';
-import { doFor } from '../core/asking.ts';
-import { Breath } from '../core/breath.ts';
-import { parseDuration } from '../core/durations.ts';
-import { Failure } from '../core/failure.ts';
-import { FairTurns } from '../core/fair-turns.ts';
-import { SHARED_PARTY } from '../core/party.ts';
-import { SYSTEM_LEASE_TTL } from '../mounts/mount.ts';
-import type { Answer, AnyRoute } from './route.ts';
-import { type Dressed, dressWrapped } from './wire/vault.ts';
+import type { Caller } from '../../access/caller.ts';
+import { askerOf, gone } from '../../access/turns/operations.ts';
+import { wrapAnswer } from '../../access/wrapping/operations.ts';
+import type { App } from '../../app.ts';
+import { doFor } from '../../core/asking.ts';
+import { Breath } from '../../core/breath.ts';
+import { parseDuration } from '../../core/durations.ts';
+import { Failure } from '../../core/failure.ts';
+import { FairTurns } from '../../core/fair-turns.ts';
+import { SHARED_PARTY } from '../../core/party.ts';
+import { SYSTEM_LEASE_TTL } from '../../mounts/mount.ts';
+import type { Answer, AnyRoute } from '../route.ts';
+import { type Dressed, dressWrapped } from './wire.ts';
 
 /**
  * Reads the headers that ask for wrapping.

@@ -1,11 +1,11 @@
 import { ZodError } from 'zod';
-import { IN_REQUEST, refuseField, TWICE } from '../broker/field-errors.ts';
-import { deriveMask } from '../broker/mask.ts';
-import { hasControl } from '../core/control-characters.ts';
-import { Failure } from '../core/failure.ts';
-import { fieldErrors } from '../core/fields.ts';
-import type { BoundaryRequest, BoundaryRoute } from './boundary-route.ts';
-import { parseJsonBody, STRANGERS } from './json.ts';
+import { IN_REQUEST, refuseField, TWICE } from '../../broker/field-errors.ts';
+import { deriveMask } from '../../broker/mask.ts';
+import { hasControl } from '../../core/control-characters.ts';
+import { Failure } from '../../core/failure.ts';
+import { fieldErrors } from '../../core/fields.ts';
+import type { BoundaryRequest, BoundaryRoute } from '../boundary-route.ts';
+import { parseJsonBody, STRANGERS } from '../json.ts';
 
 /** A body's fields under the names of their declarations; of what types is not looked at yet. */
 export type NamedFields = Readonly<Record<string, unknown>>;

@@ -1,47 +1,42 @@
 import { randomUUID } from 'node:crypto';
 import type { z } from 'zod';
-import { findLiving } from '../access/tokens/authentication/operations.ts';
-import type { Token } from '../access/tokens/token.ts';
-import { type App, perApp } from '../app.ts';
-import { type BrokerCaller, refuseCaller } from '../broker/caller.ts';
-import { USUAL_WORDS } from '../broker/definition.ts';
-import { IN_REQUEST, refuseField, TWICE } from '../broker/field-errors.ts';
-import { type Action, ownAction } from '../broker/grants/actions.ts';
-import type { GrantVerdict } from '../broker/grants/decision.ts';
-import { isIdOf } from '../broker/resource-types.ts';
-import { visibleFields } from '../broker/resources/answers/operations.ts';
-import { type CorsVerdict, judgeOrigin } from '../core/cors.ts';
-import { Failure } from '../core/failure.ts';
-import { recordable } from '../core/recorded-shape.ts';
-import { countRequest } from '../metrics/operations.ts';
-import { type BoundaryAsker, findAgain, findAsker, letGo, standingOf } from './boundary-asker.ts';
-import {
-  checkFields,
-  MAX_REFERENCE,
-  type NamedFields,
-  parseBoundaryBody,
-  pickReferences,
-} from './boundary-body.ts';
-import {
-  credentialsOf,
-  leadBoundary,
-  listCredentials,
-  requireCorrelationId,
-} from './boundary-leading.ts';
-import type { BoundaryRouter } from './boundary-path.ts';
+import { findLiving } from '../../access/tokens/authentication/operations.ts';
+import type { Token } from '../../access/tokens/token.ts';
+import { type App, perApp } from '../../app.ts';
+import { type BrokerCaller, refuseCaller } from '../../broker/caller.ts';
+import { USUAL_WORDS } from '../../broker/definition.ts';
+import { IN_REQUEST, refuseField, TWICE } from '../../broker/field-errors.ts';
+import { type Action, ownAction } from '../../broker/grants/actions.ts';
+import type { GrantVerdict } from '../../broker/grants/decision.ts';
+import { isIdOf } from '../../broker/resource-types.ts';
+import { visibleFields } from '../../broker/resources/answers/operations.ts';
+import { type CorsVerdict, judgeOrigin } from '../../core/cors.ts';
+import { Failure } from '../../core/failure.ts';
+import { recordable } from '../../core/recorded-shape.ts';
+import { countRequest } from '../../metrics/operations.ts';
 import type {
   BoundaryAccess,
   BoundaryAnswer,
   BoundaryRequest,
   BoundaryRoute,
   Located,
-} from './boundary-route.ts';
+} from '../boundary-route.ts';
+import { recordRefused, recordTooMany } from '../refused-early.ts';
+import { type HttpRequest, header } from '../request.ts';
+import { recordDone, startTrace, type Trace, tellRefused, traceInput } from '../request-record.ts';
+import type { Dressed } from '../vault/wire.ts';
+import { type BoundaryAsker, findAgain, findAsker, letGo, standingOf } from './asker.ts';
+import {
+  checkFields,
+  MAX_REFERENCE,
+  type NamedFields,
+  parseBoundaryBody,
+  pickReferences,
+} from './body.ts';
+import { credentialsOf, leadBoundary, listCredentials, requireCorrelationId } from './leading.ts';
+import type { BoundaryRouter } from './path.ts';
 import { RateLimiter } from './rate-limit.ts';
-import { recordRefused, recordTooMany } from './refused-early.ts';
-import { type HttpRequest, header } from './request.ts';
-import { recordDone, startTrace, type Trace, tellRefused, traceInput } from './request-record.ts';
-import { dressBoundaryAnswer, dressBoundaryFailure, refusal } from './wire/boundary.ts';
-import type { Dressed } from './wire/vault.ts';
+import { dressBoundaryAnswer, dressBoundaryFailure, refusal } from './wire.ts';
 
 const MAX_BODY = 1024 * 1024;
 /** Of nobody in particular, e.g. of a log-in. */

@@ -6,7 +6,7 @@ import { faultOfHost } from './host-header.ts';
 import { refuseClosing, refuseOutside } from './outside.ts';
 import { GatheredRequest } from './request-body.ts';
 import { send } from './sending.ts';
-import type { Dressed } from './wire/vault.ts';
+import type { Dressed } from './vault/wire.ts';
 
 /** What is done with requests as they come: those that can be looked at are answered in their turn. */
 export function answerRequests(

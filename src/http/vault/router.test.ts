@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { z } from 'zod';
-import { testMount } from '../../test/support/app.ts';
-import type { Mount } from '../mounts/mount.ts';
-import { type AnyRoute, vaultRoute } from './route.ts';
+import { testMount } from '../../../test/support/app.ts';
+import type { Mount } from '../../mounts/mount.ts';
+import { type AnyRoute, vaultRoute } from '../route.ts';
 import { compileRoutes, findMount } from './router.ts';
 
 test('of a path with thousands of segments no more is looked up than mounts have lengths', () => {

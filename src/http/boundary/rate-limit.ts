@@ -1,5 +1,5 @@
-import type { RateLimits } from '../config.ts';
-import { partyOf, siteOf, siteOfParty } from '../core/party.ts';
+import type { RateLimits } from '../../config.ts';
+import { partyOf, siteOf, siteOfParty } from '../../core/party.ts';
 
 /** Whose requests are counted together. */
 type Per = 'total' | 'ip-address' | 'auth-token';

@@ -1,7 +1,7 @@
-import type { FormedSegment } from '../access/name-form.ts';
-import { remembered } from '../core/remembered.ts';
-import type { Mount } from '../mounts/mount.ts';
-import type { AnyRoute, Method } from './route.ts';
+import type { FormedSegment } from '../../access/name-form.ts';
+import { remembered } from '../../core/remembered.ts';
+import type { Mount } from '../../mounts/mount.ts';
+import type { AnyRoute, Method } from '../route.ts';
 
 /** Routes of one path, by method. */
 export type PathRoutes = Partial<Record<Method, AnyRoute>>;

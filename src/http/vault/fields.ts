@@ -1,7 +1,7 @@
-import { Failure } from '../core/failure.ts';
-import { looksLikeJson, parseFormBody, parseJsonBody, readQuery, STRANGERS } from './json.ts';
-import { type HttpRequest, header } from './request.ts';
-import type { AnyRoute, Method } from './route.ts';
+import { Failure } from '../../core/failure.ts';
+import { looksLikeJson, parseFormBody, parseJsonBody, readQuery, STRANGERS } from '../json.ts';
+import { type HttpRequest, header } from '../request.ts';
+import type { AnyRoute, Method } from '../route.ts';
 
 const PUBLIC_BODY = 64 * 1024;
 const PRIVATE_BODY = 1024 * 1024;

@@ -1,13 +1,13 @@
-import type { FormedSegment } from '../access/name-form.ts';
-import { SERVER_MOUNT } from '../access/system-caller.ts';
-import type { App } from '../app.ts';
-import { Failure } from '../core/failure.ts';
-import type { Mount } from '../mounts/mount.ts';
-import { readMounts, requireSystemMount } from '../mounts/operations.ts';
-import type { BoundaryRouter } from './boundary-path.ts';
-import { LIST_AS_PARSED } from './list-verb.ts';
+import type { FormedSegment } from '../../access/name-form.ts';
+import { SERVER_MOUNT } from '../../access/system-caller.ts';
+import type { App } from '../../app.ts';
+import { Failure } from '../../core/failure.ts';
+import type { Mount } from '../../mounts/mount.ts';
+import { readMounts, requireSystemMount } from '../../mounts/operations.ts';
+import type { BoundaryRouter } from '../boundary/path.ts';
+import { LIST_AS_PARSED } from '../list-verb.ts';
+import type { AnyRoute, Method } from '../route.ts';
 import { type CanonicalPath, listRawTails } from './path.ts';
-import type { AnyRoute, Method } from './route.ts';
 import { findMount, type Match, type PathRouter } from './router.ts';
 
 /** The compiled routes of every engine. */

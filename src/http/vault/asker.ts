@@ -1,23 +1,23 @@
-import { NOTHING_GRANTED } from '../access/acl.ts';
-import type { Caller, TokenFacts } from '../access/caller.ts';
-import type { OwnJudge } from '../access/own-judge.ts';
+import { NOTHING_GRANTED } from '../../access/acl.ts';
+import type { Caller, TokenFacts } from '../../access/caller.ts';
+import type { OwnJudge } from '../../access/own-judge.ts';
 import {
   type Authenticated,
   authenticate,
   authenticateAgain,
-} from '../access/tokens/authentication/operations.ts';
-import { tokenId } from '../access/tokens/minting/operations.ts';
-import type { App } from '../app.ts';
-import { isInUse } from '../broker/identity/operations.ts';
-import { noteAccount } from '../core/asking.ts';
-import { Failure } from '../core/failure.ts';
-import { forgetSealer, rememberSealer } from '../seal/sealing/operations.ts';
+} from '../../access/tokens/authentication/operations.ts';
+import { tokenId } from '../../access/tokens/minting/operations.ts';
+import type { App } from '../../app.ts';
+import { isInUse } from '../../broker/identity/operations.ts';
+import { noteAccount } from '../../core/asking.ts';
+import { Failure } from '../../core/failure.ts';
+import { forgetSealer, rememberSealer } from '../../seal/sealing/operations.ts';
+import { type HttpRequest, header } from '../request.ts';
+import { requireOneToken } from '../request-headers.ts';
+import type { Trace } from '../request-record.ts';
+import { readFields } from './fields.ts';
 import type { Led, There } from './leading.ts';
 import type { Permission } from './permission.ts';
-import { type HttpRequest, header } from './request.ts';
-import { readFields } from './request-fields.ts';
-import { requireOneToken } from './request-headers.ts';
-import type { Trace } from './request-record.ts';
 import { wrapTtlOf } from './wrapping.ts';
 
 /** Who asks. */

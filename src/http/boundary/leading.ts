@@ -1,12 +1,12 @@
-import { typeOfPlural } from '../broker/resource-types.ts';
-import type { CorsVerdict } from '../core/cors.ts';
-import { Failure } from '../core/failure.ts';
-import { type BoundaryRouter, decodeBoundaryPath } from './boundary-path.ts';
-import type { BoundaryRoute } from './boundary-route.ts';
-import { type HttpRequest, header } from './request.ts';
-import { listTokens, requireOneToken } from './request-headers.ts';
-import { OPERATION, type Trace } from './request-record.ts';
-import { BareFailure } from './wire/boundary.ts';
+import { typeOfPlural } from '../../broker/resource-types.ts';
+import type { CorsVerdict } from '../../core/cors.ts';
+import { Failure } from '../../core/failure.ts';
+import type { BoundaryRoute } from '../boundary-route.ts';
+import { type HttpRequest, header } from '../request.ts';
+import { listTokens, requireOneToken } from '../request-headers.ts';
+import { OPERATION, type Trace } from '../request-record.ts';
+import { type BoundaryRouter, decodeBoundaryPath } from './path.ts';
+import { BareFailure } from './wire.ts';
 
 const MAX_TARGET = 16_384;
 

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import test from 'node:test';
-import { Failure } from '../core/failure.ts';
+import { Failure } from '../../core/failure.ts';
 import { canonicalisePath, listRawTails } from './path.ts';
 
 const accepted: [target: string, path: string, rule: string][] = [

@@ -1,6 +1,6 @@
-import { ACTIONS } from '../broker/grants/actions.ts';
-import { typeOfPlural } from '../broker/resource-types.ts';
-import type { BoundaryRoute } from './boundary-route.ts';
+import { ACTIONS } from '../../broker/grants/actions.ts';
+import { typeOfPlural } from '../../broker/resource-types.ts';
+import type { BoundaryRoute } from '../boundary-route.ts';
 
 /** Endpoints that share a path, by method. */
 type ByMethod = Partial<Record<string, BoundaryRoute>>;
