@@ -1,5 +1,5 @@
 import type { App } from '../app.ts';
-import type { Dressed } from './vault/wire.ts';
+import type { Dressed } from './dressed.ts';
 
 /** Whether a request target asks how the server is, as clients of the broker do. */
 export function isHealthTarget(target: string): boolean {

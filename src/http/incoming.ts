@@ -1,12 +1,12 @@
 import type { IncomingMessage, RequestListener, Server } from 'node:http';
 import type { Connections } from './connections.ts';
+import type { Dressed } from './dressed.ts';
 import { MOST_FIELDS, type Refuse, TOO_MANY_FIELDS } from './faults.ts';
 import { noteHead } from './feeding.ts';
 import { faultOfHost } from './host-header.ts';
 import { refuseClosing, refuseOutside } from './outside.ts';
 import { GatheredRequest } from './request-body.ts';
 import { send } from './sending.ts';
-import type { Dressed } from './vault/wire.ts';
 
 /** What is done with requests as they come: those that can be looked at are answered in their turn. */
 export function answerRequests(

@@ -5,8 +5,8 @@ import { mock, test } from 'node:test';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { partyOf } from '../core/party.ts';
 import { SharedBytes } from '../core/shared-bytes.ts';
+import type { Dressed } from './dressed.ts';
 import { LongAnswers, type OnItsWay, weighAnswer } from './long-answers.ts';
-import type { Dressed } from './vault/wire.ts';
 import { WaitingBodies } from './waiting-bodies.ts';
 
 const MIB = 1 << 20;

@@ -2,8 +2,8 @@ import type { ServerResponse } from 'node:http';
 import { NETWORK_PART, networkOfParty, siteOfParty } from '../core/party.ts';
 import type { Hold, SharedBytes } from '../core/shared-bytes.ts';
 import { SiteTurns } from '../core/site-turns.ts';
+import type { Dressed } from './dressed.ts';
 import { noteTaken, type Taking } from './taking.ts';
-import type { Dressed } from './vault/wire.ts';
 import { WaitingBodies } from './waiting-bodies.ts';
 
 /** Where so much of unsent answers is kept, in all, of a network or of a site, long ones wait; short ones find the rest. */

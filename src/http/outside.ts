@@ -1,6 +1,6 @@
 import type { IncomingMessage } from 'node:http';
+import type { Dressed } from './dressed.ts';
 import { LIST_AS_PARSED } from './list-verb.ts';
-import { type Dressed, refusal } from './vault/wire.ts';
 
 /** What is refused of requests whatever they say, where it is not a dialect that refuses it: outside the API, and at the end. */
 
@@ -27,13 +27,18 @@ export function refuseOutside({ method = '', headers }: IncomingMessage): Dresse
   if (!verb) return refuseVerb(method);
   const type = headers['content-type'];
   if (!verb.hasBody || (type === undefined && method !== 'QUERY')) return undefined;
-  return MEDIA_TYPE.test(type ?? '') ? undefined : refusal(400, ['bad request']);
+  return MEDIA_TYPE.test(type ?? '') ? undefined : refuseType();
 }
 
 function refuseVerb(method: string): Dressed {
   const body = { message: `Route ${method}:/ not found`, error: 'Not Found', statusCode: 404 };
   const headers = { 'content-type': 'application/json; charset=utf-8' };
   return { status: 404, headers, body: JSON.stringify(body) };
+}
+
+function refuseType(): Dressed {
+  const body = '{"errors":["bad request"]}\n';
+  return { status: 400, headers: { 'content-type': 'application/json' }, body };
 }
 
 /** For requests that come while the server closes. */

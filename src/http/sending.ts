@@ -5,12 +5,12 @@ import { nextBreath } from '../core/breath.ts';
 import { partyOf } from '../core/party.ts';
 import { SiteTurns } from '../core/site-turns.ts';
 import { COMMON_HEADERS } from './common-headers.ts';
+import type { Dressed } from './dressed.ts';
 import { PAGE_KEPT, PIECE_KEPT } from './long-answers.ts';
 import { peerOf } from './peer.ts';
 import { GatheredRequest } from './request-body.ts';
 import type { LongBody } from './route.ts';
 import { endOfTurn } from './turn-length.ts';
-import type { Dressed } from './vault/wire.ts';
 
 // How answers leave: when in a turn of the event loop, and in which pieces.
 

@@ -13,11 +13,10 @@ import { doRequest } from '../core/asking.ts';
 import { Failure } from '../core/failure.ts';
 import { isOwnHost } from '../core/host.ts';
 import { scarceHeap } from '../core/scarce-heap.ts';
-import { handleBoundary } from './boundary/dialect.ts';
-import { isBoundaryTarget } from './boundary/path.ts';
 import { refuseInTurns } from './client-error.ts';
 import { Connections } from './connections.ts';
 import { decipherInTurns } from './deciphering.ts';
+import { compileDialects, type Routers } from './dialects.ts';
 import { findPlaces, firstDoor, listen, openDoors } from './doors.ts';
 import { encipherInSlices } from './enciphering.ts';
 import {
@@ -31,22 +30,19 @@ import {
 import { FeedTurns } from './feed.ts';
 import { feedInTurns } from './feeding.ts';
 import { TrustedProxies } from './forwarded.ts';
+import type { RequestHandler } from './frame.ts';
 import { onGone } from './gone.ts';
 import { shakeInTurns } from './handshakes.ts';
 import { waitsForBody } from './head-weight.ts';
-import { answerHealth, isHealthTarget } from './health.ts';
 import { answerRequests } from './incoming.ts';
 import { closeInTurns } from './leaving.ts';
 import { acceptListVerb } from './list-verb.ts';
 import { weighAnswer } from './long-answers.ts';
 import { peerOf } from './peer.ts';
-import { refuseUnread } from './refused-unread.ts';
 import type { HttpRequest } from './request.ts';
 import { GatheredRequest } from './request-body.ts';
 import { batchSending, type Outgoing, send } from './sending.ts';
 import type { Unattended } from './unattended.ts';
-import { handle } from './vault/dialect.ts';
-import type { Routers } from './vault/target.ts';
 
 /** The parser refuses a longer head itself; a path has its own limit below it. */
 const MAX_HEADER_SIZE = 16 * 1024;
@@ -79,9 +75,14 @@ export function createServer(app: App, routers: Routers): HttpServer {
   const closing: Closing = { isClosing: false };
   const { unattended } = connections;
   const outgoing = sendingOf(app, connections, closing);
+  const handlerOf = compileDialects(app, routers, () => closing.isClosing);
   const refuse: Refuse = (request, response, fault) =>
-    outgoing.sendSoon({ request, response, dressed: refuseAll(targetOf(request), fault) });
-  const answer = answererOf(app, routers, { proxies, closing, refuse, outgoing, unattended });
+    outgoing.sendSoon({
+      request,
+      response,
+      dressed: refuseAll(handlerOf(targetOf(request)), fault),
+    });
+  const answer = answererOf(app, handlerOf, { proxies, refuse, outgoing, unattended });
   const turns = new FeedTurns();
   const server = openServer(app.config);
   server.on('clientError', refuseInTurns(turns));
@@ -179,16 +180,15 @@ function sendingOf(app: App, connections: Connections, closing: Closing): Sendin
 /** Answers whatever is asked of the API. */
 function answererOf(
   app: App,
-  routers: Routers,
+  handlerOf: (target: string) => RequestHandler,
   parts: {
     proxies: TrustedProxies;
-    closing: Closing;
     refuse: Refuse;
     outgoing: Sending;
     unattended: Unattended;
   },
 ): RequestListener {
-  const { proxies, closing, refuse, unattended } = parts;
+  const { proxies, refuse, unattended } = parts;
   const { sendSoon, fail } = parts.outgoing;
   const isForUs = hostCheckOf(app.config.allowed_hosts);
   return (request, response) => {
@@ -207,18 +207,14 @@ function answererOf(
       return;
     }
     const expectsUnknown = request instanceof GatheredRequest && request.expectsUnknown;
-    if (isHealthTarget(read.url) && !expectsUnknown) {
-      sendSoon({ request, response, dressed: answerHealth(app, read, closing.isClosing) });
+    const handler = handlerOf(read.url);
+    if (handler.answerAtOnce && !expectsUnknown) {
+      sendSoon({ request, response, dressed: handler.answerAtOnce(read) });
       return;
     }
     const hasRoom = unattended.hasRoomFor(read.remote_address);
     const fault = !hasRoom ? MANY_UNATTENDED : expectsUnknown ? UNKNOWN_EXPECTATION : undefined;
-    const work = () => {
-      if (fault) return refuseUnread(app, routers, read, fault);
-      return isBoundaryTarget(read.url)
-        ? handleBoundary(app, routers.boundary, read)
-        : handle(app, routers, read);
-    };
+    const work = () => (fault ? handler.refuseUnread(read, fault) : handler.handle(read));
     const answering = doRequest(read.remote_address, () =>
       // Who keeps the body back keeps no place from others.
       waitsForBody(request) ? work() : (scarceHeap.passFirst()?.then(work) ?? work()),

@@ -1,5 +1,5 @@
+import type { Dressed } from './dressed.ts';
 import type { LongBody } from './route.ts';
-import type { Dressed } from './vault/wire.ts';
 
 /** Whether it is sent in pieces, and waits for its client. */
 export const isLong = (body: Dressed['body']): body is LongBody =>

@@ -9,8 +9,7 @@ import { Authority } from '../../broker/grants/decision.ts';
 import { type Identified, identify } from '../../broker/identity/operations.ts';
 import { noteAccount } from '../../core/asking.ts';
 import type { HttpRequest } from '../request.ts';
-import type { Trace } from '../request-record.ts';
-import { forRecords } from '../vault/asker.ts';
+import { forRecords, type Trace } from '../request-record.ts';
 
 /** Who asks, and how they are found again. */
 export interface BoundaryAsker {

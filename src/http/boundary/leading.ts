@@ -11,7 +11,7 @@ import { BareFailure } from './wire.ts';
 const MAX_TARGET = 16_384;
 
 /** Where a request leads, and what its path names there. */
-interface Led {
+export interface Led {
   route: BoundaryRoute;
   id: string;
 }

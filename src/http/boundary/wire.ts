@@ -1,8 +1,8 @@
 import { ListTokenFailure } from '../../broker/lists/token.ts';
 import { Failure, type FailureKind } from '../../core/failure.ts';
 import type { BoundaryAnswer } from '../boundary-route.ts';
+import type { Dressed } from '../dressed.ts';
 import type { ApiStyle } from '../openapi.ts';
-import type { Dressed } from '../vault/wire.ts';
 
 const JSON_TYPE = { 'content-type': 'application/json' };
 

@@ -1,5 +1,5 @@
 import { NOTHING_GRANTED } from '../../access/acl.ts';
-import type { Caller, TokenFacts } from '../../access/caller.ts';
+import type { Caller } from '../../access/caller.ts';
 import type { OwnJudge } from '../../access/own-judge.ts';
 import {
   type Authenticated,
@@ -12,9 +12,9 @@ import { isInUse } from '../../broker/identity/operations.ts';
 import { noteAccount } from '../../core/asking.ts';
 import { Failure } from '../../core/failure.ts';
 import { forgetSealer, rememberSealer } from '../../seal/sealing/operations.ts';
+import type { Credentials, Exchange } from '../dialect.ts';
 import { type HttpRequest, header } from '../request.ts';
-import { requireOneToken } from '../request-headers.ts';
-import type { Trace } from '../request-record.ts';
+import { forRecords, type Trace } from '../request-record.ts';
 import { readFields } from './fields.ts';
 import type { Led, There } from './leading.ts';
 import type { Permission } from './permission.ts';
@@ -32,15 +32,15 @@ export interface Asker {
 /** @throws Failure `unauthenticated` for a stranger where a token is needed */
 export async function identify(
   app: App,
-  request: HttpRequest,
+  { request, trace }: Exchange,
   { target, route }: Led,
-  trace: Trace,
+  credentials: Credentials,
 ): Promise<Asker> {
   // One method of a path may be open and another not; a method that is not there is told of as the
   // path's others are.
   const open = route ? [route] : Object.values(target?.match?.routes ?? {});
   const isPublicPath = open.some((declared) => declared.access === 'public');
-  const text = requireOneToken(request);
+  const text = credentials.text === '' ? undefined : credentials.text;
   const wrap_ttl = wrapTtlOf(route, {
     ttl: header(request, 'x-vault-wrap-ttl'),
     format: header(request, 'x-vault-wrap-format'),
@@ -77,10 +77,6 @@ export async function identifyAgain(
   if (!again) throw new Failure('unauthenticated', 'permission denied');
   return again;
 }
-
-/** What records tell of a token. */
-export const forRecords = (token: TokenFacts | undefined): TokenFacts | undefined =>
-  token && { ...token, meta: null };
 
 function letGo(asker: Asker, trace: Trace): void {
   asker.known = undefined;

@@ -3,8 +3,9 @@ import { Failure } from '../../core/failure.ts';
 import { sealUnrecorded } from '../../seal/operations.ts';
 import { UNRECORDED } from '../../seal/routes.ts';
 import { findSealer } from '../../seal/sealing/operations.ts';
+import type { Dressed } from '../dressed.ts';
 import type { Trace } from '../request-record.ts';
-import { type Dressed, dressAnswer } from './wire.ts';
+import { dressAnswer } from './wire.ts';
 
 /**
  * Seals the server for somebody who could not be looked up since the database cannot be asked, and who

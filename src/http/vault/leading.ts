@@ -3,15 +3,22 @@ import { requireAllowed } from '../../access/standing/operations.ts';
 import type { App } from '../../app.ts';
 import { Failure } from '../../core/failure.ts';
 import type { Mount } from '../../mounts/mount.ts';
-import type { HttpRequest } from '../request.ts';
+import type { Exchange } from '../dialect.ts';
 import { refuseNamespace } from '../request-headers.ts';
-import { OPERATION, type Trace, tracePath } from '../request-record.ts';
+import { OPERATION, tracePath } from '../request-record.ts';
 import type { AnyRoute, Method } from '../route.ts';
 import { refuseForeignPage } from './foreign-pages.ts';
 import { canonicalisePath } from './path.ts';
 import type { AskedPath } from './permission.ts';
 import type { Match } from './router.ts';
-import { chooseRoute, findRawTail, locate, methodOf, type Routers, type Target } from './target.ts';
+import {
+  chooseRoute,
+  findRawTail,
+  locate,
+  methodOf,
+  type Target,
+  type VaultRouters,
+} from './target.ts';
 
 /** Where a request leads, and by which words. */
 export interface Led {
@@ -24,12 +31,11 @@ export interface Led {
   asked: AskedPath;
 }
 
-/** @throws Failure for what is refused whoever asks */
+/** Finds where a request leads, and notes it. @throws Failure for what is no path */
 export async function lead(
   app: App,
-  routers: Routers,
-  request: HttpRequest,
-  trace: Trace,
+  routers: VaultRouters,
+  { request, trace }: Exchange,
 ): Promise<Led> {
   const { path, slash, query } =
     (await findRawTail(app, routers, request.url)) ?? canonicalisePath(request.url);
@@ -38,16 +44,17 @@ export async function lead(
   const route = target?.match && chooseRoute(target.match, method);
   const routes = target?.match?.routes;
   tracePath(trace, { mount: target?.mount, routes, path, route, method });
-  if (app.barrier.sealed && !route?.while_sealed) {
-    throw new Failure('unavailable', 'Vault is sealed');
-  }
-  refuseNamespace(request);
-  refuseForeignPage(route, request);
   const asked = {
     path: method === 'LIST' || slash ? `${path}/` : path,
     formed: target?.formed ?? [],
   };
   return { path, query, method, target, route, asked };
+}
+
+/** @throws Failure for what is refused whoever asks */
+export function requireHead({ request }: Exchange, { route }: Led): void {
+  refuseNamespace(request);
+  refuseForeignPage(route, request);
 }
 
 /** An endpoint, and what a request says of it. */

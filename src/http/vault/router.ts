@@ -17,6 +17,8 @@ export interface Match {
 export interface PathRouter {
   /** @param path decoded, canonical, with its leading slash and without the mount */
   find(path: string): Match | undefined;
+  /** Paths that a rest may follow whose slashes are its own, as it came. */
+  readonly raw_rests: ReadonlySet<string>;
 }
 
 /** A name in a path; what does not look so is no path of ours. */
@@ -41,7 +43,9 @@ export function compileRoutes(routes: readonly AnyRoute[], prefix: string): Path
     const formed = formedSegments(found, prefix);
     plant(root, path, { routes: found, formed, names: readNames(found, prefix) });
   }
+  const raw = routes.filter(({ raw_rest }) => raw_rest).map(({ path }) => path);
   return {
+    raw_rests: new Set(raw.map((path) => path.slice(prefix.length, path.lastIndexOf('/')))),
     find(path) {
       const values: string[] = [];
       const leaf = descend(root, path, 1, values);

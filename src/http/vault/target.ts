@@ -2,20 +2,19 @@ import type { FormedSegment } from '../../access/name-form.ts';
 import { SERVER_MOUNT } from '../../access/system-caller.ts';
 import type { App } from '../../app.ts';
 import { Failure } from '../../core/failure.ts';
+import { remembered } from '../../core/remembered.ts';
 import type { Mount } from '../../mounts/mount.ts';
 import { readMounts, requireSystemMount } from '../../mounts/operations.ts';
-import type { BoundaryRouter } from '../boundary/path.ts';
 import { LIST_AS_PARSED } from '../list-verb.ts';
 import type { AnyRoute, Method } from '../route.ts';
 import { type CanonicalPath, listRawTails } from './path.ts';
 import { findMount, type Match, type PathRouter } from './router.ts';
 
 /** The compiled routes of every engine. */
-export interface Routers {
+export interface VaultRouters {
   system: PathRouter;
   secret: ReadonlyMap<string, PathRouter>;
   auth: ReadonlyMap<string, PathRouter>;
-  boundary: BoundaryRouter;
 }
 
 /** Where a path leads: the mount, and what is declared there. */
@@ -65,24 +64,30 @@ export function chooseRoute(match: Match, method: Method | undefined): AnyRoute 
  */
 export async function findRawTail(
   app: App,
-  routers: Routers,
+  routers: VaultRouters,
   url: string,
 ): Promise<CanonicalPath | undefined> {
   if (app.barrier.sealed) return undefined;
-  for (const { head, tail } of listRawTails(url, ['ocsp'])) {
+  for (const { head, tail } of listRawTails(url, rawWords(routers.secret))) {
     const hit = findMount(await readMounts(app), head);
-    const routes = hit?.rest === '/ocsp' ? routers.secret.get(hit.mount.type) : undefined;
-    if (routes?.find('/ocsp/x')?.routes.GET) {
+    const routes = hit?.mount.kind === 'secret' ? routers.secret.get(hit.mount.type) : undefined;
+    if (hit && routes?.raw_rests.has(hit.rest)) {
       return { path: `${head}/${tail}`, slash: false, query: new URLSearchParams() };
     }
   }
   return undefined;
 }
 
+/** The words of all engines that such a rest may follow. */
+const rawWords = remembered((engines: VaultRouters['secret']): readonly string[] => {
+  const paths = [...engines.values()].flatMap(({ raw_rests }) => [...raw_rests]);
+  return [...new Set(paths.map((path) => path.slice(path.lastIndexOf('/') + 1)))];
+});
+
 /** Where a path leads; undefined where nothing is mounted. */
 export async function locate(
   app: App,
-  routers: Routers,
+  routers: VaultRouters,
   path: string,
 ): Promise<Target | undefined> {
   if (path === 'sys' || path.startsWith('sys/')) {
@@ -103,7 +108,7 @@ export async function locate(
 /** The names in a path that have more spellings than one, wherever it leads. */
 export async function findNames(
   app: App,
-  routers: Routers,
+  routers: VaultRouters,
   path: string,
 ): Promise<readonly FormedSegment[]> {
   return (await locate(app, routers, path.replace(/\/$/, '')))?.formed ?? [];

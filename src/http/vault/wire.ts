@@ -1,17 +1,9 @@
 import { ZodError } from 'zod';
 import { Failure, type FailureKind } from '../../core/failure.ts';
 import { fieldErrors } from '../../core/fields.ts';
+import type { Dressed } from '../dressed.ts';
 import type { ApiStyle } from '../openapi.ts';
-import type { Answer, LongBody, LongList, PagedBody, SizedBody, WrapInfo } from '../route.ts';
-
-/** A response ready to be sent. */
-export interface Dressed {
-  status: number;
-  headers: Record<string, string>;
-  /** `Set-Cookie` values, a header line each. */
-  cookies?: readonly string[];
-  body: string | Uint8Array | LongBody | undefined;
-}
+import type { Answer, LongList, PagedBody, SizedBody, WrapInfo } from '../route.ts';
 
 /** Copied into each answer: further headers are added to it there. */
 const JSON_TYPE = { 'content-type': 'application/json' };

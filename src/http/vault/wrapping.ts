@@ -9,8 +9,9 @@ import { Failure } from '../../core/failure.ts';
 import { FairTurns } from '../../core/fair-turns.ts';
 import { SHARED_PARTY } from '../../core/party.ts';
 import { SYSTEM_LEASE_TTL } from '../../mounts/mount.ts';
+import type { Dressed } from '../dressed.ts';
 import type { Answer, AnyRoute } from '../route.ts';
-import { type Dressed, dressWrapped } from './wire.ts';
+import { dressWrapped } from './wire.ts';
 
 /**
  * Reads the headers that ask for wrapping.
