@@ -83,14 +83,9 @@ export interface Dialect<S extends Stages> {
     exchange: Exchange,
     found: S['found'],
     asker: S['asker'],
-  ): Promise<S['possible']>;
+  ): Soon<S['possible']>;
   /** Reads what was sent. What the asker is permitted may be let go of while that is waited for. */
-  read(
-    app: App,
-    exchange: Exchange,
-    possible: S['possible'],
-    asker: S['asker'],
-  ): Promise<S['input']>;
+  read(app: App, exchange: Exchange, possible: S['possible'], asker: S['asker']): Soon<S['input']>;
   permit(
     app: App,
     exchange: Exchange,

@@ -83,7 +83,8 @@ async function answer<S extends Stages>(
   if ('refused' in admitted) return admitted.refused;
   const { permitted } = admitted;
   const { caller, route } = permitted;
-  const dressed = await dialect.encode(app, permitted, await dialect.run(app, permitted));
+  const encoding = dialect.encode(app, permitted, await dialect.run(app, permitted));
+  const dressed = encoding instanceof Promise ? await encoding : encoding;
   const token = dialect.bearerOf ? dialect.bearerOf(exchange) : caller.token;
   await recordDone(app, caller, route, token);
   requireStillOpen(app, dialect, route);
@@ -106,7 +107,8 @@ async function admit<S extends Stages>(
   dialect: Dialect<S>,
   exchange: Exchange,
 ): Promise<{ permitted: S['permitted'] } | { refused: Dressed }> {
-  const found = await dialect.find(app, exchange);
+  const finding = dialect.find(app, exchange);
+  const found = finding instanceof Promise ? await finding : finding;
   if (app.barrier.sealed && !found.route?.while_sealed) {
     throw new Failure('unavailable', dialect.sealed);
   }
@@ -114,8 +116,10 @@ async function admit<S extends Stages>(
   const identified = await identify(app, dialect, exchange, found);
   if ('refused' in identified) return identified;
   const { asker } = identified;
-  const possible = await dialect.requirePossible(app, exchange, found, asker);
-  const input = await dialect.read(app, exchange, possible, asker);
+  const judging = dialect.requirePossible(app, exchange, found, asker);
+  const possible = judging instanceof Promise ? await judging : judging;
+  const reading = dialect.read(app, exchange, possible, asker);
+  const input = reading instanceof Promise ? await reading : reading;
   return { permitted: await dialect.permit(app, exchange, possible, asker, input) };
 }
 
@@ -126,7 +130,8 @@ async function identify<S extends Stages>(
   exchange: Exchange,
   found: S['found'],
 ): Promise<{ asker: S['asker'] } | { refused: Dressed }> {
-  const credentials = await dialect.findCredentials(app, exchange);
+  const looking = dialect.findCredentials(app, exchange);
+  const credentials = looking instanceof Promise ? await looking : looking;
   const refused = dialect.takeQuota?.(app, exchange, found, credentials);
   if (!refused) return { asker: await dialect.identify(app, exchange, found, credentials) };
   await recordTooMany(app, exchange.trace, credentials);

@@ -6,6 +6,7 @@ import { type Action, ownAction } from '../../broker/grants/actions.ts';
 import type { GrantVerdict, OutputFields } from '../../broker/grants/decision.ts';
 import { isIdOf } from '../../broker/resource-types.ts';
 import { Failure } from '../../core/failure.ts';
+import type { Soon } from '../../core/steps.ts';
 import type { BoundaryAccess, BoundaryRequest, BoundaryRoute, Located } from '../boundary-route.ts';
 import type { Exchange, Permitted } from '../dialect.ts';
 import { traceInput } from '../request-record.ts';
@@ -41,29 +42,38 @@ export interface BoundaryPermitted extends Permitted {
 }
 
 /** Whether the action could be granted on anything; asked before a body is read. */
-export async function requirePossible(
+export function requirePossible(
   app: App,
   { request: { url } }: Exchange,
   { route, id }: Led,
   { caller }: BoundaryAsker,
-): Promise<Bare> {
+): Soon<Bare> {
   const request = { id, item: {}, mask: [], query: queryOf(url) };
   const { access } = route;
   if (access === 'public' || 'lists' in access) return { route, access: undefined, request };
   const bare = { route, access, request };
-  if (hasBody(route)) await requireGrantable(app, caller, bare);
-  return bare;
+  return hasBody(route) ? requireGrantable(app, caller, bare).then(() => bare) : bare;
 }
 
 /** The body's fields, for a caller who could be granted the action. */
-export async function readFields(
+export function readFields(
   app: App,
-  { request: http, trace }: Exchange,
+  exchange: Exchange,
   { route, access, request }: Bare,
   asker: BoundaryAsker,
-): Promise<NamedFields> {
+): Soon<NamedFields> {
   if (!access || !hasBody(route)) return {};
+  return readBody(app, exchange, { route, access, request }, asker);
+}
+
+async function readBody(
+  app: App,
+  { request: http, trace }: Exchange,
+  bare: Bare & { access: LocatedAccess },
+  asker: BoundaryAsker,
+): Promise<NamedFields> {
   const { caller } = asker;
+  const { route } = bare;
   const isStranger = caller.who.authority.asker === 'anonymous';
   const most = isStranger ? ANONYMOUS_BODY : MAX_BODY;
   const limit = Math.min(most, route.max_body ?? most);
@@ -73,7 +83,7 @@ export async function readFields(
   const bytes = await http.readBody(limit);
   if (isAwaited) {
     await findAgain(asker, trace);
-    await requireGrantable(app, caller, { route, access, request });
+    await requireGrantable(app, caller, bare);
   }
   return parseBoundaryBody(bytes, route, { isStranger, keep: (kept) => http.keep(kept) });
 }
