@@ -1,13 +1,5 @@
-import { constants } from 'node:crypto';
-import { readFileSync } from 'node:fs';
-import http, {
-  type IncomingMessage,
-  type RequestListener,
-  type Server,
-  type ServerResponse,
-} from 'node:http';
-import https from 'node:https';
-import { createSecureContext, type SecureContextOptions } from 'node:tls';
+import type { IncomingMessage, RequestListener, Server, ServerResponse } from 'node:http';
+import { createSecureContext } from 'node:tls';
 import type { App } from '../app.ts';
 import { doRequest } from '../core/asking.ts';
 import { Failure } from '../core/failure.ts';
@@ -38,14 +30,12 @@ import { answerRequests } from './incoming.ts';
 import { closeInTurns } from './leaving.ts';
 import { acceptListVerb } from './list-verb.ts';
 import { weighAnswer } from './long-answers.ts';
+import { closeServer, openServer, readTls } from './node-server.ts';
 import { peerOf } from './peer.ts';
 import type { HttpRequest } from './request.ts';
 import { GatheredRequest } from './request-body.ts';
 import { batchSending, type Outgoing, send } from './sending.ts';
 import type { Unattended } from './unattended.ts';
-
-/** The parser refuses a longer head itself; a path has its own limit below it. */
-const MAX_HEADER_SIZE = 16 * 1024;
 
 /** A listener and what can be done to it while it runs. */
 export interface HttpServer {
@@ -243,37 +233,6 @@ function hostCheckOf(
     const isOwn = isOwnHost({ host, local_address: localAddress }, allowed_hosts);
     if (isOwn) ours = { host, address: localAddress };
     return isOwn;
-  };
-}
-
-function openServer({ tls, connections: limits }: App['config']): Server {
-  const options = {
-    maxHeaderSize: MAX_HEADER_SIZE,
-    IncomingMessage: GatheredRequest,
-    headersTimeout: Math.min(limits.header_ms, limits.request_ms),
-    requestTimeout: limits.request_ms,
-    keepAliveTimeout: limits.idle_ms,
-    // Connections are looked at so often: what is late is so by half at the most.
-    connectionsCheckingInterval: Math.min(5_000, Math.ceil(limits.header_ms / 2)),
-    // Node's own refusal has none of our headers; see `faultOfHost`.
-    requireHostHeader: false,
-  };
-  if (!tls) return http.createServer(options);
-  const secure = { ...options, ...readTls(tls), handshakeTimeout: limits.header_ms };
-  return https.createServer(secure);
-}
-
-/** Those that are idle are closed at once, others when what they asked is answered. */
-const closeServer = (server: Server): Promise<void> =>
-  new Promise((resolve) => server.close(() => resolve()));
-
-function readTls(tls: { cert_file: string; key_file: string }): SecureContextOptions {
-  return {
-    cert: readFileSync(tls.cert_file),
-    key: readFileSync(tls.key_file),
-    minVersion: 'TLSv1.2',
-    // Another handshake on the same connection would be made out of turn.
-    secureOptions: constants.SSL_OP_NO_RENEGOTIATION,
   };
 }
 

@@ -52,7 +52,7 @@ export const boundaryDialect = (router: BoundaryRouter): Dialect<BoundaryStages>
   read: readFields,
   permit,
   run,
-  encode: (_app, _permitted, result) => dressBoundaryAnswer(result),
+  encode,
   bearerOf: ({ trace }) => trace.token,
   listCredentials,
   encodeFailure: dressBoundaryFailure,
@@ -86,14 +86,21 @@ async function findCredentials(app: App, { request, trace }: Exchange): Promise<
   return { text, living: text === '' ? undefined : await findLiving(app, text) };
 }
 
-async function run(
+function run(
   app: App,
   { caller, route, request, located, visible }: BoundaryPermitted,
 ): Promise<BoundaryAnswer> {
-  const result = await route.run(app, caller, request, located, visible());
-  // Not more is shown than may be seen by the time it is written.
-  if (!located || !result.item) return result;
-  return { ...result, item: visibleFields(result.item, visible()) };
+  return route.run(app, caller, request, located, visible());
+}
+
+/** Not more is shown than may be seen by the time it is written. */
+function encode(
+  _app: App,
+  { located, visible }: BoundaryPermitted,
+  result: BoundaryAnswer,
+): Dressed {
+  if (!located || !result.item) return dressBoundaryAnswer(result);
+  return dressBoundaryAnswer({ ...result, item: visibleFields(result.item, visible()) });
 }
 
 const KINDS: Readonly<Record<number, string>> = { 429: 'ResourceExhausted', 500: 'Internal' };
