@@ -176,16 +176,12 @@ async function measureTarget(bench: Bench): Promise<void> {
 }
 
 async function measureBare(generator: Generator, milliseconds: number): Promise<void> {
-  for (const [kind, size] of [
-    ['http', '3000'],
-    ['fastify', '3000'],
-  ] as const) {
-    const server = await startServerProcess(['bench/bare.ts', kind, size]);
-    const requests = ['GET / HTTP/1.1\r\nHost: localhost\r\n\r\n'];
-    const bench = { server, generator, milliseconds };
-    await measure(`bare ${kind}, ${size} bytes`, bench, { connections: 32, requests });
-    await server.stop();
-  }
+  const size = '3000';
+  const server = await startServerProcess(['bench/bare.ts', size]);
+  const requests = ['GET / HTTP/1.1\r\nHost: localhost\r\n\r\n'];
+  const bench = { server, generator, milliseconds };
+  await measure(`bare http, ${size} bytes`, bench, { connections: 32, requests });
+  await server.stop();
 }
 
 async function measureServer(

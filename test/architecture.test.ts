@@ -132,9 +132,26 @@ test('how answers are dressed knows no operation and no table', () => {
   assert.deepEqual(
     broken(
       ({ from, to, typeOnly }) =>
-        from.startsWith('src/http/wire/') &&
+        /^src\/http\/\w+\/wire\.ts$/.test(from) &&
         !typeOnly &&
         (layerOf(to) !== undefined || to.startsWith('src/store/')),
+    ),
+    [],
+  );
+});
+
+/** The list of dialects, and what describes them all in one document. */
+const KNOW_DIALECTS = ['src/http/dialects.ts', 'src/start/specs.ts'];
+
+test('the frame knows no dialect, and no dialect another', () => {
+  const dialectOf = (file: string): string | undefined => /^src\/http\/(\w+)\//.exec(file)?.[1];
+  assert.deepEqual(
+    broken(
+      ({ from, to }) =>
+        from.startsWith('src/http/') &&
+        dialectOf(to) !== undefined &&
+        dialectOf(from) !== dialectOf(to) &&
+        !KNOW_DIALECTS.includes(from),
     ),
     [],
   );

@@ -5,7 +5,7 @@ import { judgeParameters } from '../src/acl/parameter-rules.ts';
 import type { ParameterValue } from '../src/acl/policy.ts';
 import type { AnyRoute } from '../src/app/route.ts';
 import { comparisonOf } from '../src/core/comparison.ts';
-import { readerOf } from '../src/http/parameters.ts';
+import { readerOf } from '../src/http/vault/parameters.ts';
 import { authEngines, secretEngines, systemRoutes } from '../src/start/routes.ts';
 
 // Conditions on parameters hold for what an endpoint makes of a value, however it is written: two

@@ -169,6 +169,8 @@ export interface Route<In extends z.ZodObject = z.ZodObject, Out extends z.ZodTy
   token_field?: string;
   /** Answered also while the server is sealed or not initialised. */
   while_sealed?: boolean;
+  /** It seals the server: its answer comes after that. */
+  seals?: boolean;
   input: In;
   output: Out;
   /** Refusals a client should be ready for; they become the documented error responses. */
@@ -207,6 +209,8 @@ export interface Route<In extends z.ZodObject = z.ZodObject, Out extends z.ZodTy
   sets_also?: readonly SetElsewhere[] | undefined;
   /** Fields that say the same: the old name, and the one that it stands for. */
   old_names?: Readonly<Record<string, string>>;
+  /** The rest of the path is taken as it came, with slashes and encodings of its own; a query is none of it. */
+  raw_rest?: boolean;
   /** A path parameter's own form where it is not a plain name (`\w(([\w-.]+)?\w)?`). */
   path_forms?: Readonly<Record<string, RegExp>>;
   run(app: App, caller: Caller, input: z.output<In>): Promise<Answer>;

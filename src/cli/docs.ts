@@ -2,12 +2,12 @@ import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 
 import { join } from 'node:path';
 import { writeSettingsTable } from '../config/reference.ts';
 import { COMPATIBLE_VERSION } from '../core/version.ts';
+import { BOUNDARY_STYLE } from '../http/boundary/wire.ts';
 import { buildOpenApi } from '../http/openapi.ts';
 import { type ReferencePage, writeReference } from '../http/reference.ts';
-import { brokerApi, genericApi, systemApi } from '../http/specs.ts';
-import { BOUNDARY_STYLE } from '../http/wire/boundary.ts';
-import { VAULT_STYLE } from '../http/wire/vault.ts';
+import { VAULT_STYLE } from '../http/vault/wire.ts';
 import { declaredRoutes } from '../start/routes.ts';
+import { brokerApi, genericApi, systemApi } from '../start/specs.ts';
 import type { Arguments } from './arguments.ts';
 import type { Command } from './command.ts';
 

@@ -3,6 +3,7 @@ import type { Socket } from 'node:net';
 import type { ConnectionLimits } from '../config/connections.ts';
 import { SharedBytes } from '../core/fairness/shared-bytes.ts';
 import { ConnectionLines, type Site } from './connection-lines.ts';
+import type { Dressed } from './dressed.ts';
 import { GivingWay } from './giving-way.ts';
 import { LongAnswers, type OnItsWay, type Weight } from './long-answers.ts';
 import { endsOf, partyOfSocket } from './peer.ts';
@@ -10,7 +11,6 @@ import { forgetAnswered, type Line, letGoOfRequest, RequestsInOrder } from './re
 import { findTaken, noteTaken, type Taking } from './taking.ts';
 import { noteNewcomer } from './turn-length.ts';
 import type { Unattended } from './unattended.ts';
-import type { Dressed } from './wire/vault.ts';
 
 /** A connection, and where it stands among others. */
 interface Connection extends Line {

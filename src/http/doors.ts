@@ -100,7 +100,8 @@ function ignoreAbsence(err: NodeJS.ErrnoException): void {
   if (err.code !== 'EADDRNOTAVAIL' && err.code !== 'EAFNOSUPPORT') throw err;
 }
 
-async function listen(server: Server, place: ListenOptions): Promise<Server> {
+/** @throws what listening throws where somebody else listens there */
+export async function listen(server: Server, place: ListenOptions): Promise<Server> {
   const listening = once(server, 'listening');
   server.listen(place);
   await listening;

@@ -1,7 +1,5 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import { isBoundaryTarget } from './boundary-path.ts';
-import { refusal as refuseBoundary } from './wire/boundary.ts';
-import { type Dressed, refusal } from './wire/vault.ts';
+import type { Dressed } from './dressed.ts';
 
 export type Refuse = (request: IncomingMessage, response: ServerResponse, fault: Fault) => void;
 
@@ -10,20 +8,17 @@ export const MOST_FIELDS = 200;
 
 /** What keeps a request from being looked at at all. */
 export interface Fault {
-  status: 400 | 417 | 421 | 429 | 431;
+  status: 400 | 417 | 421 | 429 | 431 | 500;
   because: string;
   /** Seconds after which to come again. */
   retry_after?: number;
 }
 
-/** In the words of whichever API the path belongs to. What follows on the connection is not read. */
-export function refuseAll(target: string, { status, because, retry_after }: Fault): Dressed {
-  const kind = status === 429 ? 'ResourceExhausted' : 'InvalidArgument';
-  const dressed = isBoundaryTarget(target)
-    ? refuseBoundary(status, { kind, message: because })
-    : refusal(status, [because]);
+/** In the words of whichever dialect the target belongs to. What follows on the connection is not read. */
+export function refuseAll(handler: { encodeFault(fault: Fault): Dressed }, fault: Fault): Dressed {
+  const dressed = handler.encodeFault(fault);
   const headers: Dressed['headers'] = { ...dressed.headers, connection: 'close' };
-  if (retry_after !== undefined) headers['retry-after'] = String(retry_after);
+  if (fault.retry_after !== undefined) headers['retry-after'] = String(fault.retry_after);
   return { ...dressed, headers };
 }
 

@@ -5,9 +5,9 @@ import { mock, test } from 'node:test';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { partyOf } from '../core/fairness/party.ts';
 import { SharedBytes } from '../core/fairness/shared-bytes.ts';
+import type { Dressed } from './dressed.ts';
 import { LongAnswers, type OnItsWay, weighAnswer } from './long-answers.ts';
 import { WaitingBodies } from './waiting-bodies.ts';
-import type { Dressed } from './wire/vault.ts';
 
 const MIB = 1 << 20;
 

@@ -2,9 +2,9 @@ import type { ServerResponse } from 'node:http';
 import { NETWORK_PART, networkOfParty, siteOfParty } from '../core/fairness/party.ts';
 import type { Hold, SharedBytes } from '../core/fairness/shared-bytes.ts';
 import { SiteTurns } from '../core/fairness/site-turns.ts';
+import type { Dressed } from './dressed.ts';
 import { noteTaken, type Taking } from './taking.ts';
 import { WaitingBodies } from './waiting-bodies.ts';
-import type { Dressed } from './wire/vault.ts';
 
 /** Where so much of unsent answers is kept, in all, of a network or of a site, long ones wait; short ones find the rest. */
 const BUSY_BYTES = { total: 48 << 20, network: (48 << 20) * NETWORK_PART, each: 24 << 20 };

@@ -5,7 +5,7 @@ import { type AnyRoute, type Method, vaultRoute } from '../app/route.ts';
 import { duration, flag, list, optional, text } from '../core/fields.ts';
 import { buildOpenApi, type DocumentedApi } from './openapi.ts';
 import { writeReference } from './reference.ts';
-import { VAULT_STYLE } from './wire/vault.ts';
+import { VAULT_STYLE } from './vault/wire.ts';
 
 function route(method: Method, path: `/v1/${string}`, more: Partial<AnyRoute> = {}): AnyRoute {
   return {

@@ -4,17 +4,12 @@ import type { Token } from '../access/tokens/token.ts';
 import { type App, perApp } from '../app/app.ts';
 import { TOO_OFTEN } from '../audit/record.ts';
 import { Failure } from '../core/failure.ts';
-import { leadBoundary, listCredentials } from './boundary-leading.ts';
-import { isBoundaryTarget } from './boundary-path.ts';
+import type { Dialect, Exchange, Stages } from './dialect.ts';
+import type { Dressed } from './dressed.ts';
 import { type Fault, refuseAll } from './faults.ts';
-import { lead } from './leading.ts';
 import { recordRefused, recordTooMany } from './refused-early.ts';
 import type { HttpRequest } from './request.ts';
-import { listTokens } from './request-headers.ts';
-import { startTrace, type Trace } from './request-record.ts';
-import type { Routers } from './target.ts';
-import { dressBoundaryFailure } from './wire/boundary.ts';
-import { type Dressed, dressFailure } from './wire/vault.ts';
+import { startTrace } from './request-record.ts';
 
 /** So many at once are looked at for who sent them; they are refused because too much goes on already. */
 const MOST_LOOKS = 32;
@@ -22,52 +17,51 @@ const MOST_LOOKS = 32;
 const looksOf = perApp(() => ({ count: 0 }));
 
 /** Refuses a request for what keeps it from being answered, whatever it says; its record tells who asked, and for what. */
-export async function refuseUnread(
+export async function refuseUnread<S extends Stages>(
   app: App,
-  routers: Routers,
+  dialect: Dialect<S>,
   request: HttpRequest,
   fault: Fault,
 ): Promise<Dressed> {
   const trace = startTrace(randomUUID(), request.remote_address);
-  const isBoundary = isBoundaryTarget(request.url);
-  const texts = (): string[] => (isBoundary ? listCredentials(request) : listTokens(request));
+  const exchange: Exchange = { request, trace, headers: {} };
+  const texts = (): string[] => dialect.listCredentials(request);
   try {
-    if (fault.status === 429) await recordOneOfMany(app, routers, request, { trace, texts });
+    if (fault.status === 429) await recordOneOfMany(app, dialect, exchange, texts);
     else {
-      await traceUnread(app, routers, request, trace);
+      await traceUnread(app, dialect, exchange);
       const askedBy = { texts, remote_address: request.remote_address };
       await recordRefused(app, trace, new Failure('invalid', fault.because), askedBy);
     }
   } catch (error) {
-    const unrecorded = isBoundary ? dressBoundaryFailure(error) : dressFailure(error);
+    const unrecorded = dialect.encodeFailure(error);
     if (!unrecorded) throw error;
     return unrecorded;
   }
-  return refuseAll(request.url, fault);
+  return refuseAll(dialect, fault);
 }
 
 /** Notes where a request leads. What else is wrong with it is no matter. */
-async function traceUnread(
+async function traceUnread<S extends Stages>(
   app: App,
-  routers: Routers,
-  request: HttpRequest,
-  trace: Trace,
+  dialect: Dialect<S>,
+  exchange: Exchange,
 ): Promise<void> {
   try {
-    if (!isBoundaryTarget(request.url)) await lead(app, routers, request, trace);
-    else leadBoundary(routers.boundary, request, { go: true, headers: {} }, trace);
+    await dialect.find(app, exchange);
   } catch (error) {
     if (!(error instanceof Failure)) throw error;
   }
 }
 
 /** Counts a request by who sends it and what for; where many come at once, or while sealed, by where it comes from. */
-async function recordOneOfMany(
+async function recordOneOfMany<S extends Stages>(
   app: App,
-  routers: Routers,
-  request: HttpRequest,
-  { trace, texts }: { trace: Trace; texts(): readonly string[] },
+  dialect: Dialect<S>,
+  exchange: Exchange,
+  texts: () => readonly string[],
 ): Promise<void> {
+  const { trace } = exchange;
   const looks = looksOf(app);
   if (looks.count >= MOST_LOOKS || app.barrier.sealed) {
     app.audit.refuse(trace, { status: 'refused', error: TOO_OFTEN });
@@ -75,7 +69,7 @@ async function recordOneOfMany(
   }
   looks.count += 1;
   try {
-    await traceUnread(app, routers, request, trace);
+    await traceUnread(app, dialect, exchange);
     await recordTooMany(app, trace, await findGood(app, texts()));
   } finally {
     looks.count -= 1;

@@ -13,7 +13,6 @@ import { Failure } from '../core/failure.ts';
 import { mayHaveUser } from '../core/place.ts';
 import { recordable } from '../core/recorded-shape.ts';
 import { concealTexts } from './concealed-words.ts';
-import type { PathRoutes } from './router.ts';
 
 /** What of an endpoint's declaration decides how its requests are recorded; either API's has it. */
 export interface RecordedRoute {
@@ -61,6 +60,10 @@ export const OPERATION: Record<Method, Capability> = {
   DELETE: 'delete',
 };
 
+/** What records tell of a token. */
+export const forRecords = (token: TokenFacts | undefined): TokenFacts | undefined =>
+  token && { ...token, meta: null };
+
 export function startTrace(request_id: string, remote_address: string): Trace {
   return {
     request_id,
@@ -92,7 +95,7 @@ export function tracePath(
   found: {
     mount: Mount | undefined;
     /** Those of its path; undefined where it is not known. */
-    routes: PathRoutes | undefined;
+    routes: Partial<Record<Method, AnyRoute>> | undefined;
     path: string;
     route: AnyRoute | undefined;
     method: Method | undefined;

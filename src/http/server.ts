@@ -1,20 +1,15 @@
-import { constants } from 'node:crypto';
-import { readFileSync } from 'node:fs';
 import type { IncomingMessage, RequestListener, Server, ServerResponse } from 'node:http';
-import { createSecureContext, type SecureContextOptions } from 'node:tls';
-import Fastify, { type FastifyInstance } from 'fastify';
+import { createSecureContext } from 'node:tls';
 import type { App } from '../app/app.ts';
 import { Failure } from '../core/failure.ts';
 import { doRequest } from '../core/fairness/asking.ts';
 import { scarceHeap } from '../core/fairness/scarce-heap.ts';
 import { isOwnHost } from '../core/host.ts';
-import { isBoundaryTarget } from './boundary-path.ts';
-import { handleBoundary } from './boundary-pipeline.ts';
 import { refuseInTurns } from './client-error.ts';
 import { Connections } from './connections.ts';
 import { decipherInTurns } from './deciphering.ts';
-import { answerDirectly } from './direct.ts';
-import { findPlaces, firstDoor, openDoors } from './doors.ts';
+import { compileDialects, type Routers } from './dialects.ts';
+import { findPlaces, firstDoor, listen, openDoors } from './doors.ts';
 import { encipherInSlices } from './enciphering.ts';
 import {
   MANY_UNATTENDED,
@@ -27,30 +22,24 @@ import {
 import { FeedTurns } from './feed.ts';
 import { feedInTurns } from './feeding.ts';
 import { TrustedProxies } from './forwarded.ts';
+import type { RequestHandler } from './frame.ts';
 import { onGone } from './gone.ts';
 import { shakeInTurns } from './handshakes.ts';
 import { waitsForBody } from './head-weight.ts';
-import { answerHealth, isHealthTarget } from './health.ts';
+import { answerRequests } from './incoming.ts';
 import { closeInTurns } from './leaving.ts';
-import { acceptListVerb, LIST_AS_PARSED } from './list-verb.ts';
+import { acceptListVerb } from './list-verb.ts';
 import { weighAnswer } from './long-answers.ts';
+import { closeServer, openServer, readTls } from './node-server.ts';
 import { peerOf } from './peer.ts';
-import { handle } from './pipeline.ts';
-import { refuseUnread } from './refused-unread.ts';
 import type { HttpRequest } from './request.ts';
 import { GatheredRequest } from './request-body.ts';
 import { batchSending, type Outgoing, send } from './sending.ts';
-import type { Routers } from './target.ts';
 import type { Unattended } from './unattended.ts';
-import { dressFailure } from './wire/vault.ts';
-
-/** The parser refuses a longer head itself; a path has its own limit below it. */
-const MAX_HEADER_SIZE = 16 * 1024;
 
 /** A listener and what can be done to it while it runs. */
 export interface HttpServer {
-  /** For tests without a socket. */
-  readonly fastify: FastifyInstance;
+  readonly server: Server;
   listen(address: { host: string; port: number }): Promise<{ host: string; port: number }>;
   /** Reads the certificate files anew; new connections get the new certificate. */
   reloadTls(): void;
@@ -76,13 +65,17 @@ export function createServer(app: App, routers: Routers): HttpServer {
   const closing: Closing = { isClosing: false };
   const { unattended } = connections;
   const outgoing = sendingOf(app, connections, closing);
+  const handlerOf = compileDialects(app, routers, closing);
   const refuse: Refuse = (request, response, fault) =>
-    outgoing.sendSoon({ request, response, dressed: refuseAll(targetOf(request), fault) });
-  const answer = answererOf(app, routers, { proxies, closing, refuse, outgoing, unattended });
+    outgoing.sendSoon({
+      request,
+      response,
+      dressed: refuseAll(handlerOf(targetOf(request)), fault),
+    });
+  const answer = answererOf(app, handlerOf, { proxies, refuse, outgoing, unattended });
   const turns = new FeedTurns();
-  const fastify = makeFastify(app.config, turns);
-  handOver(fastify, answer);
-  const server = fastify.server as Server;
+  const server = openServer(app.config);
+  server.on('clientError', refuseInTurns(turns));
   // Of so many fields the rest is not seen here: such a head is refused. Trailers, which nobody reads, end there.
   server.maxHeadersCount = MOST_FIELDS;
   if (tls) {
@@ -92,33 +85,33 @@ export function createServer(app: App, routers: Routers): HttpServer {
   }
   closeInTurns(server, tls !== undefined, turns);
   app.onClose(connections.watch(server));
-  answerDirectly(server, connections, { isClosing: () => closing.isClosing, answer, refuse });
+  answerRequests(server, connections, { isClosing: () => closing.isClosing, answer, refuse });
   acceptListVerb(server, tls !== undefined);
   feedInTurns(server, tls !== undefined, turns);
   let closeDoors = async (): Promise<void> => {};
   return {
-    fastify,
+    server,
     async listen(address) {
       const [first, ...others] = await findPlaces(address);
-      await fastify.listen(await firstDoor(first));
+      await listen(server, await firstDoor(first));
       // Of somebody who could not be let in; nobody else is the worse for it.
       server.on('error', (err) => app.log.warn({ err }, 'a connection could not be accepted'));
       closeDoors = await openDoors(
         server,
         others.map(({ host }) => host),
       );
-      const bound = fastify.server.address();
+      const bound = server.address();
       return typeof bound === 'object' && bound
         ? { host: bound.address, port: bound.port }
         : address;
     },
     reloadTls() {
-      const setContext: unknown = Reflect.get(fastify.server, 'setSecureContext');
+      const setContext: unknown = Reflect.get(server, 'setSecureContext');
       if (tls && typeof setContext === 'function') {
         const files = readTls(tls);
         // Checked first, so that a broken file leaves the old certificate in use.
         createSecureContext(files);
-        setContext.call(fastify.server, files);
+        setContext.call(server, files);
       }
     },
     countConnections: () => connections.count,
@@ -131,7 +124,7 @@ export function createServer(app: App, routers: Routers): HttpServer {
       closing.isClosing = true;
       // Who was answered before the request was whole becomes idle only once the rest has come.
       const idle = setInterval(() => server.closeIdleConnections(), 250);
-      const closed = [closeDoors(), fastify.close()];
+      const closed = [closeDoors(), closeServer(server)];
       return Promise.all(closed)
         .then(() => unattended.whenOver(UNATTENDED_MS))
         .finally(() => clearInterval(idle));
@@ -177,16 +170,15 @@ function sendingOf(app: App, connections: Connections, closing: Closing): Sendin
 /** Answers whatever is asked of the API. */
 function answererOf(
   app: App,
-  routers: Routers,
+  handlerOf: (target: string) => RequestHandler,
   parts: {
     proxies: TrustedProxies;
-    closing: Closing;
     refuse: Refuse;
     outgoing: Sending;
     unattended: Unattended;
   },
 ): RequestListener {
-  const { proxies, closing, refuse, unattended } = parts;
+  const { proxies, refuse, unattended } = parts;
   const { sendSoon, fail } = parts.outgoing;
   const isForUs = hostCheckOf(app.config.allowed_hosts);
   return (request, response) => {
@@ -205,21 +197,17 @@ function answererOf(
       return;
     }
     const expectsUnknown = request instanceof GatheredRequest && request.expectsUnknown;
+    const handler = handlerOf(read.url);
     const hasRoom = unattended.hasRoomFor(read.remote_address);
     const fault = !hasRoom ? MANY_UNATTENDED : expectsUnknown ? UNKNOWN_EXPECTATION : undefined;
-    const work = () => {
-      if (fault) return refuseUnread(app, routers, read, fault);
-      return isBoundaryTarget(read.url)
-        ? handleBoundary(app, routers.boundary, read)
-        : handle(app, routers, read);
-    };
-    const isHealthCheck = isHealthTarget(read.url) && !expectsUnknown;
-    const answering = isHealthCheck
-      ? answerHealth(app, read, closing)
-      : doRequest(read.remote_address, () =>
-          // Who keeps the body back keeps no place from others.
-          waitsForBody(request) ? work() : (scarceHeap.passFirst()?.then(work) ?? work()),
-        );
+    const work = () => (fault ? handler.refuseUnread(read, fault) : handler.handle(read));
+    const atOnce = expectsUnknown ? undefined : handler.answerAtOnce?.(read);
+    const answering =
+      atOnce ??
+      doRequest(read.remote_address, () =>
+        // Who keeps the body back keeps no place from others.
+        waitsForBody(request) ? work() : (scarceHeap.passFirst()?.then(work) ?? work()),
+      );
     // Not the answer itself: an idle connection keeps its last request, and would keep that with it.
     const answered = answering.then(
       (dressed) => sendSoon({ request, response, dressed, asker: read.remote_address }),
@@ -247,74 +235,7 @@ function hostCheckOf(
   };
 }
 
-function makeFastify(
-  { tls, connections: limits }: App['config'],
-  turns: FeedTurns,
-): FastifyInstance {
-  const parser = {
-    maxHeaderSize: MAX_HEADER_SIZE,
-    IncomingMessage: GatheredRequest,
-    headersTimeout: Math.min(limits.header_ms, limits.request_ms),
-    // Connections are looked at so often: what is late is so by half at the most.
-    connectionsCheckingInterval: Math.min(5_000, Math.ceil(limits.header_ms / 2)),
-    // Node's own refusal has none of our headers; see `faultOfHost`.
-    requireHostHeader: false,
-  };
-  const options = {
-    logger: false,
-    exposeHeadRoutes: false,
-    // Every request goes to the one route of `handOver`: our own router reads the path, once.
-    rewriteUrl: () => '/',
-    bodyLimit: Number.MAX_SAFE_INTEGER,
-    clientErrorHandler: refuseInTurns(turns),
-    return503OnClosing: true,
-    forceCloseConnections: 'idle' as const,
-    requestTimeout: limits.request_ms,
-    keepAliveTimeout: limits.idle_ms,
-  };
-  return tls
-    ? // The HTTPS instance differs in its type parameters only.
-      (Fastify({
-        ...options,
-        https: {
-          ...readTls(tls),
-          ...parser,
-          handshakeTimeout: limits.header_ms,
-        },
-      }) as never)
-    : Fastify({ ...options, http: parser });
-}
-
-/** What the framework takes is answered here, too. */
-function handOver(fastify: FastifyInstance, answer: RequestListener): void {
-  fastify.addHttpMethod(LIST_AS_PARSED, { hasBody: false });
-  fastify.removeAllContentTypeParsers();
-  // Bodies are read later, by the pipeline, once it knows how much the endpoint may take.
-  fastify.addContentTypeParser('*', (_request, _payload, done) => done(null));
-  fastify.all('/', (request, reply) => {
-    reply.hijack();
-    answer(request.raw, reply.raw);
-  });
-  fastify.setErrorHandler((error, request, reply) => {
-    const dressed = dressFailure(error) ?? dressFailure(new Failure('invalid', 'bad request'));
-    if (!dressed) return reply.code(500).send();
-    reply.hijack();
-    send(request.raw, reply.raw, dressed);
-  });
-}
-
-function readTls(tls: { cert_file: string; key_file: string }): SecureContextOptions {
-  return {
-    cert: readFileSync(tls.cert_file),
-    key: readFileSync(tls.key_file),
-    minVersion: 'TLSv1.2',
-    // Another handshake on the same connection would be made out of turn.
-    secureOptions: constants.SSL_OP_NO_RENEGOTIATION,
-  };
-}
-
-const targetOf = (request: IncomingMessage & { originalUrl?: string }): string =>
-  request.originalUrl ?? request.url ?? '';
+const targetOf = ({ url = '' }: IncomingMessage): string => url;
 
 /** A body that has come late is looked at when there is memory for that. */
 function goOnInTurn<Body>(body: Body): Body | Promise<Body> {

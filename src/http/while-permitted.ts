@@ -1,5 +1,5 @@
 import type { LongBody } from '../app/route.ts';
-import type { Dressed } from './wire/vault.ts';
+import type { Dressed } from './dressed.ts';
 
 /** Whether it is sent in pieces, and waits for its client. */
 export const isLong = (body: Dressed['body']): body is LongBody =>

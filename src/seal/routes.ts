@@ -114,6 +114,7 @@ export const sealRoutes: AnyRoute[] = [
     id: 'seal',
     method: 'POST',
     path: '/v1/sys/seal',
+    seals: true,
     summary: 'Seal this server: its keys are wiped from memory',
     access: { capability: 'update', sudo: true },
     input: z.object({}),

@@ -16,9 +16,8 @@ import { endBeforehand, planEnded } from '../broker/iam/auth-tokens/termination.
 import { lockedUserRoutes } from '../broker/iam/locked-users/routes.ts';
 import { brokerRoutes } from '../broker/routes.ts';
 import { vaultLease } from '../broker/vault/leases/operations.ts';
-import { type BoundaryRouter, compileBoundaryRoutes } from '../http/boundary-path.ts';
-import { compileRoutes, type PathRouter } from '../http/router.ts';
-import { type DeclaredRoutes, specRoutes } from '../http/specs.ts';
+import { type BoundaryRouter, compileBoundaryRoutes } from '../http/boundary/path.ts';
+import { compileRoutes, type PathRouter } from '../http/vault/router.ts';
 import { metricsRoutes } from '../metrics/routes.ts';
 import { AUTH_TYPES } from '../mounts/rules.ts';
 import { certificateLease } from '../pki/revocation/operations.ts';
@@ -26,6 +25,7 @@ import { pkiRoutes } from '../pki/routes.ts';
 import { sealRoutes } from '../seal/routes.ts';
 import { mountSystemRoutes } from '../system/mounts/routes.ts';
 import { serverRoutes } from '../system/routes.ts';
+import { type DeclaredRoutes, specRoutes } from './specs.ts';
 
 /** Endpoints under `/v1/sys/`. */
 export const systemRoutes: readonly AnyRoute[] = [

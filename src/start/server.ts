@@ -17,7 +17,7 @@ import type { Config } from '../config/config.ts';
 import { pooledRandom } from '../core/random-pool.ts';
 import { fitConnections, readOpenFileLimit, tellConnections } from '../http/open-files.ts';
 import { createServer, type HttpServer } from '../http/server.ts';
-import { findNames } from '../http/target.ts';
+import { findNames } from '../http/vault/target.ts';
 import { openSeal } from '../seal/operations.ts';
 import { cacheConfig } from '../store/config-cache.ts';
 import { openStore, type Store } from '../store/store.ts';

@@ -18,7 +18,7 @@ import {
   compileBoundaryRoutes,
   decodeBoundaryPath,
   isBoundaryTarget,
-} from '../../src/http/boundary-path.ts';
+} from '../../src/http/boundary/path.ts';
 import { parseJsonBody } from '../../src/http/json.ts';
 import { isWithin, measurePace } from '../support/machine.ts';
 import type { FuzzTarget } from './run.ts';

@@ -15,7 +15,7 @@ import {
 import { decodeBase58, encodeBase58 } from '../../src/core/base58.ts';
 import { Failure } from '../../src/core/failure.ts';
 import { parseFormBody, parseJsonBody } from '../../src/http/json.ts';
-import { canonicalisePath, listRawTails } from '../../src/http/path.ts';
+import { canonicalisePath, listRawTails } from '../../src/http/vault/path.ts';
 import { capabilitiesAt, compiledAcl, judgedAccess } from '../support/judged.ts';
 import type { FuzzTarget } from './run.ts';
 

@@ -97,7 +97,7 @@ test('a body that has been read is counted until its work is done, though its cl
   const client = await startTestServer(t, { store: commits.over });
   const { http } = client.running;
   const held = commits.hold('cubbyhole/x');
-  const accepting = once(http.fastify.server, 'connection');
+  const accepting = once(http.server, 'connection');
   const { socket } = await openTalk(client, HEALTHY);
   const [accepted] = await accepting;
   socket.write(head(ASKED.vault, LENGTH) + BEGINNING + REST);
@@ -208,7 +208,7 @@ test('answers that wait to begin come to no more than a share', async (t) => {
   await client.call('POST', 'cubbyhole/much', { a: 'b'.repeat(900_000) });
   // Who reads nothing does not see either that the server hangs up.
   let gone = 0;
-  http.fastify.server.on('connection', (socket) => socket.once('close', () => gone++));
+  http.server.on('connection', (socket) => socket.once('close', () => gone++));
   const talks = await openAll(client, parties(1), 80);
   for (const talk of talks) askForMuch(talk);
   const most = await mostUntil(

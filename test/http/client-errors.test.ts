@@ -114,7 +114,7 @@ describe('what is no request is answered in the form and with the headers of eve
   });
 
   test('an error in accepting somebody is nobody else’s', async () => {
-    const accepting = server.running.http.fastify.server;
+    const accepting = server.running.http.server;
     accepting.emit('error', Object.assign(new Error('accept ENOBUFS'), { code: 'ENOBUFS' }));
     const text = await send(port, `${GET}${HOST}\r\n`);
     assert.match(text, /^HTTP\/1.1 200 /);

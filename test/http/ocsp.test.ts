@@ -108,6 +108,15 @@ test('without an issuer, or without one that may sign answers, the request is un
   refused(await ask('mute', ca, NEVER_ISSUED), 401, UNAUTHORIZED);
 });
 
+test('only under an endpoint that takes it so is a rest of a path read as it came', async () => {
+  refused(await call('GET', 'ca/ocsp//AAAA', undefined, { token: '' }), 400, MALFORMED);
+  refused(await call('GET', 'ca/ocsp/AAAA?list=true', undefined, { token: '' }), 400, MALFORMED);
+  await call('POST', 'cubbyhole/ocsp/a/b', { c: 'd' });
+  assert.equal((await call('GET', 'cubbyhole/ocsp//a')).status, 400);
+  const listed = await call('GET', 'cubbyhole/ocsp/a?list=true');
+  assert.deepEqual(listed.field('data.keys'), ['b']);
+});
+
 test('what is no request, or too long for one, is malformed, by GET and by POST', async () => {
   for (const path of ['%21%21', 'AAAA', 'a'.repeat(3000)]) {
     refused(await call('GET', `ca/ocsp/${path}`, undefined, { token: '' }), 400, MALFORMED);

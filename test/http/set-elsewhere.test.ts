@@ -4,7 +4,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { AnyRoute } from '../../src/app/route.ts';
-import { compileRoutes } from '../../src/http/router.ts';
+import { compileRoutes } from '../../src/http/vault/router.ts';
 import { authEngines, secretEngines, systemRoutes } from '../../src/start/routes.ts';
 import { deny, personWith } from '../support/denied.ts';
 import { type Client, startTestServer } from '../support/server.ts';

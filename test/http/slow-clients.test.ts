@@ -13,7 +13,7 @@ const LOG_IN =
 
 /** Opens a connection, and waits until it is let in: those that come by several doors may be so in any order. */
 async function open(client: Client, localAddress = FIRST): Promise<Talk> {
-  const isLetIn = once(client.running.http.fastify.server, 'connection');
+  const isLetIn = once(client.running.http.server, 'connection');
   const talk = await openTalk(client, localAddress);
   await isLetIn;
   return talk;

@@ -25,7 +25,7 @@ for (const hasGone of [true, false]) {
     const commits = new CommitHolder();
     const running = await start({ store: commits.over });
     const held = commits.hold('cubbyhole/x');
-    const accepting = once(running.http.fastify.server, 'connection');
+    const accepting = once(running.http.server, 'connection');
     const socket = connect(running.address.port, '127.0.0.1');
     const [accepted] = await accepting;
     socket.on('error', () => {}).write(REQUEST);

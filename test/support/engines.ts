@@ -6,7 +6,8 @@ import { join } from 'node:path';
 import { after, describe } from 'node:test';
 import { Client } from 'pg';
 import type { Engine } from '../../src/store/columns.ts';
-import { openStore, type Store, type StoreLog, type StoreOptions } from '../../src/store/store.ts';
+import type { StoreLog } from '../../src/store/committer.ts';
+import { openStore, type Store, type StoreOptions } from '../../src/store/store.ts';
 
 /** Opens a fresh, empty database; everything is closed and removed when the suite is over. */
 export type Open = (options?: { node_name?: string }) => Promise<Store>;

@@ -1,7 +1,8 @@
 import { sinkName } from '../../config/audit-sink.ts';
 import { type Config, nodeName } from '../../config/config.ts';
 import { onceAtATime } from '../../core/fairness/once-at-a-time.ts';
-import type { Store, StoreLog } from '../../store/store.ts';
+import type { StoreLog } from '../../store/committer.ts';
+import type { Store } from '../../store/store.ts';
 import { type OwnChain, openFileSink } from '../sinks/file.store.ts';
 import { createFeeder, type Feeder } from '../sinks/jobs.ts';
 import { ownFolders, retryPause, type Sink } from '../sinks/sink.ts';

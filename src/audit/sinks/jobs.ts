@@ -1,4 +1,5 @@
-import type { Store, StoreLog } from '../../store/store.ts';
+import type { StoreLog } from '../../store/committer.ts';
+import type { Store } from '../../store/store.ts';
 import {
   deleteCursor,
   findCursor,

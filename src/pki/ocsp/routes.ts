@@ -40,6 +40,7 @@ export const ocspRoutes: AnyRoute[] = [
     id: 'pki-query-ocsp-with-get-req',
     method: 'GET',
     path: '/v1/{mount}/ocsp/{request+}',
+    raw_rest: true,
     summary: 'Ask whether a certificate is revoked, the request in the path as base64',
     see: ['RFC 6960 §A.1'],
     access: 'public',

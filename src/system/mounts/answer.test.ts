@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { testMount } from '../../../test/support/app.ts';
 import type { Mount } from '../../app/mount.ts';
-import { dressAnswer } from '../../http/wire/vault.ts';
+import { dressAnswer } from '../../http/vault/wire.ts';
 import { type Listing, presentMounts, type Said } from './answer.ts';
 
 const about = ({ type, description }: Mount) => ({ type, description });

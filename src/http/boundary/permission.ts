@@ -1,0 +1,186 @@
+import type { App } from '../../app/app.ts';
+import { type Action, ownAction } from '../../broker/resource/actions.ts';
+import { type BrokerCaller, refuseCaller } from '../../broker/resource/caller.ts';
+import { IN_REQUEST, refuseField, TWICE } from '../../broker/resource/field-errors.ts';
+import type { GrantVerdict, OutputFields } from '../../broker/resource/grants/verdict.ts';
+import { USUAL_WORDS } from '../../broker/resource/handler.ts';
+import { isIdOf } from '../../broker/resource/ids.ts';
+import type {
+  BoundaryAccess,
+  BoundaryRequest,
+  BoundaryRoute,
+  Located,
+} from '../../broker/resource/route.ts';
+import { Failure } from '../../core/failure.ts';
+import type { Soon } from '../../core/steps.ts';
+import type { Exchange, Permitted } from '../dialect.ts';
+import { traceInput } from '../request-record.ts';
+import { type BoundaryAsker, findAgain, letGo, standingOf } from './asker.ts';
+import { checkFields, type NamedFields, parseBoundaryBody, pickReferences } from './body.ts';
+import type { Led } from './leading.ts';
+import { recordedOf } from './recorded.ts';
+
+const MAX_BODY = 1024 * 1024;
+/** Of nobody in particular, e.g. of a log-in. */
+const ANONYMOUS_BODY = 64 * 1024;
+
+/** How an endpoint finds what it is about. */
+type LocatedAccess = Extract<BoundaryAccess, { locate: unknown }>;
+
+/** A request as far as it can be read without a right to anything: its path and its query. */
+export interface Bare {
+  route: BoundaryRoute;
+  /** Absent where nothing is looked at before it is run. */
+  access: LocatedAccess | undefined;
+  /** Without fields. */
+  request: BoundaryRequest;
+}
+
+/** A request that is permitted. */
+export interface BoundaryPermitted extends Permitted {
+  caller: BrokerCaller;
+  route: BoundaryRoute;
+  request: BoundaryRequest;
+  located: Located | undefined;
+  /** What of the thing may be seen by now. */
+  visible(): OutputFields;
+}
+
+/** Whether the action could be granted on anything; asked before a body is read. */
+export function requirePossible(
+  app: App,
+  { request: { url } }: Exchange,
+  { route, id }: Led,
+  { caller }: BoundaryAsker,
+): Soon<Bare> {
+  const request = { id, item: {}, mask: [], query: queryOf(url) };
+  const { access } = route;
+  if (access === 'public' || 'lists' in access) return { route, access: undefined, request };
+  const bare = { route, access, request };
+  return hasBody(route) ? requireGrantable(app, caller, bare).then(() => bare) : bare;
+}
+
+/** The body's fields, for a caller who could be granted the action. */
+export function readFields(
+  app: App,
+  exchange: Exchange,
+  { route, access, request }: Bare,
+  asker: BoundaryAsker,
+): Soon<NamedFields> {
+  if (!access || !hasBody(route)) return {};
+  return readBody(app, exchange, { route, access, request }, asker);
+}
+
+async function readBody(
+  app: App,
+  { request: http, trace }: Exchange,
+  bare: Bare & { access: LocatedAccess },
+  asker: BoundaryAsker,
+): Promise<NamedFields> {
+  const { caller } = asker;
+  const { route } = bare;
+  const isStranger = caller.who.authority.asker === 'anonymous';
+  const most = isStranger ? ANONYMOUS_BODY : MAX_BODY;
+  const limit = Math.min(most, route.max_body ?? most);
+  // A body may take its time, and what is granted may be much to hold meanwhile.
+  const isAwaited = !http.hasCome() && !isStranger;
+  if (isAwaited) letGo(asker, trace);
+  const bytes = await http.readBody(limit);
+  if (isAwaited) {
+    await findAgain(asker, trace);
+    await requireGrantable(app, caller, bare);
+  }
+  return parseBoundaryBody(bytes, route, { isStranger, keep: (kept) => http.keep(kept) });
+}
+
+/** No more is looked at before a request is permitted than it takes to tell what it is about. */
+export async function permit(
+  app: App,
+  { trace }: Exchange,
+  { route, access, request }: Bare,
+  asker: BoundaryAsker,
+  fields: NamedFields,
+): Promise<BoundaryPermitted> {
+  const { caller } = asker;
+  if (!access) {
+    if (route.access !== 'public') route.check?.(request);
+    return { caller, route, request, located: undefined, visible: () => 'all' };
+  }
+  const named = { ...request, item: pickReferences(fields, access.named_by) };
+  traceInput(trace, named.item);
+  const resolved = (await route.resolve?.(app, named)) ?? named;
+  const check = (): BoundaryRequest => {
+    const update_mask = resolved.query.getAll('update_mask');
+    const { item, mask } = hasBody(route) ? checkFields(route, fields, update_mask) : resolved;
+    traceInput(trace, recordedOf(route, resolved.query, item, mask));
+    const checked = { ...resolved, item: { ...item, ...resolved.item }, mask };
+    route.check?.(checked);
+    return checked;
+  };
+  const located = await access.locate(app, caller, resolved).catch((error: unknown) => {
+    // What is wrong with a request by itself is told before that there is no such thing.
+    if (error instanceof Failure) check();
+    throw error;
+  });
+  const permitted = judge(caller, located, access.action);
+  if (!permitted.authorized) throw refuseCaller(caller);
+  let { output_fields } = permitted;
+  caller.standing = standingOf(asker, async (again) => {
+    const present = await access.locate(app, again, resolved);
+    const verdict = judge(again, present, access.action);
+    if (!verdict.authorized) throw refuseCaller(again);
+    output_fields = verdict.output_fields;
+  });
+  return { caller, route, request: check(), located, visible: () => output_fields };
+}
+
+const hasBody = ({ method }: BoundaryRoute): boolean => method === 'POST' || method === 'PATCH';
+
+/** @throws Failure `invalid` for a field that comes twice, of which a proxy may read the other */
+function queryOf(url: string): URLSearchParams {
+  const mark = url.indexOf('?');
+  const query = new URLSearchParams(mark < 0 ? '' : url.slice(mark + 1));
+  const names = new Set<string>();
+  for (const name of query.keys()) {
+    // The one that is a list.
+    if (name === 'update_mask') continue;
+    if (names.has(name)) refuseField(name, TWICE, IN_REQUEST);
+    names.add(name);
+  }
+  return query;
+}
+
+/**
+ * That a path names nothing is told to everybody, also to whom nothing could be granted.
+ *
+ * @throws Failure as the request would be refused if nobody read its body
+ */
+async function requireGrantable(
+  app: App,
+  caller: BrokerCaller,
+  { route, access, request }: Bare & { access: LocatedAccess },
+): Promise<void> {
+  if (caller.who.authority.mayAllow(access.type, access.action)) return;
+  if (request.id !== '' && !access.named_by) {
+    const resolved = (await route.resolve?.(app, request)) ?? request;
+    if (!isIdOf(resolved.id, access.type)) refuseField('id', USUAL_WORDS.malformedRead, IN_REQUEST);
+    await access.locate(app, caller, resolved);
+  }
+  throw refuseCaller(caller);
+}
+
+/** The verdict on an action, or on its `:self` form where the thing is the caller's own. */
+function judge(caller: BrokerCaller, located: Located, action: Action): GrantVerdict {
+  const { authority, user_id } = caller.who;
+  const asked = {
+    scope_id: located.scope.id,
+    parent_scope_id: located.scope.parent_scope_id,
+    type: located.type,
+    id: located.id,
+    pin: located.pin,
+  };
+  const verdict = authority.judge({ ...asked, action });
+  if (verdict.authorized || located.owner_id !== user_id) return verdict;
+  const own = ownAction(action);
+  return own ? authority.judge({ ...asked, action: own }) : verdict;
+}

@@ -1,0 +1,26 @@
+import { type App, perApp } from '../../app/app.ts';
+import type { Credentials, Exchange } from '../dialect.ts';
+import type { Dressed } from '../dressed.ts';
+import type { Led } from './leading.ts';
+import { RateLimiter } from './rate-limit.ts';
+
+const limiterOf = perApp((app) => new RateLimiter(app.config.rate_limits));
+
+/** Counts a request; one too many is answered with when to come again, and no body. */
+export function takeQuota(
+  app: App,
+  { request, headers }: Exchange,
+  { route: { id, access } }: Led,
+  { text, living }: Credentials,
+): Dressed | undefined {
+  if (app.config.rate_limits.disable) return undefined;
+  const lists = access !== 'public' && access.action === 'list';
+  const known_as = living && (living.entity_id || living.id);
+  const { remote_address } = request;
+  const asked = { endpoint: id, lists, remote_address, token: text, known_as };
+  const verdict = limiterOf(app).take(asked, app.now());
+  Object.assign(headers, verdict.headers);
+  if (verdict.allowed) return undefined;
+  const again = { 'retry-after': String(verdict.retry_after) };
+  return { status: 429, headers: again, body: undefined };
+}

@@ -1,0 +1,10 @@
+import type { LongBody } from '../app/route.ts';
+
+/** A response ready to be sent. */
+export interface Dressed {
+  status: number;
+  headers: Record<string, string>;
+  /** `Set-Cookie` values, a header line each. */
+  cookies?: readonly string[];
+  body: string | Uint8Array | LongBody | undefined;
+}

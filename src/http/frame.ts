@@ -1,0 +1,156 @@
+import { randomUUID } from 'node:crypto';
+import type { App } from '../app/app.ts';
+import { Failure } from '../core/failure.ts';
+import { countRequest } from '../metrics/operations.ts';
+import type { Dialect, Exchange, FramedRoute, Stages } from './dialect.ts';
+import type { Dressed } from './dressed.ts';
+import type { Fault } from './faults.ts';
+import { recordRefused, recordTooMany } from './refused-early.ts';
+import { refuseUnread } from './refused-unread.ts';
+import type { HttpRequest } from './request.ts';
+import { recordDone, startTrace, tellRefused } from './request-record.ts';
+import { isLong, whilePermitted } from './while-permitted.ts';
+
+/** Answers the requests of one dialect. */
+export interface RequestHandler {
+  accepts(target: string): boolean;
+  handle(request: HttpRequest): Promise<Dressed>;
+  /** An answer that needs nothing else, and is given however much is under way. */
+  answerAtOnce?(request: HttpRequest): Promise<Dressed>;
+  /** Refuses what cannot be looked at, in the dialect's words. */
+  encodeFault(fault: Fault): Dressed;
+  /** As {@link encodeFault}, of what can be recorded by who asked, and for what. */
+  refuseUnread(request: HttpRequest, fault: Fault): Promise<Dressed>;
+}
+
+export function handlerOf<S extends Stages>(app: App, dialect: Dialect<S>): RequestHandler {
+  return {
+    accepts: dialect.accepts,
+    handle: (request) => handle(app, dialect, request),
+    encodeFault: dialect.encodeFault,
+    refuseUnread: (request, fault) => refuseUnread(app, dialect, request, fault),
+  };
+}
+
+async function handle<S extends Stages>(
+  app: App,
+  dialect: Dialect<S>,
+  request: HttpRequest,
+): Promise<Dressed> {
+  const started = performance.now();
+  const trace = startTrace(randomUUID(), request.remote_address);
+  const exchange: Exchange = { request, trace, headers: {} };
+  const greeting = dialect.greet?.(app, request);
+  const dressed = greeting?.answered ?? (await answerOrRefuse(app, dialect, exchange));
+  Object.assign(dressed.headers, exchange.headers, greeting?.headers);
+  countRequest(app, trace.record.route, dressed.status, (performance.now() - started) / 1000);
+  return dressed;
+}
+
+async function answerOrRefuse<S extends Stages>(
+  app: App,
+  dialect: Dialect<S>,
+  exchange: Exchange,
+): Promise<Dressed> {
+  try {
+    return await answer(app, dialect, exchange);
+  } catch (thrown) {
+    const { request, trace } = exchange;
+    const rescued = await dialect.rescue?.(app, exchange, thrown);
+    if (rescued) return rescued;
+    const { remote_address } = request;
+    const askedBy = { texts: () => dialect.listCredentials(request), remote_address };
+    const error = await recordRefused(app, trace, thrown, askedBy).then(
+      () => thrown,
+      (unrecorded: unknown) => unrecorded,
+    );
+    const refused = dialect.encodeFailure(error, tellRefused(trace));
+    if (refused) return refused;
+    const id = trace.request_id;
+    app.log.error({ err: error, request_id: id }, 'a request failed');
+    const because = `internal error, see the server's log for request ${id}`;
+    return dialect.encodeFault({ status: 500, because });
+  }
+}
+
+/** Admits, runs, answers, records. */
+async function answer<S extends Stages>(
+  app: App,
+  dialect: Dialect<S>,
+  exchange: Exchange,
+): Promise<Dressed> {
+  const admitted = await admit(app, dialect, exchange);
+  if ('answered' in admitted) return admitted.answered;
+  const { permitted } = admitted;
+  const { caller, route } = permitted;
+  const encoding = dialect.encode(app, permitted, await dialect.run(app, permitted));
+  const dressed = encoding instanceof Promise ? await encoding : encoding;
+  const token = dialect.bearerOf ? dialect.bearerOf(exchange) : caller.token;
+  await recordDone(app, caller, route, token);
+  requireStillOpen(app, dialect, route);
+  if (!isLong(dressed.body)) return dressed;
+  // What is read while it is sent waits for its client.
+  permitted.letGo?.();
+  return whilePermitted(dressed, async () => {
+    await caller.standing?.renew();
+    requireStillOpen(app, dialect, route);
+    permitted.letGo?.();
+  });
+}
+
+/**
+ * Finds, identifies, reads, permits. Permission comes before whatever is costly to read: nobody's body is read who could
+ * not be permitted with any.
+ */
+async function admit<S extends Stages>(
+  app: App,
+  dialect: Dialect<S>,
+  exchange: Exchange,
+): Promise<{ permitted: S['permitted'] } | { answered: Dressed }> {
+  const finding = dialect.find(app, exchange);
+  const found = finding instanceof Promise ? await finding : finding;
+  if (app.barrier.sealed && !found.route?.while_sealed) {
+    throw new Failure('unavailable', dialect.sealed);
+  }
+  dialect.requireHead(exchange, found);
+  const identified = await identify(app, dialect, exchange, found);
+  if ('answered' in identified) return identified;
+  const { asker } = identified;
+  const describing = dialect.describe?.(app, exchange, found, asker);
+  if (describing) return { answered: await describing };
+  const judging = dialect.requirePossible(app, exchange, found, asker);
+  const possible = judging instanceof Promise ? await judging : judging;
+  const reading = dialect.read(app, exchange, possible, asker);
+  const input = reading instanceof Promise ? await reading : reading;
+  return { permitted: await dialect.permit(app, exchange, possible, asker, input) };
+}
+
+/** By itself: what was found of the credentials is not held while a body is waited for. */
+async function identify<S extends Stages>(
+  app: App,
+  dialect: Dialect<S>,
+  exchange: Exchange,
+  found: S['found'],
+): Promise<{ asker: S['asker'] } | { answered: Dressed }> {
+  const looking = dialect.findCredentials(app, exchange);
+  const credentials = looking instanceof Promise ? await looking : looking;
+  const answered = dialect.takeQuota?.(app, exchange, found, credentials);
+  if (!answered) return { asker: await dialect.identify(app, exchange, found, credentials) };
+  await recordTooMany(app, exchange.trace, credentials);
+  return { answered };
+}
+
+/**
+ * What was begun before a sealing is not answered after it.
+ *
+ * @throws Failure `unavailable`: what the request did may be done
+ */
+function requireStillOpen<S extends Stages>(
+  app: App,
+  dialect: Dialect<S>,
+  { while_sealed, seals }: FramedRoute,
+): void {
+  if (app.barrier.sealed && !while_sealed && !seals) {
+    throw new Failure('unavailable', dialect.sealed);
+  }
+}

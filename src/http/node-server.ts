@@ -1,0 +1,42 @@
+import { constants } from 'node:crypto';
+import { readFileSync } from 'node:fs';
+import http, { type Server } from 'node:http';
+import https from 'node:https';
+import type { SecureContextOptions } from 'node:tls';
+import type { Config } from '../config/config.ts';
+import { GatheredRequest } from './request-body.ts';
+
+/** The parser refuses a longer head itself; a path has its own limit below it. */
+const MAX_HEADER_SIZE = 16 * 1024;
+
+/** Opens Node's server, with the limits that its parser and its timers keep. */
+export function openServer({ tls, connections: limits }: Config): Server {
+  const options = {
+    maxHeaderSize: MAX_HEADER_SIZE,
+    IncomingMessage: GatheredRequest,
+    headersTimeout: Math.min(limits.header_ms, limits.request_ms),
+    requestTimeout: limits.request_ms,
+    keepAliveTimeout: limits.idle_ms,
+    // Connections are looked at so often: what is late is so by half at the most.
+    connectionsCheckingInterval: Math.min(5_000, Math.ceil(limits.header_ms / 2)),
+    // Node's own refusal has none of our headers; see `faultOfHost`.
+    requireHostHeader: false,
+  };
+  if (!tls) return http.createServer(options);
+  const secure = { ...options, ...readTls(tls), handshakeTimeout: limits.header_ms };
+  return https.createServer(secure);
+}
+
+/** Those that are idle are closed at once, others when what they asked is answered. */
+export const closeServer = (server: Server): Promise<void> =>
+  new Promise((resolve) => server.close(() => resolve()));
+
+export function readTls(tls: { cert_file: string; key_file: string }): SecureContextOptions {
+  return {
+    cert: readFileSync(tls.cert_file),
+    key: readFileSync(tls.key_file),
+    minVersion: 'TLSv1.2',
+    // Another handshake on the same connection would be made out of turn.
+    secureOptions: constants.SSL_OP_NO_RENEGOTIATION,
+  };
+}

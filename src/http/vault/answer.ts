@@ -1,0 +1,61 @@
+import type { Caller } from '../../app/caller.ts';
+import type { Answer, AnyRoute } from '../../app/route.ts';
+import type { Dressed } from '../dressed.ts';
+import { dressAnswer } from './wire.ts';
+
+/**
+ * How long it may take from a change's date until everybody is answered by it: who asks by a date in
+ * that time may have read what was before, and is answered whole.
+ */
+const COMMITTING_MS = 30_000;
+
+/** Dresses what an operation handed back, with the headers that its mount allows. */
+export function dress(
+  caller: Caller,
+  route: AnyRoute,
+  result: Answer,
+  sent: { fields: Record<string, unknown>; params: Readonly<Record<string, string>> },
+): Dressed {
+  const { mount } = caller;
+  const allows = (wanted: string): boolean =>
+    mount.config.allowed_response_headers.some((name) => name.toLowerCase() === wanted);
+  const headers: Record<string, string> = {};
+  for (const [name, value] of Object.entries(result.headers ?? {})) {
+    if (allows(name.toLowerCase())) headers[name.toLowerCase()] = value;
+  }
+  if (result.last_modified !== undefined) {
+    const since = Date.parse(caller.headers['if-modified-since'] ?? '');
+    if (allows('last-modified')) {
+      headers['last-modified'] = new Date(result.last_modified).toUTCString();
+    }
+    if (result.last_modified + COMMITTING_MS < since)
+      return { status: 304, headers, body: undefined };
+  }
+  const dressed = dressAnswer(result, {
+    id: caller.request_id,
+    mount_type: mount.type,
+    warnings: route.body === 'bytes' ? [] : parameterWarnings(route, sent),
+  });
+  Object.assign(dressed.headers, headers);
+  return dressed;
+}
+
+function parameterWarnings(
+  route: AnyRoute,
+  sent: { fields: Record<string, unknown>; params: Readonly<Record<string, string>> },
+): string[] {
+  const names = Object.keys(sent.fields);
+  const takesAll = route.input.def.catchall !== undefined;
+  const unknown = takesAll ? [] : names.filter((name) => !(name in route.input.shape)).sort();
+  const replaced = names.filter((name) => name in sent.params).sort();
+  const warnings: string[] = [];
+  if (unknown.length > 0) {
+    warnings.push(`Endpoint ignored these unrecognized parameters: [${unknown.join(' ')}]`);
+  }
+  if (replaced.length > 0) {
+    warnings.push(
+      `Endpoint replaced the value of these parameters with the values captured from the endpoint's path: [${replaced.join(' ')}]`,
+    );
+  }
+  return warnings;
+}

@@ -1,0 +1,132 @@
+import {
+  type Authenticated,
+  authenticate,
+  authenticateAgain,
+} from '../../access/permissions/authentication.operations.ts';
+import { tokenId } from '../../access/tokens/minting.operations.ts';
+import { NOTHING_GRANTED } from '../../acl/acl.ts';
+import type { OwnJudge } from '../../acl/own-judge.ts';
+import type { App } from '../../app/app.ts';
+import type { Caller } from '../../app/caller.ts';
+import { isInUse } from '../../broker/iam/authentication.operations.ts';
+import { Failure } from '../../core/failure.ts';
+import { noteAccount } from '../../core/fairness/asking.ts';
+import { forgetSealer, rememberSealer } from '../../seal/sealing.operations.ts';
+import type { Credentials, Exchange } from '../dialect.ts';
+import { type HttpRequest, header } from '../request.ts';
+import { forRecords, type Trace } from '../request-record.ts';
+import { readFields } from './fields.ts';
+import type { Led, There } from './leading.ts';
+import type { Permission } from './permission.ts';
+import { wrapTtlOf } from './wrapping.ts';
+
+/** Who asks. */
+export interface Asker {
+  /** Of their token. */
+  text: string | undefined;
+  /** Undefined where nobody's token is asked for, and while what is known is let go of. */
+  known: Authenticated | undefined;
+  wrap_ttl: number | undefined;
+}
+
+/** @throws Failure `unauthenticated` for a stranger where a token is needed */
+export async function identify(
+  app: App,
+  { request, trace }: Exchange,
+  { target, route }: Led,
+  credentials: Credentials,
+): Promise<Asker> {
+  // One method of a path may be open and another not; a method that is not there is told of as the
+  // path's others are.
+  const open = route ? [route] : Object.values(target?.match?.routes ?? {});
+  const isPublicPath = open.some((declared) => declared.access === 'public');
+  const text = credentials.text === '' ? undefined : credentials.text;
+  const wrap_ttl = wrapTtlOf(route, {
+    ttl: header(request, 'x-vault-wrap-ttl'),
+    format: header(request, 'x-vault-wrap-format'),
+  });
+  const isAsked = !isPublicPath || route?.identify || wrap_ttl !== undefined;
+  // Of a path that is open in another method the refusal waits for nobody's token; its record looks for one.
+  trace.is_asker_sought = isAsked || route !== undefined;
+  const bearer =
+    isAsked && text !== undefined && !app.barrier.sealed
+      ? await authenticate(app, text, request.remote_address)
+      : undefined;
+  trace.token = bearer?.token;
+  const inUse = bearer !== undefined && isInUse(app, bearer.token);
+  const known = (inUse instanceof Promise ? await inUse : inUse) ? bearer : undefined;
+  if (known) noteAccount(known.token.entity_id || known.token.policies.join());
+  const remembering = known && rememberSealer(app, known);
+  if (remembering) await remembering;
+  if (text !== undefined && !known && !isPublicPath && !app.barrier.sealed) {
+    forgetSealer(app, text);
+    if (!bearer) trace.unknown_token = Buffer.from(tokenId(app, text), 'base64url');
+  }
+  if (!isPublicPath && !known) throw new Failure('unauthenticated', 'permission denied');
+  return { text, known, wrap_ttl };
+}
+
+/** @throws Failure `unauthenticated` when the token is none any more */
+export async function identifyAgain(
+  app: App,
+  request: HttpRequest,
+  { text }: Asker,
+): Promise<Authenticated> {
+  const again =
+    text === undefined ? undefined : await authenticateAgain(app, text, request.remote_address);
+  if (!again) throw new Failure('unauthenticated', 'permission denied');
+  return again;
+}
+
+function letGo(asker: Asker, trace: Trace): void {
+  asker.known = undefined;
+  trace.token = forRecords(trace.token);
+}
+
+/** What holds, or is made of, what somebody is permitted, besides the caller: whoever asks, and what was permitted. */
+export interface Holding {
+  asker: Asker;
+  trace: Trace;
+  permitted: Permission['permitted'];
+  own: OwnJudge | undefined;
+}
+
+/** Lets go of what somebody is permitted: it may be much to hold while something is waited for. */
+export function putAside({ asker, trace, permitted, own }: Holding, caller: Caller): void {
+  own?.letGo();
+  letGo(asker, trace);
+  Object.assign(permitted, { acl: undefined, operation: undefined });
+  const token = forRecords(caller.token);
+  Object.assign(caller, { token, acl: NOTHING_GRANTED, identity: undefined });
+}
+
+/** Work that is waited for, while what somebody is permitted is let go of; see `Caller.aside`. */
+export function asideOf(app: App, request: HttpRequest, holding: Holding) {
+  const { asker, trace } = holding;
+  return async <Result>(caller: Caller, work: () => Promise<Result>): Promise<Result> => {
+    putAside(holding, caller);
+    const result = await work();
+    const again = await identifyAgain(app, request, asker);
+    trace.token = again.token;
+    Object.assign(caller, { token: again.token, acl: again.acl, identity: again.identity });
+    return result;
+  };
+}
+
+/** The fields. A body may take its time, and what is permitted may be much to hold meanwhile. */
+export async function readAwaited(
+  app: App,
+  request: HttpRequest,
+  { route, method, query }: There,
+  asker: Asker,
+  trace: Trace,
+): Promise<Record<string, unknown>> {
+  if (request.hasCome() || !asker.known) return readFields(request, route, method, query);
+  // Nothing of it may be named here: a name across a wait holds what it names.
+  letGo(asker, trace);
+  const fields = await readFields(request, route, method, query);
+  // What was judged before may be true no more.
+  asker.known = await identifyAgain(app, request, asker);
+  trace.token = asker.known.token;
+  return fields;
+}

@@ -1,0 +1,72 @@
+import type { App } from '../../app/app.ts';
+import type { Answer } from '../../app/route.ts';
+import type { Dialect, Exchange, Stages } from '../dialect.ts';
+import type { Dressed } from '../dressed.ts';
+import { findToken, listTokens, requireOneToken } from '../request-headers.ts';
+import {
+  type Possible,
+  permitWhole,
+  readInput,
+  requirePossible,
+  type VaultPermitted,
+} from './admission.ts';
+import { dress } from './answer.ts';
+import { type Asker, identify } from './asker.ts';
+import { sealWithoutDatabase } from './emergency.ts';
+import { answerHelp } from './help.ts';
+import { type Led, lead, requireHead } from './leading.ts';
+import type { VaultRouters } from './target.ts';
+import { dressFailure, refusal } from './wire.ts';
+import { wrapIfAsked } from './wrapping.ts';
+
+interface VaultStages extends Stages {
+  found: Led;
+  asker: Asker;
+  possible: Possible;
+  input: Record<string, unknown>;
+  permitted: VaultPermitted;
+  result: Answer;
+}
+
+/** The Vault API: engines at mounts, permission by policies, answers in an envelope. */
+export const vaultDialect = (routers: VaultRouters): Dialect<VaultStages> => ({
+  // Of what is nobody's, too: it is refused in these words.
+  accepts: () => true,
+  sealed: 'Vault is sealed',
+  find: (app, exchange) => lead(app, routers, exchange),
+  requireHead,
+  findCredentials: (_app, { request }) => ({
+    text: requireOneToken(request) ?? '',
+    living: undefined,
+  }),
+  identify,
+  describe: (app, exchange, led, asker) =>
+    led.asks_help ? answerHelp(app, exchange, led, asker) : undefined,
+  requirePossible,
+  read: readInput,
+  permit: permitWhole,
+  run: (app, { route, caller, input }) => route.run(app, caller, input),
+  encode,
+  listCredentials: listTokens,
+  rescue: sealAllTheSame,
+  encodeFailure: dressFailure,
+  encodeFault: ({ status, because }) => refusal(status, [because]),
+});
+
+function encode(
+  app: App,
+  { caller, route, there, fields }: VaultPermitted,
+  result: Answer,
+): Promise<Dressed> {
+  const dressed = dress(caller, route, result, { fields, params: there.match.params });
+  return wrapIfAsked(app, caller, result, dressed);
+}
+
+function sealAllTheSame(
+  app: App,
+  { request, trace }: Exchange,
+  thrown: unknown,
+): Promise<Dressed | undefined> {
+  const { method, url } = request;
+  return sealWithoutDatabase(app, { method, url, text: findToken(request) }, trace, thrown);
+}

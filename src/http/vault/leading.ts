@@ -1,0 +1,105 @@
+import { requireAllowed } from '../../access/standing/operations.ts';
+import { type Acl, judgeAccess } from '../../acl/acl.ts';
+import type { App } from '../../app/app.ts';
+import type { Mount } from '../../app/mount.ts';
+import type { AnyRoute, Method } from '../../app/route.ts';
+import { headersForRecord } from '../../audit/request-headers/operations.ts';
+import { Failure } from '../../core/failure.ts';
+import type { Exchange } from '../dialect.ts';
+import { refuseNamespace } from '../request-headers.ts';
+import { OPERATION, tracePath } from '../request-record.ts';
+import { refuseForeignPage } from './foreign-pages.ts';
+import { canonicalisePath } from './path.ts';
+import type { AskedPath } from './permission.ts';
+import type { Match } from './router.ts';
+import {
+  asksForHelp,
+  chooseRoute,
+  findRawTail,
+  locate,
+  methodOf,
+  type Target,
+  type VaultRouters,
+} from './target.ts';
+
+/** Where a request leads, and by which words. */
+export interface Led {
+  path: string;
+  query: URLSearchParams;
+  method: Method | undefined;
+  target: Target | undefined;
+  route: AnyRoute | undefined;
+  /** It is asked what may be asked for: then there is no route. */
+  asks_help: boolean;
+  /** Its path as policies judge it. */
+  asked: AskedPath;
+}
+
+/** Finds where a request leads, and notes it. @throws Failure for what is no path */
+export async function lead(
+  app: App,
+  routers: VaultRouters,
+  { request, trace }: Exchange,
+): Promise<Led> {
+  const { path, slash, query } =
+    (await findRawTail(app, routers, request.url)) ?? canonicalisePath(request.url);
+  const method = methodOf(request.method, query);
+  const target = await locate(app, routers, path);
+  const asks_help = asksForHelp(request.url);
+  const route = asks_help ? undefined : target?.match && chooseRoute(target.match, method);
+  const routes = target?.match?.routes;
+  tracePath(trace, { mount: target?.mount, routes, path, route, method });
+  if (!app.barrier.sealed) trace.record.headers = await headersForRecord(app, request.raw_headers);
+  const asked = {
+    path: method === 'LIST' || slash ? `${path}/` : path,
+    formed: target?.formed ?? [],
+  };
+  return { path, query, method, target, route, asks_help, asked };
+}
+
+/** @throws Failure for what is refused whoever asks */
+export function requireHead({ request }: Exchange, { route }: Led): void {
+  refuseNamespace(request);
+  refuseForeignPage(route, request);
+}
+
+/** An endpoint, and what a request says of it. */
+export interface There extends Omit<Led, 'target' | 'asks_help'> {
+  mount: Mount;
+  match: Match;
+  route: AnyRoute;
+  method: Method;
+}
+
+/**
+ * What is not there is told only to those who might have used it.
+ *
+ * @param acl what whoever asks is permitted
+ */
+export async function requireThere(led: Led, acl: Acl | undefined): Promise<There> {
+  const { path, query, method, target, route, asked } = led;
+  const { mount, match } = target ?? {};
+  if (mount && match && route && method) {
+    return { path, query, method, route, asked, mount, match };
+  }
+  return refuseMissing(led, acl);
+}
+
+/** As {@link requireThere}, of what is not there. */
+export async function refuseMissing(
+  { path, method, target, asked }: Pick<Led, 'path' | 'method' | 'target' | 'asked'>,
+  acl: Acl | undefined,
+): Promise<never> {
+  const { mount, match } = target ?? {};
+  const operation = OPERATION[method ?? 'GET'];
+  const judged = { ...asked, operation, sudoRequired: false };
+  if (acl) requireAllowed(await judgeAccess(acl, judged));
+  if (!mount) throw unrouted(path);
+  throw match
+    ? new Failure('unsupported', 'unsupported operation')
+    : new Failure('not_found', 'unsupported path');
+}
+
+export function unrouted(path: string): Failure {
+  return new Failure('not_found', `no handler for route "${path}". route entry not found.`);
+}
