@@ -5,11 +5,11 @@ import { after, test } from 'node:test';
 import { listGroupsAbove } from '../src/access/identity/memberships.operations.ts';
 import { readAcl } from '../src/access/permissions/sets.operations.ts';
 import type { App } from '../src/app/app.ts';
-import { readAuthority, readEverybody } from '../src/broker/iam/grants/operations.ts';
+import { loadGrantSet, readEverybody } from '../src/broker/iam/grants/operations.ts';
 import { readScopeTree } from '../src/broker/resource/scope-tree/operations.ts';
 import { readWorkers } from '../src/broker/workers/worker-cache.operations.ts';
 import { findMountByAccessor, findMountById, readMounts } from '../src/mounts/operations.ts';
-import { readAuthority as readIssuers } from '../src/pki/mount-state/operations.ts';
+import { readMountState as readIssuers } from '../src/pki/mount-state/operations.ts';
 import { cacheConfig } from '../src/store/config-cache.ts';
 import { createDb } from '../src/store/database.ts';
 import { SqliteReader } from '../src/store/sqlite/reader.ts';
@@ -57,10 +57,10 @@ const db = createDb({
 const { app: real } = await openTestApp({ ...store, db });
 /** Seals and unseals the server, as far as that is about what is kept. */
 const forget = (): void => {
-  for (const listener of onLock) listener();
+  for (const listener of onSeal) listener();
 };
-const onLock: (() => void)[] = [];
-const { cached } = cacheConfig({ ...store, db }, { onLock: (listener) => onLock.push(listener) });
+const onSeal: (() => void)[] = [];
+const { cached } = cacheConfig({ ...store, db }, { onSeal: (listener) => onSeal.push(listener) });
 const named = new Map<string, readonly string[]>();
 const app: App = {
   ...real,
@@ -83,7 +83,7 @@ const READERS: readonly [key: string, read: () => Promise<unknown>][] = [
   ['identity:all-parents', () => listGroupsAbove(app, MANY_GROUPS)],
   ['policies:acls', () => readAcl(app, ['default', 'p'], undefined)],
   ['policies:lists', () => readAcl(app, ['default', 'q'], undefined)],
-  ['broker/authorities', () => readAuthority(app, { user_id: 'u_anon', account_id: '' })],
+  ['broker/authorities', () => loadGrantSet(app, { user_id: 'u_anon', account_id: '' })],
   ['broker/everybody', () => readEverybody(app)],
   ['broker/scopes', () => readScopeTree(app)],
   ['broker/workers', () => readWorkers(app)],

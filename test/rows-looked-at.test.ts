@@ -1,4 +1,4 @@
-import type { Loss } from '../src/broker/sessions/dependents.store.ts';
+import type { CancellationCause } from '../src/broker/sessions/dependents.store.ts';
 import { listSessionsOf, type PagedLoss } from '../src/broker/sessions/paged-termination.store.ts';
 // What ends sessions looks at those that end, not at those that have ended or are others', and a page of tokens at
 // those above them, however many there are of all: on PostgreSQL, which says how many rows it has looked at.
@@ -90,7 +90,7 @@ const many = (name: string): string[] => Array.from({ length: 2_000 }, (_, at) =
 const named = sql<string>`(select 'a_1')`;
 
 /** How many end with what, said for the last write set and for a page. */
-const LOSSES: [what: string, ends: number, last: Loss, page?: PagedLoss][] = [
+const LOSSES: [what: string, ends: number, last: CancellationCause, page?: PagedLoss][] = [
   ['a person', LIVE, { of_entities: ['e_1'] }, { of_entities: ['e_1'] }],
   ['a mount', LIVE, { auth_mount: { id: 'm_1' } }, { auth_mount: { id: 'm_1' } }],
   ['a token', 1, { token_ids: ['k_1'], ended_by: 9 }, { token_ids: ['k_1'] }],

@@ -1,6 +1,6 @@
 import { WorkedOut } from '../core/fairness/worked-out.ts';
 import { textBytes } from '../core/kept.ts';
-import { remembered } from '../core/remembered.ts';
+import { memoizeWeak } from '../core/remembered.ts';
 import type { Acl } from './acl.ts';
 import type { Comparisons } from './comparisons.ts';
 import { SOME, walkGrantedAt } from './grants.ts';
@@ -41,7 +41,7 @@ export async function hasAccessBeneath(acl: Acl, prefix: string, walk: RuleWalk)
  * Answers by prefix: the rules are looked at for each of them. There are as many as mounts and endpoints with a
  * name in their path, thousands, and as many sets of policies as anybody likes.
  */
-const answersOf = remembered((_acl: Acl) => new WorkedOut<Map<string, boolean>>());
+const answersOf = memoizeWeak((_acl: Acl) => new WorkedOut<Map<string, boolean>>());
 
 const ANSWERS_BYTES = 256;
 const ANSWER_BYTES = 96;

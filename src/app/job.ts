@@ -17,11 +17,11 @@ export interface Job {
    * refused once another node has taken over, and the run ends with that. Look at
    * `turn.stopping` between pages. Not called while the server is sealed.
    */
-  run(app: App, turn: Turn): Promise<void>;
+  run(app: App, turn: JobRun): Promise<void>;
 }
 
 /** One run of a job, and the right to it. */
-export interface Turn {
+export interface JobRun {
   /**
    * Makes a write set durable with an audit record, if this node still has the job.
    *

@@ -9,7 +9,7 @@ export type Method = 'GET' | 'LIST' | 'POST' | 'PATCH' | 'DELETE';
 export type Capability = 'read' | 'list' | 'create' | 'update' | 'patch' | 'delete';
 
 /** What an operation of the Vault API hands back; `wire/vault.ts` makes the envelope of it. */
-export interface Answer<Data = unknown> {
+export interface VaultResult<Data = unknown> {
   /** The payload; `null` for an envelope without one, absent for an empty 204. */
   data?: Data;
   warnings?: string[];
@@ -213,12 +213,12 @@ export interface Route<In extends z.ZodObject = z.ZodObject, Out extends z.ZodTy
   raw_rest?: boolean;
   /** A path parameter's own form where it is not a plain name (`\w(([\w-.]+)?\w)?`). */
   path_forms?: Readonly<Record<string, RegExp>>;
-  run(app: App, caller: Caller, input: z.output<In>): Promise<Answer>;
+  run(app: App, caller: Caller, input: z.output<In>): Promise<VaultResult>;
 }
 
 /** A route in a list of routes: its input and output types are known only to itself. */
 export interface AnyRoute extends Omit<Route, 'run'> {
-  run(app: App, caller: Caller, input: Record<string, unknown>): Promise<Answer>;
+  run(app: App, caller: Caller, input: Record<string, unknown>): Promise<VaultResult>;
 }
 
 /** Declares an endpoint of the Vault API. */

@@ -1,6 +1,6 @@
 import type { RecordedEnd, RecordedRequest } from '../app/audit-trail.ts';
 import type { TokenFacts } from '../app/caller.ts';
-import { remembered } from '../core/remembered.ts';
+import { memoizeWeak } from '../core/remembered.ts';
 import { formatMilliseconds } from '../core/timestamps.ts';
 import type { CallerCount } from './caller-tally.ts';
 import type { RefusalCount } from './refusal-tally.ts';
@@ -15,7 +15,7 @@ export function hashText(hash: Uint8Array): string {
 const MOST_POLICIES = 4096;
 
 /** The first of them, and how many more there are: the record of the token's making has all. */
-const tellPolicies = remembered((policies: readonly string[]) => {
+const tellPolicies = memoizeWeak((policies: readonly string[]) => {
   let length = 0;
   const told = policies.findIndex((name) => {
     length += name.length;

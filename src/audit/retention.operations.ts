@@ -1,5 +1,5 @@
 import type { App } from '../app/app.ts';
-import type { Turn } from '../app/job.ts';
+import type { JobRun } from '../app/job.ts';
 import { eachApart } from '../core/fairness/each-apart.ts';
 import type { ChainHead } from '../core/record-chain.ts';
 import {
@@ -21,7 +21,7 @@ const DAY_MS = 86_400_000;
  * sinks of that node have taken them. The last record of a chain always stays: its node goes on
  * from it.
  */
-export async function cutOldRecords(app: App, turn: Turn): Promise<void> {
+export async function cutOldRecords(app: App, turn: JobRun): Promise<void> {
   const days = app.config.audit.retention_days;
   if (days === 0) return;
   const before_ms = app.now() - days * DAY_MS;

@@ -24,9 +24,9 @@ const rows = [key('hash', 0), key('data', 1)];
 const place = { table: 'pki_key', column: 'private_sealed', row: 'k-1' };
 const plaintext = Buffer.from('a private key');
 
-async function unlocked(stored = rows): Promise<Barrier> {
+async function unsealed(stored = rows): Promise<Barrier> {
   const barrier = new Barrier(countingBytes());
-  await barrier.unlock(openKeyring(root(), stored), barrier.lockings);
+  await barrier.unseal(openKeyring(root(), stored), barrier.sealings);
   return barrier;
 }
 
@@ -36,41 +36,41 @@ const sealedFailure = (thrown: unknown) =>
   thrown.message === 'Vault is sealed';
 
 test('what is sealed for a place opens there', async () => {
-  const barrier = await unlocked();
-  const sealed = barrier.seal('pki-key', place, plaintext);
+  const barrier = await unsealed();
+  const sealed = barrier.encrypt('pki-key', place, plaintext);
   assert.ok(!Buffer.from(sealed).includes(plaintext));
-  assert.deepEqual(barrier.open('pki-key', place, sealed), plaintext);
+  assert.deepEqual(barrier.decrypt('pki-key', place, sealed), plaintext);
 });
 
 test('the same value is sealed to other bytes each time', async () => {
-  const barrier = await unlocked();
-  const first = barrier.seal('config', place, plaintext);
-  assert.notDeepEqual(barrier.seal('config', place, plaintext), first);
+  const barrier = await unsealed();
+  const first = barrier.encrypt('config', place, plaintext);
+  assert.notDeepEqual(barrier.encrypt('config', place, plaintext), first);
 });
 
 test('what is sealed for one purpose does not open for another', async () => {
-  const barrier = await unlocked();
-  const sealed = barrier.seal('pki-key', place, plaintext);
-  assert.throws(() => barrier.open('config', place, sealed), /was changed/);
+  const barrier = await unsealed();
+  const sealed = barrier.encrypt('pki-key', place, plaintext);
+  assert.throws(() => barrier.decrypt('config', place, sealed), /was changed/);
 });
 
 test('what is sealed for one row does not open in another', async () => {
-  const barrier = await unlocked();
-  const sealed = barrier.seal('pki-key', place, plaintext);
-  assert.throws(() => barrier.open('pki-key', { ...place, row: 'k-2' }, sealed), /was changed/);
+  const barrier = await unsealed();
+  const sealed = barrier.encrypt('pki-key', place, plaintext);
+  assert.throws(() => barrier.decrypt('pki-key', { ...place, row: 'k-2' }, sealed), /was changed/);
 });
 
 test('bytes that are no envelope are a fault, named by their place', async () => {
-  const barrier = await unlocked();
+  const barrier = await unsealed();
   assert.throws(
-    () => barrier.open('config', place, plaintext),
+    () => barrier.decrypt('config', place, plaintext),
     /pki_key\.private_sealed of row k-1 holds no sealed value/,
   );
 });
 
 const uses: [name: string, use: (barrier: Barrier) => unknown][] = [
-  ['seal', (barrier) => barrier.seal('config', place, plaintext)],
-  ['open', (barrier) => barrier.open('config', place, plaintext)],
+  ['seal', (barrier) => barrier.encrypt('config', place, plaintext)],
+  ['open', (barrier) => barrier.decrypt('config', place, plaintext)],
   ['hmac', (barrier) => barrier.hmac('token', 'hvs.x')],
   ['generation', (barrier) => barrier.generation()],
   ['nextGeneration', (barrier) => barrier.nextGeneration(0)],
@@ -79,8 +79,8 @@ const uses: [name: string, use: (barrier: Barrier) => unknown][] = [
 for (const [name, use] of uses) {
   test(`${name} is refused before the server is unsealed, and after it is sealed`, async () => {
     assert.throws(() => use(new Barrier(countingBytes())), sealedFailure);
-    const barrier = await unlocked();
-    await barrier.lock();
+    const barrier = await unsealed();
+    await barrier.seal();
     assert.equal(barrier.sealed, true);
     assert.throws(() => use(barrier), sealedFailure);
   });
@@ -91,21 +91,21 @@ test('sealing the server wipes the keys that it took over', async () => {
   const keyring = openKeyring(root(), rows);
   const keys = [keyring.root_key, keyring.hash_key];
   for (const generation of keyring.generations.values()) keys.push(generation.key);
-  await barrier.unlock(keyring, barrier.lockings);
+  await barrier.unseal(keyring, barrier.sealings);
   assert.ok(keys.every((bytes) => bytes.some((byte) => byte !== 0)));
-  await barrier.lock();
+  await barrier.seal();
   assert.ok(keys.every((bytes) => bytes.every((byte) => byte === 0)));
 });
 
 test('listeners hear of unsealing and sealing once each', async () => {
   const barrier = new Barrier(countingBytes());
   const heard: string[] = [];
-  barrier.onUnlock(() => void heard.push(`unsealed: ${!barrier.sealed}`));
-  barrier.onLock(() => void heard.push(`sealed: ${barrier.sealed}`));
-  await barrier.unlock(openKeyring(root(), rows), barrier.lockings);
-  await barrier.unlock(openKeyring(root(), rows), barrier.lockings);
-  await barrier.lock();
-  await barrier.lock();
+  barrier.onUnseal(() => void heard.push(`unsealed: ${!barrier.sealed}`));
+  barrier.onSeal(() => void heard.push(`sealed: ${barrier.sealed}`));
+  await barrier.unseal(openKeyring(root(), rows), barrier.sealings);
+  await barrier.unseal(openKeyring(root(), rows), barrier.sealings);
+  await barrier.seal();
+  await barrier.seal();
   assert.deepEqual(heard, ['unsealed: true', 'sealed: true']);
 });
 
@@ -113,24 +113,24 @@ test('whoever unseals a second time waits for what the first unsealing brings ab
   const barrier = new Barrier(countingBytes());
   const { promise, resolve } = Promise.withResolvers<void>();
   const done: string[] = [];
-  barrier.onUnlock(async () => {
+  barrier.onUnseal(async () => {
     await promise;
     done.push('listener');
   });
-  const first = barrier.unlock(openKeyring(root(), rows), barrier.lockings);
+  const first = barrier.unseal(openKeyring(root(), rows), barrier.sealings);
   const second = barrier
-    .unlock(openKeyring(root(), rows), barrier.lockings)
+    .unseal(openKeyring(root(), rows), barrier.sealings)
     .then(() => done.push('second'));
   await Promise.resolve();
   resolve();
   await Promise.all([first, second]);
   assert.deepEqual(done, ['listener', 'second']);
-  await barrier.unlock(openKeyring(root(), rows), barrier.lockings);
+  await barrier.unseal(openKeyring(root(), rows), barrier.sealings);
   assert.deepEqual(done, ['listener', 'second'], 'once done, nothing is done again');
 });
 
 test('a keyed hash is the same at every unsealing and differs by purpose and by data', async () => {
-  const [barrier, again] = [await unlocked(), await unlocked()];
+  const [barrier, again] = [await unsealed(), await unsealed()];
   const hash = barrier.hmac('token', 'hvs.x');
   assert.equal(hash.length, 32);
   assert.deepEqual(again.hmac('token', Buffer.from('hvs.x')), hash);
@@ -139,65 +139,65 @@ test('a keyed hash is the same at every unsealing and differs by purpose and by 
 });
 
 test('a new generation seals from its reload on; old values and hashes stay as they are', async () => {
-  const barrier = await unlocked();
-  const old = barrier.seal('config', place, plaintext);
+  const barrier = await unsealed();
+  const old = barrier.encrypt('config', place, plaintext);
   const hash = barrier.hmac('token', 'hvs.x');
   const next = barrier.nextGeneration(2000);
   assert.equal(barrier.generation().term, 1);
 
   barrier.reload([...rows, next]);
-  assert.deepEqual(barrier.generation(), { term: 2, created_at: 2000, sealings: 0 });
-  const young = barrier.seal('config', place, plaintext);
+  assert.deepEqual(barrier.generation(), { term: 2, created_at: 2000, encryptions: 0 });
+  const young = barrier.encrypt('config', place, plaintext);
   assert.equal(young[4], 2);
-  assert.deepEqual(barrier.open('config', place, old), plaintext);
-  assert.deepEqual(barrier.open('config', place, young), plaintext);
+  assert.deepEqual(barrier.decrypt('config', place, old), plaintext);
+  assert.deepEqual(barrier.decrypt('config', place, young), plaintext);
   assert.deepEqual(barrier.hmac('token', 'hvs.x'), hash);
-  assert.equal(barrier.generation().sealings, 1);
+  assert.equal(barrier.generation().encryptions, 1);
 });
 
 test('a value of a generation that this node has not loaded is a refusal to try again', async () => {
-  const barrier = await unlocked();
-  const elsewhere = await unlocked();
+  const barrier = await unsealed();
+  const elsewhere = await unsealed();
   elsewhere.reload([...rows, elsewhere.nextGeneration(2000)]);
-  const sealed = elsewhere.seal('config', place, plaintext);
+  const sealed = elsewhere.encrypt('config', place, plaintext);
   assert.throws(
-    () => barrier.open('config', place, sealed),
+    () => barrier.decrypt('config', place, sealed),
     (thrown) => thrown instanceof Failure && thrown.detail.retry_after === 1,
   );
 });
 
 test('a reload with nothing new keeps everything, and one while sealed does nothing', async () => {
-  const barrier = await unlocked();
-  barrier.seal('config', place, plaintext);
+  const barrier = await unsealed();
+  barrier.encrypt('config', place, plaintext);
   barrier.reload(rows);
-  assert.equal(barrier.generation().sealings, 1);
-  await barrier.lock();
+  assert.equal(barrier.generation().encryptions, 1);
+  await barrier.seal();
   barrier.reload([...rows, key('data', 2)]);
   assert.equal(barrier.sealed, true);
 });
 
 test('the root key is recognised, and no other', async () => {
-  const barrier = await unlocked();
+  const barrier = await unsealed();
   assert.equal(barrier.holdsRootKey(root()), true);
   assert.equal(barrier.holdsRootKey(new Uint8Array(32).fill(2)), false);
   assert.equal(barrier.holdsRootKey(root().subarray(1)), false);
 });
 
 test('an unsealing that began before a sealing opens nothing, and its keys are wiped', async () => {
-  const barrier = await unlocked();
-  const since = barrier.lockings;
-  await barrier.lock();
+  const barrier = await unsealed();
+  const since = barrier.sealings;
+  await barrier.seal();
   const late = openKeyring(root(), rows);
-  assert.equal(await barrier.unlock(late, since), false);
+  assert.equal(await barrier.unseal(late, since), false);
   assert.equal(barrier.sealed, true);
   assert.ok(late.root_key.every((byte) => byte === 0));
-  assert.equal(await barrier.unlock(openKeyring(root(), rows), barrier.lockings), true);
+  assert.equal(await barrier.unseal(openKeyring(root(), rows), barrier.sealings), true);
   assert.equal(barrier.sealed, false);
 });
 
 test('a sealing of a server that is sealed already holds back an unsealing all the same', async () => {
   const barrier = new Barrier(countingBytes());
-  const since = barrier.lockings;
-  await barrier.lock();
-  assert.equal(await barrier.unlock(openKeyring(root(), rows), since), false);
+  const since = barrier.sealings;
+  await barrier.seal();
+  assert.equal(await barrier.unseal(openKeyring(root(), rows), since), false);
 });

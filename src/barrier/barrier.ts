@@ -1,6 +1,12 @@
 import { timingSafeEqual } from 'node:crypto';
 import { Failure } from '../core/failure.ts';
-import { envelopeKeyId, NONCE_LENGTH, openEnvelope, type Place, sealEnvelope } from './envelope.ts';
+import {
+  type EnvelopeContext,
+  envelopeKeyId,
+  NONCE_LENGTH,
+  openEnvelope,
+  sealEnvelope,
+} from './envelope.ts';
 import { KeyedHash } from './keyed-hash.ts';
 import {
   dataKey,
@@ -15,13 +21,13 @@ import {
 } from './keyring.ts';
 
 /** The keys while they are usable, with those derived from them so far. */
-interface Unlocked {
+interface Unsealed {
   keyring: Keyring;
   /** By purpose and term. */
   dataKeys: Map<string, Uint8Array>;
   hashKeys: Map<Purpose, KeyedHash>;
-  /** Values sealed with the newest term since it was unlocked here. */
-  sealings: number;
+  /** Values sealed with the newest term since it was unsealed here. */
+  encryptions: number;
 }
 
 type Listener = () => void | Promise<void>;
@@ -33,33 +39,33 @@ type Listener = () => void | Promise<void>;
  */
 export class Barrier {
   readonly #randomBytes: (length: number) => Uint8Array;
-  readonly #onUnlock: Listener[] = [];
-  readonly #onLock: Listener[] = [];
-  #unlocked: Unlocked | undefined;
-  #unlocking: Promise<void> | undefined;
-  #lockings = 0;
+  readonly #onUnseal: Listener[] = [];
+  readonly #onSeal: Listener[] = [];
+  #unsealed: Unsealed | undefined;
+  #unsealing: Promise<void> | undefined;
+  #sealings = 0;
 
   constructor(randomBytes: (length: number) => Uint8Array) {
     this.#randomBytes = randomBytes;
   }
 
   get sealed(): boolean {
-    return this.#unlocked === undefined;
+    return this.#unsealed === undefined;
   }
 
   /** How often it was sealed: who unseals has to begin after the last time. */
-  get lockings(): number {
-    return this.#lockings;
+  get sealings(): number {
+    return this.#sealings;
   }
 
   /** Calls `listener` whenever the server has been unsealed, before the unsealing is answered. */
-  onUnlock(listener: Listener): void {
-    this.#onUnlock.push(listener);
+  onUnseal(listener: Listener): void {
+    this.#onUnseal.push(listener);
   }
 
   /** Calls `listener` whenever the server has been sealed; the keys are gone by then. */
-  onLock(listener: Listener): void {
-    this.#onLock.push(listener);
+  onSeal(listener: Listener): void {
+    this.#onSeal.push(listener);
   }
 
   /**
@@ -69,40 +75,40 @@ export class Barrier {
    * @param since {@link lockings} when the unsealing began: a sealing that came later stays
    * @returns false if there was one, with nothing opened
    */
-  async unlock(keyring: Keyring, since: number): Promise<boolean> {
-    if (since !== this.#lockings) {
+  async unseal(keyring: Keyring, since: number): Promise<boolean> {
+    if (since !== this.#sealings) {
       wipeKeyring(keyring);
       return false;
     }
-    if (this.#unlocked !== undefined) {
+    if (this.#unsealed !== undefined) {
       wipeKeyring(keyring);
-      await this.#unlocking;
+      await this.#unsealing;
       return true;
     }
-    this.#unlocked = { keyring, dataKeys: new Map(), hashKeys: new Map(), sealings: 0 };
-    const unlocking = this.#tellUnlocked();
-    this.#unlocking = unlocking;
+    this.#unsealed = { keyring, dataKeys: new Map(), hashKeys: new Map(), encryptions: 0 };
+    const unlocking = this.#tellUnsealed();
+    this.#unsealing = unlocking;
     try {
       await unlocking;
     } finally {
-      if (this.#unlocking === unlocking) this.#unlocking = undefined;
+      if (this.#unsealing === unlocking) this.#unsealing = undefined;
     }
     return true;
   }
 
-  async #tellUnlocked(): Promise<void> {
-    for (const listener of this.#onUnlock) await listener();
+  async #tellUnsealed(): Promise<void> {
+    for (const listener of this.#onUnseal) await listener();
   }
 
   /** Wipes every key: the server is sealed from here on. */
-  async lock(): Promise<void> {
-    this.#lockings += 1;
-    const unlocked = this.#unlocked;
-    if (unlocked === undefined) return;
-    this.#unlocked = undefined;
-    forgetDerived(unlocked);
-    wipeKeyring(unlocked.keyring);
-    for (const listener of this.#onLock) await listener();
+  async seal(): Promise<void> {
+    this.#sealings += 1;
+    const unsealed = this.#unsealed;
+    if (unsealed === undefined) return;
+    this.#unsealed = undefined;
+    forgetDerived(unsealed);
+    wipeKeyring(unsealed.keyring);
+    for (const listener of this.#onSeal) await listener();
   }
 
   /**
@@ -110,12 +116,12 @@ export class Barrier {
    *
    * @throws Failure `unavailable` when sealed
    */
-  seal(purpose: Purpose, place: Place, plaintext: Uint8Array): Uint8Array {
-    const unlocked = this.#require();
-    const { term } = unlocked.keyring;
-    const key = dataKeyOf(unlocked, purpose, term);
+  encrypt(purpose: Purpose, place: EnvelopeContext, plaintext: Uint8Array): Uint8Array {
+    const unsealed = this.#require();
+    const { term } = unsealed.keyring;
+    const key = dataKeyOf(unsealed, purpose, term);
     if (key === undefined) throw new Error(`the keyring has no generation ${term}`);
-    unlocked.sealings += 1;
+    unsealed.encryptions += 1;
     const nonce = this.#randomBytes(NONCE_LENGTH);
     return sealEnvelope({ key, key_id: term, nonce, place, plaintext });
   }
@@ -128,11 +134,11 @@ export class Barrier {
    *   that this one has not loaded yet
    * @throws Error if the value was changed or moved
    */
-  open(purpose: Purpose, place: Place, sealed: Uint8Array): Uint8Array {
-    const unlocked = this.#require();
+  decrypt(purpose: Purpose, place: EnvelopeContext, sealed: Uint8Array): Uint8Array {
+    const unsealed = this.#require();
     const term = envelopeKeyId(sealed);
     if (term === undefined) throw new Error(`${placeText(place)} holds no sealed value`);
-    const key = dataKeyOf(unlocked, purpose, term);
+    const key = dataKeyOf(unsealed, purpose, term);
     if (key === undefined) {
       throw new Failure('unavailable', 'keys are being renewed, try again', { retry_after: 1 });
     }
@@ -148,11 +154,11 @@ export class Barrier {
    * @throws Failure `unavailable` when sealed
    */
   hmac(purpose: Purpose, data: string | Uint8Array): Buffer {
-    const unlocked = this.#require();
-    let key = unlocked.hashKeys.get(purpose);
+    const unsealed = this.#require();
+    let key = unsealed.hashKeys.get(purpose);
     if (key === undefined) {
-      key = new KeyedHash(hashKey(unlocked.keyring, purpose));
-      unlocked.hashKeys.set(purpose, key);
+      key = new KeyedHash(hashKey(unsealed.keyring, purpose));
+      unsealed.hashKeys.set(purpose, key);
     }
     return key.of(data);
   }
@@ -164,10 +170,10 @@ export class Barrier {
    *   sealed with it since it was unsealed
    * @throws Failure `unavailable` when sealed
    */
-  generation(): { term: number; created_at: number; sealings: number } {
-    const { keyring, sealings } = this.#require();
+  generation(): { term: number; created_at: number; encryptions: number } {
+    const { keyring, encryptions } = this.#require();
     const created_at = keyring.generations.get(keyring.term)?.created_at ?? 0;
-    return { term: keyring.term, created_at, sealings };
+    return { term: keyring.term, created_at, encryptions };
   }
 
   /**
@@ -186,14 +192,14 @@ export class Barrier {
 
   /** Takes the stored keys again, after this node or another one has added some. */
   reload(rows: readonly KeyringRow[]): void {
-    const unlocked = this.#unlocked;
-    if (unlocked === undefined) return;
-    const old = unlocked.keyring;
+    const unsealed = this.#unsealed;
+    if (unsealed === undefined) return;
+    const old = unsealed.keyring;
     if (!rows.some((row) => row.use === 'data' && !old.generations.has(row.term))) return;
     const keyring = openKeyring(Uint8Array.from(old.root_key), rows);
-    forgetDerived(unlocked);
+    forgetDerived(unsealed);
     wipeKeyring(old);
-    this.#unlocked = { keyring, dataKeys: new Map(), hashKeys: new Map(), sealings: 0 };
+    this.#unsealed = { keyring, dataKeys: new Map(), hashKeys: new Map(), encryptions: 0 };
   }
 
   /**
@@ -206,30 +212,30 @@ export class Barrier {
     return candidate.length === root_key.length && timingSafeEqual(candidate, root_key);
   }
 
-  #require(): Unlocked {
-    if (this.#unlocked === undefined) throw new Failure('unavailable', 'Vault is sealed');
-    return this.#unlocked;
+  #require(): Unsealed {
+    if (this.#unsealed === undefined) throw new Failure('unavailable', 'Vault is sealed');
+    return this.#unsealed;
   }
 }
 
-function dataKeyOf(unlocked: Unlocked, purpose: Purpose, term: number): Uint8Array | undefined {
+function dataKeyOf(unsealed: Unsealed, purpose: Purpose, term: number): Uint8Array | undefined {
   const id = `${purpose}/${term}`;
-  const known = unlocked.dataKeys.get(id);
+  const known = unsealed.dataKeys.get(id);
   if (known !== undefined) return known;
-  const generation = unlocked.keyring.generations.get(term);
+  const generation = unsealed.keyring.generations.get(term);
   if (generation === undefined) return undefined;
   const key = dataKey(generation, purpose);
-  unlocked.dataKeys.set(id, key);
+  unsealed.dataKeys.set(id, key);
   return key;
 }
 
-function forgetDerived(unlocked: Unlocked): void {
-  for (const key of unlocked.dataKeys.values()) key.fill(0);
-  for (const key of unlocked.hashKeys.values()) key.wipe();
-  unlocked.dataKeys.clear();
-  unlocked.hashKeys.clear();
+function forgetDerived(unsealed: Unsealed): void {
+  for (const key of unsealed.dataKeys.values()) key.fill(0);
+  for (const key of unsealed.hashKeys.values()) key.wipe();
+  unsealed.dataKeys.clear();
+  unsealed.hashKeys.clear();
 }
 
-function placeText(place: Place): string {
+function placeText(place: EnvelopeContext): string {
   return `${place.table}.${place.column} of row ${place.row}`;
 }

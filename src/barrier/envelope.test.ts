@@ -2,15 +2,15 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import {
   ENVELOPE_OVERHEAD,
+  type EnvelopeContext,
   envelopeKeyId,
   openEnvelope,
-  type Place,
   sealEnvelope,
 } from './envelope.ts';
 
 const key = new Uint8Array(32).fill(7);
 const nonce = new Uint8Array(12).fill(9);
-const place: Place = { table: 'pki_key', column: 'private_sealed', row: 'k-1' };
+const place: EnvelopeContext = { table: 'pki_key', column: 'private_sealed', row: 'k-1' };
 const plaintext = Buffer.from('a private key');
 const sealed = sealEnvelope({ key, key_id: 3, nonce, place, plaintext });
 
@@ -37,7 +37,7 @@ test('a view into a larger buffer reads like bytes of its own', () => {
   assert.deepEqual(openEnvelope({ key, place, sealed: within }), plaintext);
 });
 
-const elsewhere: [change: Partial<Place>, why: string][] = [
+const elsewhere: [change: Partial<EnvelopeContext>, why: string][] = [
   [{ row: 'k-2' }, 'another row'],
   [{ column: 'public_sealed' }, 'another column'],
   [{ table: 'pki_keys' }, 'another table'],

@@ -22,7 +22,7 @@ export const KEY_LENGTH = 32;
 export const ENVELOPE_OVERHEAD = HEADER + TAG;
 
 /** Where a sealed value lives. `row` identifies the row for good: a primary key, not a name. */
-export interface Place {
+export interface EnvelopeContext {
   table: string;
   column: string;
   row: string;
@@ -39,7 +39,7 @@ export function sealEnvelope(input: {
   key: Uint8Array;
   key_id: number;
   nonce: Uint8Array;
-  place: Place;
+  place: EnvelopeContext;
   plaintext: Uint8Array;
 }): Uint8Array {
   const { key, key_id, nonce, place, plaintext } = input;
@@ -77,7 +77,7 @@ export function envelopeKeyId(sealed: Uint8Array): number | undefined {
  */
 export function openEnvelope(input: {
   key: Uint8Array;
-  place: Place;
+  place: EnvelopeContext;
   sealed: Uint8Array;
 }): Uint8Array | undefined {
   const { key, place, sealed } = input;
@@ -98,7 +98,7 @@ export function openEnvelope(input: {
 }
 
 /** Each part with its length, so that no two places have the same bytes. */
-function associatedData(sealed: Uint8Array, place: Place): Uint8Array {
+function associatedData(sealed: Uint8Array, place: EnvelopeContext): Uint8Array {
   const parts = [place.table, place.column, place.row].flatMap((part) => {
     const bytes = Buffer.from(part, 'utf8');
     const length = Buffer.alloc(4);

@@ -1,5 +1,5 @@
 import { hkdfSync } from 'node:crypto';
-import { KEY_LENGTH, openEnvelope, type Place, sealEnvelope } from './envelope.ts';
+import { type EnvelopeContext, KEY_LENGTH, openEnvelope, sealEnvelope } from './envelope.ts';
 
 /**
  * What a key is for. Every purpose has keys of its own, derived one-way from the generation's
@@ -44,7 +44,7 @@ export interface Generation {
 }
 
 /** Where a keyring row's key lives. */
-function keyringPlace(row: Pick<KeyringRow, 'use' | 'term'>): Place {
+function keyringPlace(row: Pick<KeyringRow, 'use' | 'term'>): EnvelopeContext {
   return { table: 'seal_key', column: 'key_sealed', row: `${row.use}/${row.term}` };
 }
 

@@ -1,11 +1,11 @@
 import { isIP } from 'node:net';
 import { type AddressBlock, AddressBlocks } from '../core/address-blocks.ts';
 import { Failure } from '../core/failure.ts';
-import { remembered } from '../core/remembered.ts';
+import { memoizeWeak } from '../core/remembered.ts';
 import { parseIpAddress } from '../x509/ip-addresses.ts';
 
 /** Read once for each list: who logs in is held to the same one again and again. */
-const readBlocks = remembered((cidrs: readonly string[]) => {
+const readBlocks = memoizeWeak((cidrs: readonly string[]) => {
   const blocks = cidrs.flatMap((cidr) => parseBlock(cidr) ?? []);
   return new AddressBlocks(blocks.map((block) => [block, true]));
 });

@@ -1,5 +1,5 @@
 import { textBytes } from './kept.ts';
-import { remembered } from './remembered.ts';
+import { memoizeWeak } from './remembered.ts';
 
 /**
  * What templates can say about the caller: their entity and groups that it is in. Of groups and of what is said of
@@ -24,7 +24,7 @@ export interface IdentityAlias {
 }
 
 /** About how many bytes the facts take: pairs of metadata are most of them. */
-export const weighFacts = remembered(({ entity, groups }: IdentityFacts) => {
+export const weighFacts = memoizeWeak(({ entity, groups }: IdentityFacts) => {
   let bytes = weighPairs(entity.metadata);
   for (const alias of Object.values(entity.aliases)) {
     bytes += FACT_BYTES + weighPairs(alias.metadata) + weighPairs(alias.custom_metadata);
@@ -190,7 +190,7 @@ function findGroup({ groups }: IdentityFacts, { by, ref }: { by: 'id' | 'name'; 
 type Group = IdentityFacts['groups'][number];
 
 /** Looked up by many templates, and there may be many groups; the first of a name counts. */
-const groupsOf = remembered((groups: readonly Group[]) => {
+const groupsOf = memoizeWeak((groups: readonly Group[]) => {
   const reversed = groups.toReversed();
   return {
     id: new Map(reversed.map((group) => [group.id, group])),

@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { remembered } from './remembered.ts';
+import { memoizeWeak } from './remembered.ts';
 
 test('a result is worked out once for each object, even if it is undefined', () => {
   let runs = 0;
-  const first = remembered((list: readonly string[]) => {
+  const first = memoizeWeak((list: readonly string[]) => {
     runs += 1;
     return list[0];
   });
@@ -16,7 +16,7 @@ test('a result is worked out once for each object, even if it is undefined', () 
 });
 
 test('what is refused is refused again', () => {
-  const refuse = remembered((_given: object): never => {
+  const refuse = memoizeWeak((_given: object): never => {
     throw new Error('no');
   });
   const given = {};

@@ -3,7 +3,7 @@
  * use. For what does not change while the object is there: configuration that was loaded, a
  * certificate that was read.
  */
-export function remembered<Given extends object, Result>(
+export function memoizeWeak<Given extends object, Result>(
   make: (given: Given) => Result,
 ): (given: Given) => Result {
   const results = new WeakMap<Given, { result: Result }>();

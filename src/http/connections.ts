@@ -3,7 +3,7 @@ import type { Socket } from 'node:net';
 import type { ConnectionLimits } from '../config/connections.ts';
 import { SharedBytes } from '../core/fairness/shared-bytes.ts';
 import { ConnectionLines, type Site } from './connection-lines.ts';
-import type { Dressed } from './dressed.ts';
+import type { HttpResponse } from './dressed.ts';
 import { GivingWay } from './giving-way.ts';
 import { LongAnswers, type OnItsWay, type Weight } from './long-answers.ts';
 import { endsOf, partyOfSocket } from './peer.ts';
@@ -113,7 +113,7 @@ export class Connections {
   /** Sends a long answer when there is room for what its client does not take at once. */
   sendInTurn(
     response: ServerResponse,
-    { weight, body }: { weight: Weight; body: Dressed['body'] },
+    { weight, body }: { weight: Weight; body: HttpResponse['body'] },
     send: () => void,
   ): void {
     const { socket } = response;

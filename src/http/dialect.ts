@@ -2,10 +2,10 @@ import type { Token } from '../access/tokens/token.ts';
 import type { App } from '../app/app.ts';
 import type { Caller, TokenFacts } from '../app/caller.ts';
 import type { Soon } from '../core/steps.ts';
-import type { Dressed } from './dressed.ts';
+import type { HttpResponse } from './dressed.ts';
 import type { Fault } from './faults.ts';
 import type { HttpRequest } from './request.ts';
-import type { RecordedRoute, Trace } from './request-record.ts';
+import type { RecordedRoute, RequestContext } from './request-record.ts';
 
 // What the frame asks of a dialect: one step after the other, in the order in which they stand in `Dialect`.
 
@@ -18,7 +18,7 @@ export interface FramedRoute extends RecordedRoute {
 /** A request on its way through the frame. */
 export interface Exchange {
   readonly request: HttpRequest;
-  readonly trace: Trace;
+  readonly trace: RequestContext;
   /** Headers that its answer has, whatever becomes of it. */
   readonly headers: Record<string, string>;
 }
@@ -57,7 +57,7 @@ export interface Dialect<S extends Stages> {
   greet?(
     app: App,
     request: HttpRequest,
-  ): { headers: Readonly<Record<string, string>>; answered?: Dressed };
+  ): { headers: Readonly<Record<string, string>>; answered?: HttpResponse };
   /** Reads where it leads, and notes that, also of what it refuses. */
   find(app: App, exchange: Exchange): Soon<S['found']>;
   /** Refuses what is refused whoever asks. */
@@ -69,7 +69,7 @@ export interface Dialect<S extends Stages> {
     exchange: Exchange,
     found: S['found'],
     credentials: Credentials,
-  ): Dressed | undefined;
+  ): HttpResponse | undefined;
   /** Finds out who asks. */
   identify(
     app: App,
@@ -83,7 +83,7 @@ export interface Dialect<S extends Stages> {
     exchange: Exchange,
     found: S['found'],
     asker: S['asker'],
-  ): Promise<Dressed> | undefined;
+  ): Promise<HttpResponse> | undefined;
   /** Refuses what could be permitted with no body: before that is read. */
   requirePossible(
     app: App,
@@ -101,20 +101,20 @@ export interface Dialect<S extends Stages> {
     input: S['input'],
   ): Promise<S['permitted']>;
   run(app: App, permitted: S['permitted']): Promise<S['result']>;
-  encode(app: App, permitted: S['permitted'], result: S['result']): Soon<Dressed>;
+  encode(app: App, permitted: S['permitted'], result: S['result']): Soon<HttpResponse>;
   /** The token that the record names; absent: the caller's. */
   bearerOf?(exchange: Exchange): TokenFacts | undefined;
 
   /** All that a request brings of credentials, for the record of its refusal; at most two. */
   listCredentials(request: HttpRequest): string[];
   /** Does what has to be done although it could not be answered. */
-  rescue?(app: App, exchange: Exchange, thrown: unknown): Promise<Dressed | undefined>;
+  rescue?(app: App, exchange: Exchange, thrown: unknown): Promise<HttpResponse | undefined>;
   /**
    * @param ended what the request has ended before it was refused
    * @returns undefined for what is no refusal but a bug
    */
-  encodeFailure(error: unknown, ended?: string): Dressed | undefined;
-  encodeFault(fault: Fault): Dressed;
+  encodeFailure(error: unknown, ended?: string): HttpResponse | undefined;
+  encodeFault(fault: Fault): HttpResponse;
   /** How it is said that the server is sealed. */
   readonly sealed: string;
 }

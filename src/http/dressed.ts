@@ -1,7 +1,7 @@
 import type { LongBody } from '../app/route.ts';
 
 /** A response ready to be sent. */
-export interface Dressed {
+export interface HttpResponse {
   status: number;
   headers: Record<string, string>;
   /** `Set-Cookie` values, a header line each. */

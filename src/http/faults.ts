@@ -1,5 +1,5 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import type { Dressed } from './dressed.ts';
+import type { HttpResponse } from './dressed.ts';
 
 export type Refuse = (request: IncomingMessage, response: ServerResponse, fault: Fault) => void;
 
@@ -15,9 +15,12 @@ export interface Fault {
 }
 
 /** In the words of whichever dialect the target belongs to. What follows on the connection is not read. */
-export function refuseAll(handler: { encodeFault(fault: Fault): Dressed }, fault: Fault): Dressed {
+export function refuseAll(
+  handler: { encodeFault(fault: Fault): HttpResponse },
+  fault: Fault,
+): HttpResponse {
   const dressed = handler.encodeFault(fault);
-  const headers: Dressed['headers'] = { ...dressed.headers, connection: 'close' };
+  const headers: HttpResponse['headers'] = { ...dressed.headers, connection: 'close' };
   if (fault.retry_after !== undefined) headers['retry-after'] = String(fault.retry_after);
   return { ...dressed, headers };
 }

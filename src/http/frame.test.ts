@@ -156,10 +156,10 @@ eachEngine('the frame', (open) => {
       const { dialect } = echo({
         route,
         at: (step) => {
-          if (step === when) app.barrier.lock();
+          if (step === when) app.barrier.seal();
         },
       });
-      if (when === undefined) app.barrier.lock();
+      if (when === undefined) app.barrier.seal();
       const answer = await handlerOf(app, dialect).handle(REQUEST);
       assert.equal(answer.body, body);
     });

@@ -3,7 +3,7 @@ import type { App } from '../app/app.ts';
 import { Failure } from '../core/failure.ts';
 import { countRequest } from '../metrics/operations.ts';
 import type { Dialect, Exchange, FramedRoute, Stages } from './dialect.ts';
-import type { Dressed } from './dressed.ts';
+import type { HttpResponse } from './dressed.ts';
 import type { Fault } from './faults.ts';
 import { recordRefused, recordTooMany } from './refused-early.ts';
 import { refuseUnread } from './refused-unread.ts';
@@ -14,13 +14,13 @@ import { isLong, whilePermitted } from './while-permitted.ts';
 /** Answers the requests of one dialect. */
 export interface RequestHandler {
   accepts(target: string): boolean;
-  handle(request: HttpRequest): Promise<Dressed>;
+  handle(request: HttpRequest): Promise<HttpResponse>;
   /** An answer that needs nothing else, and is given however much is under way. */
-  answerAtOnce?(request: HttpRequest): Promise<Dressed>;
+  answerAtOnce?(request: HttpRequest): Promise<HttpResponse>;
   /** Refuses what cannot be looked at, in the dialect's words. */
-  encodeFault(fault: Fault): Dressed;
+  encodeFault(fault: Fault): HttpResponse;
   /** As {@link encodeFault}, of what can be recorded by who asked, and for what. */
-  refuseUnread(request: HttpRequest, fault: Fault): Promise<Dressed>;
+  refuseUnread(request: HttpRequest, fault: Fault): Promise<HttpResponse>;
 }
 
 export function handlerOf<S extends Stages>(app: App, dialect: Dialect<S>): RequestHandler {
@@ -36,7 +36,7 @@ async function handle<S extends Stages>(
   app: App,
   dialect: Dialect<S>,
   request: HttpRequest,
-): Promise<Dressed> {
+): Promise<HttpResponse> {
   const started = performance.now();
   const trace = startTrace(randomUUID(), request.remote_address);
   const exchange: Exchange = { request, trace, headers: {} };
@@ -51,7 +51,7 @@ async function answerOrRefuse<S extends Stages>(
   app: App,
   dialect: Dialect<S>,
   exchange: Exchange,
-): Promise<Dressed> {
+): Promise<HttpResponse> {
   try {
     return await answer(app, dialect, exchange);
   } catch (thrown) {
@@ -78,7 +78,7 @@ async function answer<S extends Stages>(
   app: App,
   dialect: Dialect<S>,
   exchange: Exchange,
-): Promise<Dressed> {
+): Promise<HttpResponse> {
   const admitted = await admit(app, dialect, exchange);
   if ('answered' in admitted) return admitted.answered;
   const { permitted } = admitted;
@@ -106,7 +106,7 @@ async function admit<S extends Stages>(
   app: App,
   dialect: Dialect<S>,
   exchange: Exchange,
-): Promise<{ permitted: S['permitted'] } | { answered: Dressed }> {
+): Promise<{ permitted: S['permitted'] } | { answered: HttpResponse }> {
   const finding = dialect.find(app, exchange);
   const found = finding instanceof Promise ? await finding : finding;
   if (app.barrier.sealed && !found.route?.while_sealed) {
@@ -131,7 +131,7 @@ async function identify<S extends Stages>(
   dialect: Dialect<S>,
   exchange: Exchange,
   found: S['found'],
-): Promise<{ asker: S['asker'] } | { answered: Dressed }> {
+): Promise<{ asker: S['asker'] } | { answered: HttpResponse }> {
   const looking = dialect.findCredentials(app, exchange);
   const credentials = looking instanceof Promise ? await looking : looking;
   const answered = dialect.takeQuota?.(app, exchange, found, credentials);

@@ -2,7 +2,7 @@ import { type App, perApp } from '../app/app.ts';
 import { Failure } from '../core/failure.ts';
 import { health } from '../seal/status.ts';
 import { readSealFacts } from '../seal/unsealing.operations.ts';
-import type { Dressed } from './dressed.ts';
+import type { HttpResponse } from './dressed.ts';
 
 /** Whether a request target asks how the server is, as clients of the broker do. */
 export function isHealthTarget(target: string): boolean {
@@ -17,7 +17,7 @@ export async function answerHealth(
   app: App,
   request: { method: string },
   closing: { readonly isClosing: boolean },
-): Promise<Dressed> {
+): Promise<HttpResponse> {
   if (request.method !== 'GET' && request.method !== 'HEAD') {
     return { status: 405, headers: {}, body: undefined };
   }

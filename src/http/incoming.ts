@@ -1,6 +1,6 @@
 import type { IncomingMessage, RequestListener, Server } from 'node:http';
 import type { Connections } from './connections.ts';
-import type { Dressed } from './dressed.ts';
+import type { HttpResponse } from './dressed.ts';
 import { MOST_FIELDS, type Refuse, TOO_MANY_FIELDS } from './faults.ts';
 import { noteHead } from './feeding.ts';
 import { faultOfHost } from './host-header.ts';
@@ -50,5 +50,5 @@ export function answerRequests(
   );
 }
 
-const refuseStray = (request: IncomingMessage): Dressed | undefined =>
+const refuseStray = (request: IncomingMessage): HttpResponse | undefined =>
   request.url?.startsWith('/v1/') ? undefined : refuseOutside(request);

@@ -5,7 +5,7 @@ import { mock, test } from 'node:test';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { partyOf } from '../core/fairness/party.ts';
 import { SharedBytes } from '../core/fairness/shared-bytes.ts';
-import type { Dressed } from './dressed.ts';
+import type { HttpResponse } from './dressed.ts';
 import { LongAnswers, type OnItsWay, weighAnswer } from './long-answers.ts';
 import { WaitingBodies } from './waiting-bodies.ts';
 
@@ -15,14 +15,14 @@ const MIB = 1 << 20;
 const NOW = 1_000_000;
 mock.method(performance, 'now', () => NOW);
 
-const dress = (body: Dressed['body']): Dressed => ({ status: 200, headers: {}, body });
+const dress = (body: HttpResponse['body']): HttpResponse => ({ status: 200, headers: {}, body });
 const whole = { length: 100_000, pieces: () => [] };
 const paged = { length: undefined, pieces: async function* () {} };
 
 const weights: [
   what: string,
   method: string,
-  body: Dressed['body'],
+  body: HttpResponse['body'],
   sent: number,
   waiting: number,
 ][] = [
@@ -58,7 +58,7 @@ for (const [what, method, body, sent, waiting] of weights) {
   });
 }
 
-const shorts: [what: string, method: string, body: Dressed['body']][] = [
+const shorts: [what: string, method: string, body: HttpResponse['body']][] = [
   ['a short text', 'GET', 'x'.repeat(16_384)],
   ['short bytes', 'GET', Buffer.alloc(100)],
   ['no body', 'POST', undefined],
@@ -86,7 +86,7 @@ function start() {
   /** How far each is taken, by name. */
   const far = new Map<string, number>();
   let count = 0;
-  const ask = (party: string, bytes: number, body: Dressed['body'] = 'x'): Asked => {
+  const ask = (party: string, bytes: number, body: HttpResponse['body'] = 'x'): Asked => {
     count += 1;
     const name = `${party}#${count}`;
     const response = new EventEmitter() as ServerResponse;

@@ -1,5 +1,5 @@
 import type { IncomingMessage } from 'node:http';
-import type { Dressed } from './dressed.ts';
+import type { HttpResponse } from './dressed.ts';
 import { LIST_AS_PARSED } from './list-verb.ts';
 
 /** What is refused of requests whatever they say, where it is not a dialect that refuses it: outside the API, and at the end. */
@@ -22,7 +22,7 @@ const VERBS: Readonly<Record<string, { hasBody: boolean }>> = {
 const MEDIA_TYPE = /^\s*[\w!#$%&'*+.^`|~-]+\/[\w!#$%&'*+.^`|~-]+\s*(?:;|$)/;
 
 /** @returns undefined for a request that can be looked at further */
-export function refuseOutside({ method = '', headers }: IncomingMessage): Dressed | undefined {
+export function refuseOutside({ method = '', headers }: IncomingMessage): HttpResponse | undefined {
   const verb = Object.hasOwn(VERBS, method) ? VERBS[method] : undefined;
   if (!verb) return refuseVerb(method);
   const type = headers['content-type'];
@@ -30,19 +30,19 @@ export function refuseOutside({ method = '', headers }: IncomingMessage): Dresse
   return MEDIA_TYPE.test(type ?? '') ? undefined : refuseType();
 }
 
-function refuseVerb(method: string): Dressed {
+function refuseVerb(method: string): HttpResponse {
   const body = { message: `Route ${method}:/ not found`, error: 'Not Found', statusCode: 404 };
   const headers = { 'content-type': 'application/json; charset=utf-8' };
   return { status: 404, headers, body: JSON.stringify(body) };
 }
 
-function refuseType(): Dressed {
+function refuseType(): HttpResponse {
   const body = '{"errors":["bad request"]}\n';
   return { status: 400, headers: { 'content-type': 'application/json' }, body };
 }
 
 /** For requests that come while the server closes. */
-export function refuseClosing(): Dressed {
+export function refuseClosing(): HttpResponse {
   const error = 'Service Unavailable';
   const headers = { 'content-type': 'application/json', connection: 'close' };
   return {

@@ -4,7 +4,7 @@ import type { Token } from '../access/tokens/token.ts';
 import type { App } from '../app/app.ts';
 import { TOO_OFTEN } from '../audit/record.ts';
 import { Failure } from '../core/failure.ts';
-import { recordRefusal, type Trace } from './request-record.ts';
+import { type RequestContext, recordRefusal } from './request-record.ts';
 
 /** What a request says of who sends it. */
 interface AskedBy {
@@ -19,7 +19,7 @@ interface AskedBy {
  */
 export async function recordRefused(
   app: App,
-  trace: Trace,
+  trace: RequestContext,
   error: unknown,
   askedBy: AskedBy,
 ): Promise<void> {
@@ -32,7 +32,7 @@ export async function recordRefused(
 
 async function findBearer(
   app: App,
-  trace: Trace,
+  trace: RequestContext,
   { texts, remote_address }: AskedBy,
 ): Promise<void> {
   const sent = texts();
@@ -44,7 +44,7 @@ async function findBearer(
   noteUnknown(app, trace, sent[0] ?? '');
 }
 
-function noteUnknown(app: App, trace: Trace, text: string): void {
+function noteUnknown(app: App, trace: RequestContext, text: string): void {
   if (text !== '') trace.unknown_token = Buffer.from(tokenId(app, text), 'base64url');
 }
 
@@ -56,7 +56,7 @@ function noteUnknown(app: App, trace: Trace, text: string): void {
  */
 export async function recordTooMany(
   app: App,
-  trace: Trace,
+  trace: RequestContext,
   asker: { text: string; living: Token | undefined },
 ): Promise<void> {
   const { remote_address } = trace.record;

@@ -5,7 +5,7 @@ import { type App, perApp } from '../app/app.ts';
 import { TOO_OFTEN } from '../audit/record.ts';
 import { Failure } from '../core/failure.ts';
 import type { Dialect, Exchange, Stages } from './dialect.ts';
-import type { Dressed } from './dressed.ts';
+import type { HttpResponse } from './dressed.ts';
 import { type Fault, refuseAll } from './faults.ts';
 import { recordRefused, recordTooMany } from './refused-early.ts';
 import type { HttpRequest } from './request.ts';
@@ -22,7 +22,7 @@ export async function refuseUnread<S extends Stages>(
   dialect: Dialect<S>,
   request: HttpRequest,
   fault: Fault,
-): Promise<Dressed> {
+): Promise<HttpResponse> {
   const trace = startTrace(randomUUID(), request.remote_address);
   const exchange: Exchange = { request, trace, headers: {} };
   const texts = (): string[] => dialect.listCredentials(request);

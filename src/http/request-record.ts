@@ -30,7 +30,7 @@ export interface RecordedRoute {
 }
 
 /** What is known of a request so far: whatever becomes of it, this is what can be recorded. */
-export interface Trace {
+export interface RequestContext {
   readonly request_id: string;
   /** Whether it was looked at who asks: what is refused before that is so for whoever asks. */
   is_asker_sought: boolean;
@@ -64,7 +64,7 @@ export const OPERATION: Record<Method, Capability> = {
 export const forRecords = (token: TokenFacts | undefined): TokenFacts | undefined =>
   token && { ...token, meta: null };
 
-export function startTrace(request_id: string, remote_address: string): Trace {
+export function startTrace(request_id: string, remote_address: string): RequestContext {
   return {
     request_id,
     is_asker_sought: false,
@@ -91,7 +91,7 @@ export function startTrace(request_id: string, remote_address: string): Trace {
 
 /** Notes where a request leads. Of a path that leads nowhere only the mount: it may hold anything. */
 export function tracePath(
-  trace: Trace,
+  trace: RequestContext,
   found: {
     mount: Mount | undefined;
     /** Those of its path; undefined where it is not known. */
@@ -115,7 +115,7 @@ export function tracePath(
 }
 
 /** Keeps of the input what the route's declaration lets into records. */
-export function traceInput(trace: Trace, input: Readonly<Record<string, unknown>>): void {
+export function traceInput(trace: RequestContext, input: Readonly<Record<string, unknown>>): void {
   trace.named = undefined;
   trace.unchecked = undefined;
   // What nobody reads is as it came.
@@ -124,17 +124,20 @@ export function traceInput(trace: Trace, input: Readonly<Record<string, unknown>
 }
 
 /** As {@link traceInput}, of what is still to be checked: that is told only as it is declared, if it is refused before. */
-export function traceUnchecked(trace: Trace, input: Readonly<Record<string, unknown>>): void {
+export function traceUnchecked(
+  trace: RequestContext,
+  input: Readonly<Record<string, unknown>>,
+): void {
   trace.named = undefined;
   trace.unchecked = input;
 }
 
 /** As {@link traceInput}, of a request whose input is still to be read: it is told only if it is refused before. */
-export function traceNamed(trace: Trace, named: Readonly<Record<string, unknown>>): void {
+export function traceNamed(trace: RequestContext, named: Readonly<Record<string, unknown>>): void {
   trace.named = named;
 }
 
-function uncheckedFacts({ route, unchecked = {} }: Trace): Record<string, unknown> {
+function uncheckedFacts({ route, unchecked = {} }: RequestContext): Record<string, unknown> {
   const tell: Tell = (value, schema) => recordable(schema ? [schema] : [], value);
   return factsOf(route, unchecked, { tell, tellWithin: (value) => recordable([], value) });
 }
@@ -184,7 +187,11 @@ export async function recordDone(
 }
 
 /** @throws Failure `unavailable` as {@link recordDone}, of requests by somebody known */
-export async function recordRefusal(app: App, trace: Trace, error: unknown): Promise<void> {
+export async function recordRefusal(
+  app: App,
+  trace: RequestContext,
+  error: unknown,
+): Promise<void> {
   const { caller, route, token } = trace;
   if (caller?.recorded) return;
   const isWrite = trace.record.operation !== 'read' && trace.record.operation !== 'list';
@@ -205,19 +212,19 @@ export async function recordRefusal(app: App, trace: Trace, error: unknown): Pro
 }
 
 /** What a refused request has ended all the same, for whoever sent it. */
-export function tellRefused({ caller, record }: Trace): string | undefined {
+export function tellRefused({ caller, record }: RequestContext): string | undefined {
   // What follows from a change that is durable is no part of its refusal.
   return caller?.recorded ? undefined : tellEnded(record.ended_before);
 }
 
 /** Of a path that leads nowhere the refusal says in records what the record's path does. */
-function withoutPath({ unknown_path, record }: Trace, end: RecordedEnd): RecordedEnd {
+function withoutPath({ unknown_path, record }: RequestContext, end: RecordedEnd): RecordedEnd {
   if (unknown_path === undefined || end.error === undefined) return end;
   const error = end.error.replaceAll(`"${unknown_path}"`, () => `"${record.path}"`);
   return { ...end, error };
 }
 
-function concealMistaken(app: App, { concealing, record }: Trace): void {
+function concealMistaken(app: App, { concealing, record }: RequestContext): void {
   const { mistaken = [], path = '' } = concealing ?? {};
   if (mistaken.length === 0 || record.recognised) return;
   const hash = (secret: string) => hashSecret(app, secret);
@@ -229,7 +236,7 @@ function concealMistaken(app: App, { concealing, record }: Trace): void {
 }
 
 /** Texts of refused fields that may let somebody in; the refusal's words are without them, too. */
-function concealPlaces(app: App, { route, record }: Trace, end: RecordedEnd): RecordedEnd {
+function concealPlaces(app: App, { route, record }: RequestContext, end: RecordedEnd): RecordedEnd {
   const hashes = new Hashes((text) => hashSecret(app, text));
   const stands = new Map<string, string>();
   const conceal = (value: unknown, isApart: boolean): unknown => {

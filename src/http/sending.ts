@@ -6,7 +6,7 @@ import { nextBreath } from '../core/fairness/breath.ts';
 import { partyOf } from '../core/fairness/party.ts';
 import { SiteTurns } from '../core/fairness/site-turns.ts';
 import { COMMON_HEADERS } from './common-headers.ts';
-import type { Dressed } from './dressed.ts';
+import type { HttpResponse } from './dressed.ts';
 import { PAGE_KEPT, PIECE_KEPT } from './long-answers.ts';
 import { peerOf } from './peer.ts';
 import { GatheredRequest } from './request-body.ts';
@@ -18,7 +18,7 @@ import { endOfTurn } from './turn-length.ts';
 export interface Outgoing {
   request: IncomingMessage;
   response: ServerResponse;
-  dressed: Dressed;
+  dressed: HttpResponse;
   /** Whose request it is; absent: the peer's. */
   asker?: string;
 }
@@ -89,7 +89,7 @@ function sendBatch(
 export function send(
   request: IncomingMessage,
   response: ServerResponse,
-  dressed: Dressed,
+  dressed: HttpResponse,
   asker = peerOf(request),
 ): number {
   const { status, body } = dressed;

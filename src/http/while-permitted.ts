@@ -1,8 +1,8 @@
 import type { LongBody } from '../app/route.ts';
-import type { Dressed } from './dressed.ts';
+import type { HttpResponse } from './dressed.ts';
 
 /** Whether it is sent in pieces, and waits for its client. */
-export const isLong = (body: Dressed['body']): body is LongBody =>
+export const isLong = (body: HttpResponse['body']): body is LongBody =>
   typeof body === 'object' && !(body instanceof Uint8Array);
 
 /**
@@ -11,7 +11,10 @@ export const isLong = (body: Dressed['body']): body is LongBody =>
  *
  * @param requireStill throws where it is permitted no more
  */
-export function whilePermitted(dressed: Dressed, requireStill: () => Promise<void>): Dressed {
+export function whilePermitted(
+  dressed: HttpResponse,
+  requireStill: () => Promise<void>,
+): HttpResponse {
   const { body } = dressed;
   if (!isLong(body) || body.length !== undefined) return dressed;
   return {

@@ -3,7 +3,7 @@ import { getHeapStatistics } from 'node:v8';
 import { judgeAccess } from '../acl/acl.ts';
 import { type App, perApp } from '../app/app.ts';
 import type { Caller } from '../app/caller.ts';
-import type { Answer } from '../app/route.ts';
+import type { VaultResult } from '../app/route.ts';
 import { Failure } from '../core/failure.ts';
 import { readMounts } from '../mounts/operations.ts';
 import { listCertificateCounts } from '../pki/certificates/store.ts';
@@ -62,7 +62,7 @@ export async function readMetrics(
   app: App,
   caller: Caller,
   input: { format: '' | 'prometheus' },
-): Promise<Answer> {
+): Promise<VaultResult> {
   if (!app.config.telemetry.unauthenticated_metrics_access && !(await mayRead(caller))) {
     throw new Failure('forbidden', 'permission denied');
   }

@@ -2,7 +2,7 @@ import { Failure } from '../core/failure.ts';
 import { judgeShareCounts, type SealKind, type ShareCounts } from './seal.ts';
 
 /** What `sys/init` is asked for; undefined or 0: not said. */
-export interface InitWish {
+export interface InitRequest {
   secret_shares?: number | undefined;
   secret_threshold?: number | undefined;
   recovery_shares?: number | undefined;
@@ -17,7 +17,7 @@ export interface InitWish {
  *   later, and the recovery key never exists
  * @throws Failure `invalid` for counts that cannot be, or that belong to the other kind
  */
-export function chooseShareCounts(kind: SealKind, wish: InitWish): ShareCounts | undefined {
+export function chooseShareCounts(kind: SealKind, wish: InitRequest): ShareCounts | undefined {
   const secret = { shares: wish.secret_shares ?? 0, threshold: wish.secret_threshold ?? 0 };
   const recovery = { shares: wish.recovery_shares ?? 0, threshold: wish.recovery_threshold ?? 0 };
   const [own, other] = kind === 'shamir' ? [secret, recovery] : [recovery, secret];
@@ -41,7 +41,7 @@ export function chooseShareCounts(kind: SealKind, wish: InitWish): ShareCounts |
  *
  * @throws Failure `invalid` naming the field
  */
-export function refusePgp(
+export function rejectPgpKeys(
   fields: Readonly<Record<string, string | readonly string[] | undefined>>,
 ): void {
   for (const [name, value] of Object.entries(fields)) {

@@ -11,7 +11,7 @@ import { KEYRING_KEY_RANDOMNESS, openKeyring, wrapKeyringKey } from '../barrier/
 import { Failure } from '../core/failure.ts';
 import { planFirstMounts } from '../mounts/operations.ts';
 import { bumpConfigVersion } from '../store/config-version.ts';
-import { chooseShareCounts, type InitWish } from './initialisation.ts';
+import { chooseShareCounts, type InitRequest } from './initialisation.ts';
 import { createKeyFile, readKeyFile } from './key-file.store.ts';
 import {
   makeShares,
@@ -58,9 +58,9 @@ export interface Initialised {
 export async function initialise(
   app: App,
   caller: Caller,
-  input: InitWish & { root_token?: string | undefined },
+  input: InitRequest & { root_token?: string | undefined },
 ): Promise<Initialised> {
-  const since = app.barrier.lockings;
+  const since = app.barrier.sealings;
   if ((await findSeal(app.db)) !== undefined) {
     throw new Failure('invalid', 'Vault is already initialized');
   }
@@ -80,7 +80,7 @@ export async function initialise(
   );
   // The server's own barrier stays shut until all of this is durable.
   const barrier = new Barrier((length) => app.randomBytes(length));
-  await barrier.unlock(openKeyring(Uint8Array.from(root_key), keyring), barrier.lockings);
+  await barrier.unseal(openKeyring(Uint8Array.from(root_key), keyring), barrier.sealings);
   const recovery_key =
     kind === 'keyfile' && counts !== undefined ? app.randomBytes(KEY_LENGTH) : undefined;
   const shares = counts === undefined ? [] : splitKey(app, recovery_key ?? seal_key, counts);
@@ -93,7 +93,7 @@ export async function initialise(
     recovery_hash_sealed:
       recovery_key === undefined
         ? null
-        : barrier.seal('config', RECOVERY_PLACE, recoveryHash(recovery_key)),
+        : barrier.encrypt('config', RECOVERY_PLACE, recoveryHash(recovery_key)),
     share_hashes: shares.length === 0 ? null : hashShares(shares),
     cluster_id: app.newId(),
     cluster_name: `gatehouse-cluster-${Buffer.from(app.randomBytes(4)).toString('hex')}`,
@@ -104,7 +104,7 @@ export async function initialise(
     { id: input.root_token },
   );
   noteToken(caller, token.token);
-  await barrier.lock();
+  await barrier.seal();
   recovery_key?.fill(0);
   seal_key.fill(0);
 
@@ -115,7 +115,7 @@ export async function initialise(
     ...token.effects,
   ]);
 
-  if (kind === 'keyfile') await app.barrier.unlock(openKeyring(root_key, keyring), since);
+  if (kind === 'keyfile') await app.barrier.unseal(openKeyring(root_key, keyring), since);
   else root_key.fill(0);
   return { kind, shares, root_token: token.client_token };
 }
@@ -173,7 +173,7 @@ export async function openSeal(app: App): Promise<void> {
   });
   if (seal !== undefined) {
     await clearReplaced(app, caller, seal);
-    if (seal.kind === 'keyfile') await unsealByKeyFile(app, seal, app.barrier.lockings);
+    if (seal.kind === 'keyfile') await unsealByKeyFile(app, seal, app.barrier.sealings);
   } else if (app.config.mode === 'dev') {
     await initialise(app, caller, { root_token: app.config.dev_root_token });
   }
@@ -210,7 +210,7 @@ async function refreshKeys(app: App): Promise<void> {
     return;
   }
   if (app.config.seal.type !== 'keyfile' || memoryOf(app).sealed_by_request) return;
-  const since = app.barrier.lockings;
+  const since = app.barrier.sealings;
   const seal = await findSeal(app.db);
   if (seal?.kind === 'keyfile') await unsealByKeyFile(app, seal, since);
 }
@@ -236,7 +236,7 @@ export async function sealUnrecorded(app: App, request: RecordedRequest): Promis
 
 async function lockServer(app: App): Promise<void> {
   memoryOf(app).sealed_by_request = true;
-  await app.barrier.lock();
+  await app.barrier.seal();
 }
 
 /** So long the database has for the record, in milliseconds. */

@@ -5,7 +5,7 @@ import { Failure } from '../core/failure.ts';
 import { flag, integer, list, longText, optional, text } from '../core/fields.ts';
 import { COMPATIBLE_VERSION } from '../core/version.ts';
 import { generateRootRoutes } from './generate-root/routes.ts';
-import { refusePgp } from './initialisation.ts';
+import { rejectPgpKeys } from './initialisation.ts';
 import { type Initialised, initialise, rotateKeys, sealServer } from './operations.ts';
 import { rekeySystemRoutes } from './rekey/routes.ts';
 import { shareText } from './share-text.ts';
@@ -75,7 +75,7 @@ export const sealRoutes: AnyRoute[] = [
     failures: ['invalid', 'conflict', 'unavailable'],
     run: async (app, caller, input) => {
       const { pgp_keys, recovery_pgp_keys, root_token_pgp_key, stored_shares: _, ...wish } = input;
-      refusePgp({ pgp_keys, recovery_pgp_keys, root_token_pgp_key });
+      rejectPgpKeys({ pgp_keys, recovery_pgp_keys, root_token_pgp_key });
       return { bare: bareOf(await initialise(app, caller, wish)) };
     },
   }),
@@ -203,9 +203,9 @@ export const sealRoutes: AnyRoute[] = [
     output: anything,
     failures: ['unavailable'],
     run: async (app) => {
-      const { term, created_at, sealings } = app.barrier.generation();
+      const { term, created_at, encryptions } = app.barrier.generation();
       const install_time = new Date(created_at * 1000).toISOString();
-      return { flat: true, data: { term, install_time, encryptions: sealings } };
+      return { flat: true, data: { term, install_time, encryptions } };
     },
   }),
   ...ROTATIONS.map((path) =>

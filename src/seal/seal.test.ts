@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { Failure } from '../core/failure.ts';
-import { chooseShareCounts, type InitWish, refusePgp } from './initialisation.ts';
+import { chooseShareCounts, type InitRequest, rejectPgpKeys } from './initialisation.ts';
 import {
   judgeShare,
   makeShares,
@@ -13,7 +13,7 @@ import {
 
 const bytes = (value: number, length = 32) => new Uint8Array(length).fill(value);
 
-const accepted: [kind: SealKind, wish: InitWish, shares: number | undefined][] = [
+const accepted: [kind: SealKind, wish: InitRequest, shares: number | undefined][] = [
   ['shamir', { secret_shares: 5, secret_threshold: 3 }, 5],
   ['shamir', { secret_shares: 1, secret_threshold: 1 }, 1],
   ['shamir', { secret_shares: 2, secret_threshold: 2 }, 2],
@@ -29,7 +29,7 @@ for (const [kind, wish, shares] of accepted) {
   });
 }
 
-const refused: [kind: SealKind, wish: InitWish, because: RegExp][] = [
+const refused: [kind: SealKind, wish: InitRequest, because: RegExp][] = [
   ['shamir', {}, /secret_shares must be at least one/],
   ['shamir', { secret_threshold: 1 }, /secret_shares must be at least one/],
   ['shamir', { secret_shares: -1, secret_threshold: 1 }, /secret_shares must be at least one/],
@@ -63,9 +63,9 @@ for (const [kind, wish, because] of refused) {
 }
 
 test('keys to encrypt shares to are refused by name; empty ones are none', () => {
-  refusePgp({ pgp_keys: undefined, recovery_pgp_keys: [], root_token_pgp_key: '' });
-  assert.throws(() => refusePgp({ pgp_keys: ['mQEN'] }), /^Failure: pgp_keys is not supported/);
-  assert.throws(() => refusePgp({ root_token_pgp_key: 'mQEN' }), /root_token_pgp_key/);
+  rejectPgpKeys({ pgp_keys: undefined, recovery_pgp_keys: [], root_token_pgp_key: '' });
+  assert.throws(() => rejectPgpKeys({ pgp_keys: ['mQEN'] }), /^Failure: pgp_keys is not supported/);
+  assert.throws(() => rejectPgpKeys({ root_token_pgp_key: 'mQEN' }), /root_token_pgp_key/);
 });
 
 test('a root key opens with the seal key that wrapped it, and with no other', () => {

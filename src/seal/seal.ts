@@ -1,5 +1,10 @@
 import { createHmac } from 'node:crypto';
-import { KEY_LENGTH, openEnvelope, type Place, sealEnvelope } from '../barrier/envelope.ts';
+import {
+  type EnvelopeContext,
+  KEY_LENGTH,
+  openEnvelope,
+  sealEnvelope,
+} from '../barrier/envelope.ts';
 import { MAX_SHARES, splitSecret } from './shamir.ts';
 
 /**
@@ -30,8 +35,12 @@ export interface Seal {
 }
 
 /** Where the parts of the seal live. */
-const ROOT_KEY_PLACE: Place = { table: 'seal', column: 'root_key_sealed', row: '1' };
-export const RECOVERY_PLACE: Place = { table: 'seal', column: 'recovery_hash_sealed', row: '1' };
+const ROOT_KEY_PLACE: EnvelopeContext = { table: 'seal', column: 'root_key_sealed', row: '1' };
+export const RECOVERY_PLACE: EnvelopeContext = {
+  table: 'seal',
+  column: 'recovery_hash_sealed',
+  row: '1',
+};
 
 /** Wraps the root key with a seal key. `nonce` is 12 random bytes. */
 export function wrapRootKey(keys: {

@@ -29,7 +29,7 @@ interface Sealers {
 
 const sealersOf = perApp<Sealers>((app) => {
   const sealers: Sealers = { may: new BoundedMap(MOST), others: new BoundedMap(MOST) };
-  app.barrier.onLock(() => {
+  app.barrier.onSeal(() => {
     sealers.may.clear();
     sealers.others.clear();
   });

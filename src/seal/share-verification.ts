@@ -22,7 +22,7 @@ export function isCurrentKey(barrier: Barrier, seal: Seal, key: Uint8Array): boo
     return known;
   }
   if (seal.recovery_hash_sealed === null) return false;
-  const hash = barrier.open('config', RECOVERY_PLACE, seal.recovery_hash_sealed);
+  const hash = barrier.decrypt('config', RECOVERY_PLACE, seal.recovery_hash_sealed);
   return timingSafeEqual(recoveryHash(key), hash);
 }
 

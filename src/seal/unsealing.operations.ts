@@ -94,7 +94,7 @@ interface UnsealInput {
  * @throws Failure `invalid` for what is no share of this key
  */
 export async function unseal(app: App, caller: Caller, input: UnsealInput): Promise<SealFacts> {
-  const since = app.barrier.lockings;
+  const since = app.barrier.sealings;
   await putShownInForce(app, caller, input.key);
   const seal = await requireSeal(app);
   if (input.migrate) {
@@ -147,13 +147,13 @@ export async function unseal(app: App, caller: Caller, input: UnsealInput): Prom
  * @returns false if the node was sealed meanwhile; then it stays so
  */
 export async function openBarrier(app: App, keyring: Keyring, since: number): Promise<boolean> {
-  if (!(await app.barrier.unlock(keyring, since))) return false;
+  if (!(await app.barrier.unseal(keyring, since))) return false;
   app.barrier.reload(await listKeyring(app.db));
   return true;
 }
 
 function requireNoSealing(app: App, since: number): void {
-  if (app.barrier.lockings !== since) throw sealedMeanwhile();
+  if (app.barrier.sealings !== since) throw sealedMeanwhile();
 }
 
 /** Not `unavailable`: clients send that again by themselves, and would open what was just sealed. */

@@ -14,7 +14,13 @@ import { sessionJobs } from '../broker/sessions/jobs.ts';
 import { vaultJobs } from '../broker/vault/leases/jobs.ts';
 import { nodeName } from '../config/config.ts';
 import { isConflict } from '../core/failure.ts';
-import { acquireLease, findHolder, type Lease, LeaseWatch, renewLease } from '../store/job-lock.ts';
+import {
+  acquireLease,
+  findHolder,
+  type JobLock,
+  LeaseWatch,
+  renewLease,
+} from '../store/job-lock.ts';
 import type { Effect } from '../store/write.ts';
 import { remainsJobs } from '../system/mounts/jobs.ts';
 
@@ -72,7 +78,7 @@ function startJob(app: App, job: Job): void {
     wait(await runIfFree(app, job, isStopping));
   };
 
-  app.barrier.onUnlock(() => wait(FIRST_MS));
+  app.barrier.onUnseal(() => wait(FIRST_MS));
   app.onClose(async () => {
     closed = true;
     clearTimeout(timer);
@@ -99,7 +105,7 @@ export async function runIfFree(
   job: Job,
   isStopping: () => boolean = () => false,
 ): Promise<number> {
-  let lease: Lease | undefined;
+  let lease: JobLock | undefined;
   try {
     const wish = {
       name: job.name,
@@ -128,7 +134,12 @@ export async function runIfFree(
   }
 }
 
-async function runHeld(app: App, job: Job, lease: Lease, isStopping: () => boolean): Promise<void> {
+async function runHeld(
+  app: App,
+  job: Job,
+  lease: JobLock,
+  isStopping: () => boolean,
+): Promise<void> {
   const run_id = app.newId();
   const fence = (): Effect => renewLease(lease, app.now() + LEASE_MS);
   let lost = false;
@@ -156,7 +167,7 @@ async function runHeld(app: App, job: Job, lease: Lease, isStopping: () => boole
 }
 
 /** Holds the lease until the next run is due, so that no node begins one before. */
-async function keep(app: App, lease: Lease, milliseconds: number): Promise<number> {
+async function keep(app: App, lease: JobLock, milliseconds: number): Promise<number> {
   await app.store.commit([renewLease(lease, app.now() + milliseconds)]);
   return milliseconds;
 }

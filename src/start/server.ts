@@ -48,7 +48,7 @@ export interface Running {
 }
 
 /** What a test may put in the place of the real thing. */
-export interface Substitutes {
+export interface Overrides {
   now?: () => number;
   log?: Logger;
   /** Stands between the server and its store. */
@@ -60,7 +60,7 @@ export interface Substitutes {
  *
  * @throws Failure with one line for the operator when something it needs cannot be had
  */
-export async function startServer(settings: Config, given: Substitutes = {}): Promise<Running> {
+export async function startServer(settings: Config, given: Overrides = {}): Promise<Running> {
   // What a request makes is to go with it (docs/adr/0008-hot-path.md).
   setFlagsFromString('--no-allocation-site-pretenuring');
   // Standard error, so that an audit sink may have standard output to itself.
@@ -87,7 +87,7 @@ export async function startServer(settings: Config, given: Substitutes = {}): Pr
     };
     const app = buildApp(config, { ...real, commit }, log, given.now ?? Date.now, closers);
     let notice: string | undefined;
-    app.barrier.onUnlock(async () => {
+    app.barrier.onUnseal(async () => {
       await makeInitialBroker(app);
       if (config.seed) notice = await makeSeed(app, config.seed);
     });

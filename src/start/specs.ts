@@ -7,7 +7,7 @@ import { RuleWalk } from '../acl/rule-walk.ts';
 import { type App, perApp } from '../app/app.ts';
 import type { Caller } from '../app/caller.ts';
 import { fullPath, type Mount } from '../app/mount.ts';
-import { type Answer, type AnyRoute, vaultRoute } from '../app/route.ts';
+import { type AnyRoute, type VaultResult, vaultRoute } from '../app/route.ts';
 import type { BoundaryRoute } from '../broker/resource/route.ts';
 import { Breath } from '../core/fairness/breath.ts';
 import { flag, text } from '../core/fields.ts';
@@ -64,7 +64,7 @@ async function describeApi(
   caller: Caller,
   declared: DeclaredRoutes,
   generic: boolean,
-): Promise<Answer> {
+): Promise<VaultResult> {
   const mounts = await readMounts(app);
   const once = generic || mounts.size > MOST_DESCRIBED;
   const body = await documentsOf(app).read(

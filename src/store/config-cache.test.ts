@@ -21,7 +21,7 @@ const change = (store: Store, ...writes: Write[]): Promise<void> =>
 function cachePolicies(store: Store) {
   const listeners: (() => void)[] = [];
   const { cached, versionOf } = cacheConfig(store, {
-    onLock: (listener) => listeners.push(listener),
+    onSeal: (listener) => listeners.push(listener),
   });
   const read = { count: 0 };
   const load = async (): Promise<string[]> => {

@@ -38,7 +38,7 @@ interface Lasting {
  */
 export function cacheConfig(
   store: Pick<Store, 'engine' | 'db' | 'configVersion' | 'onConfigChange'>,
-  barrier: { onLock(listener: () => void): void },
+  barrier: { onSeal(listener: () => void): void },
 ): ConfigCache {
   let values = new Map<string, Promise<unknown>>();
   let lasting = new Map<string, Lasting>();
@@ -47,7 +47,7 @@ export function cacheConfig(
     values = new Map();
   };
   store.onConfigChange(forget);
-  barrier.onLock(() => {
+  barrier.onSeal(() => {
     forget();
     lasting = new Map();
   });

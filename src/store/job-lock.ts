@@ -11,14 +11,14 @@ import type { Write } from './write.ts';
 // whatever its clock says.
 
 /** The right to do a job, from `acquireLease`. */
-export interface Lease {
+export interface JobLock {
   name: string;
   /** The number of this holding: one more than that of the one before. */
   fence: number;
   expires_at_ms: number;
 }
 
-export interface LeaseWish {
+export interface JobLockRequest {
   /** The job, e.g. `pki/crl`. */
   name: string;
   /** The node; it takes over from itself at once, as it does after a restart. */
@@ -31,7 +31,7 @@ export interface LeaseWish {
 }
 
 export type LeasePlan =
-  | { free: true; lease: Lease; write: Write }
+  | { free: true; lease: JobLock; write: Write }
   | { free: false; holder: string; expires_at_ms: number };
 
 const insertLease = preparedWrite(
@@ -89,7 +89,7 @@ export function findHolder(db: Db, name: string): Promise<JobLeaseRow | undefine
 }
 
 /** Says whether a job is free, and what to write to have it. */
-export function planLease(found: JobLeaseRow | undefined, wish: LeaseWish): LeasePlan {
+export function planLease(found: JobLeaseRow | undefined, wish: JobLockRequest): LeasePlan {
   const { name, holder } = wish;
   const expires_at_ms = wish.now_ms + wish.ttl_ms;
   if (found === undefined) {
@@ -139,9 +139,9 @@ export class LeaseWatch {
  */
 export async function acquireLease(
   store: Pick<Store, 'db' | 'commit'>,
-  wish: LeaseWish,
+  wish: JobLockRequest,
   watch?: { seen: LeaseWatch; longest_ms: number },
-): Promise<Lease | undefined> {
+): Promise<JobLock | undefined> {
   const found = await findLease.first(store.db, { name: wish.name });
   const left_ms = found && watch?.seen.look(found, watch.longest_ms);
   const void_at_ms = left_ms === undefined ? undefined : wish.now_ms + left_ms;
@@ -157,16 +157,16 @@ export async function acquireLease(
 }
 
 /** Holds it for longer; a `conflict` when another node has taken it. */
-export function renewLease(lease: Lease, expires_at_ms: number): Write {
+export function renewLease(lease: JobLock, expires_at_ms: number): Write {
   return extendLease({ name: lease.name, fence: lease.fence, expires_at_ms });
 }
 
 /** Frees it for any node at once; a `conflict` when another node has taken it. */
-export function releaseLease(lease: Lease): Write {
+export function releaseLease(lease: JobLock): Write {
   return extendLease({ name: lease.name, fence: lease.fence, expires_at_ms: 0 });
 }
 
 /** Belongs into every write set of a job: it refuses the set of a former holder. */
-export function requireLease(lease: Lease): Write {
+export function requireLease(lease: JobLock): Write {
   return touchLease({ name: lease.name, fence: lease.fence });
 }

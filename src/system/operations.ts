@@ -3,14 +3,14 @@ import { listGrants } from '../acl/grants.ts';
 import { RuleWalk } from '../acl/rule-walk.ts';
 import { type App, perApp } from '../app/app.ts';
 import type { Caller } from '../app/caller.ts';
-import type { Answer } from '../app/route.ts';
+import type { VaultResult } from '../app/route.ts';
 import { Failure } from '../core/failure.ts';
 import { FewInTurn } from '../core/fairness/few-in-turn.ts';
 import { BUILD_DATE, COMPATIBLE_VERSION } from '../core/version.ts';
 import { AUTH_TYPES, SECRET_TYPES } from '../mounts/rules.ts';
 
 /** Versions this server has had; it knows of the present one. */
-export async function listVersions(): Promise<Answer> {
+export async function listVersions(): Promise<VaultResult> {
   const version = {
     build_date: BUILD_DATE,
     previous_version: null,
@@ -20,7 +20,7 @@ export async function listVersions(): Promise<Answer> {
 }
 
 /** All that the caller's policies come to, for user interfaces. */
-export async function readResultantAcl(app: App, caller: Caller): Promise<Answer> {
+export async function readResultantAcl(app: App, caller: Caller): Promise<VaultResult> {
   const { acl } = caller;
   if (!acl) throw new Failure('unauthenticated', 'permission denied');
   return resultantOf(app).run(async () => {
@@ -42,7 +42,7 @@ export async function reloadPlugins(
   app: App,
   _caller: Caller,
   input: { plugin: string; mounts: readonly string[] },
-): Promise<Answer> {
+): Promise<VaultResult> {
   if ((input.plugin === '') === (input.mounts.length === 0)) {
     throw new Failure('invalid', 'either plugin or mounts is needed, and not both');
   }
@@ -50,12 +50,12 @@ export async function reloadPlugins(
 }
 
 /** When data keys are replaced by themselves: never, only when `sys/rotate` asks for it. */
-export async function readRotation(): Promise<Answer> {
+export async function readRotation(): Promise<VaultResult> {
   return { data: { enabled: false, interval: 0, max_operations: 3_865_470_566 }, flat: true };
 }
 
 /** Names of the engines that there are. */
-export async function listPlugins(): Promise<Answer> {
+export async function listPlugins(): Promise<VaultResult> {
   const auth = [...AUTH_TYPES].sort();
   const secret = [...SECRET_TYPES].sort();
   const detailed = [

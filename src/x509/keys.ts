@@ -113,7 +113,7 @@ export type PublicKeyParts =
 /** {@link describePublicKey} with what the key consists of. @throws Failure `invalid` as that does */
 export function readPublicKey(subjectPublicKeyInfo: Uint8Array): PublicKeyParts {
   const info = infoOf(subjectPublicKeyInfo);
-  info.parts ??= takeApart(info);
+  info.parts ??= splitPublicKey(info);
   return info.parts;
 }
 
@@ -129,7 +129,7 @@ function infoOf(bytes: Uint8Array): PublicKeyInfo {
   return last.info;
 }
 
-function takeApart({ algorithm, parameters, key }: PublicKeyInfo): PublicKeyParts {
+function splitPublicKey({ algorithm, parameters, key }: PublicKeyInfo): PublicKeyParts {
   switch (algorithm) {
     case KEY_OID.rsaEncryption:
       if (parameters?.tag !== TAG.null) throw unsupported('an RSA key with unknown parameters');

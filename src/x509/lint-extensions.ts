@@ -1,6 +1,6 @@
 /** What RFC 5280 says of each extension. */
 
-import { remembered } from '../core/remembered.ts';
+import { memoizeWeak } from '../core/remembered.ts';
 import type { TbsCertificate } from './certificate.ts';
 import { parseCertificatePolicies } from './certificate-policies.ts';
 import { TAG } from './der.ts';
@@ -135,7 +135,7 @@ function lintUnknown({ value }: Extension): void {
 }
 
 /** Most leaves have the same extension of their role's. */
-const usagesOf = remembered(({ value }: Extension) => parseKeyUsage(value));
+const usagesOf = memoizeWeak(({ value }: Extension) => parseKeyUsage(value));
 
 /** §4.2.1.3 */
 function lintKeyUsage(extension: Extension, tbs: TbsCertificate, report: Report): void {

@@ -64,7 +64,7 @@ test('health is told without a token', async (t) => {
   assert.equal((await fetch(`${client.url}/health?worker_info=1`)).status, 200);
   assert.equal((await fetch(`${client.url}/health`, { method: 'POST' })).status, 405);
   assert.equal((await fetch(`${client.url}/healthy`)).status, 404);
-  await client.running.app.barrier.lock();
+  await client.running.app.barrier.seal();
   assert.equal((await fetch(`${client.url}/health`)).status, 503, 'sealed');
 });
 

@@ -147,7 +147,7 @@ test('what a library issued is given back where it can no longer be sealed for t
   const how = { library: 'injected_application', stored: 'brokered' } as const;
   const { target } = await makeTarget(broker, vault, how);
   const { barrier } = broker.client.running.app;
-  const sealing = t.mock.method(barrier, 'seal', () => {
+  const sealing = t.mock.method(barrier, 'encrypt', () => {
     throw new Failure('unavailable', 'Vault is sealed');
   });
   const authorize = () => broker.admin('POST', `targets/${target}:authorize-session`, {});

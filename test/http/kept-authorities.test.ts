@@ -6,7 +6,7 @@ import { test } from 'node:test';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { parsePem } from '../../src/core/pem.ts';
 import { readMounts } from '../../src/mounts/operations.ts';
-import { countMountsRead, readAuthority } from '../../src/pki/mount-state/operations.ts';
+import { countMountsRead, readMountState } from '../../src/pki/mount-state/operations.ts';
 import { parseCertificate } from '../../src/x509/certificate.ts';
 import { heapUsed } from '../support/heap.ts';
 import { encodeOcspRequest } from '../support/ocsp-request.ts';
@@ -28,7 +28,7 @@ async function makeMount({ call, running }: Client, path: string) {
     assert.equal(readOcspVerdict(answer.bytes), 'good');
   };
   const mount_id = (await readMounts(running.app)).get(`${path}/`)?.id ?? '';
-  const look = async () => new WeakRef(await readAuthority(running.app, mount_id));
+  const look = async () => new WeakRef(await readMountState(running.app, mount_id));
   return { mount_id, ask, look };
 }
 
@@ -58,7 +58,7 @@ test('an authority is read anew when something of its own was changed, and for n
   const { app } = running;
   const { mount_id } = await makeMount(client, 'ca');
   await makeMount(client, 'other');
-  const read = () => readAuthority(app, mount_id);
+  const read = () => readMountState(app, mount_id);
   const issuer = (await read()).defaults.default_issuer;
   const KEEPS: [path: string, body: object][] = [
     ['identity/entity', { name: 'e' }],
@@ -115,7 +115,7 @@ test('a key that was deleted is opened nowhere any more', async (t) => {
   const made = await client.call('POST', 'ca/keys/generate/internal', { key_type: 'ec' });
   const id = made.textAt('data.key_id');
   const open = async (): Promise<WeakRef<object>> => {
-    const key = (await readAuthority(app, mount_id)).keys.get(id);
+    const key = (await readMountState(app, mount_id)).keys.get(id);
     assert.ok(key);
     const opened = await requireSigningKey(app, mount_id, key);
     assert.equal(await requireSigningKey(app, mount_id, key), opened, 'it is opened once');
@@ -126,7 +126,7 @@ test('a key that was deleted is opened nowhere any more', async (t) => {
   heapUsed();
   assert.ok(opened.deref());
   assert.equal((await client.call('DELETE', `ca/key/${id}`)).status, 204);
-  await readAuthority(app, mount_id);
+  await readMountState(app, mount_id);
   await nextTurn();
   heapUsed();
   assert.equal(opened.deref(), undefined);

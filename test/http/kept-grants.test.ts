@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { listRecordsAfter } from '../../src/audit/store.ts';
-import { readAuthority } from '../../src/broker/iam/grants/operations.ts';
+import { loadGrantSet } from '../../src/broker/iam/grants/operations.ts';
 import { changeResource } from '../../src/broker/resource/store.ts';
 import { bumpConfigVersion } from '../../src/store/config-version.ts';
 import { makeProject, type Person, type Project, repair } from '../support/broker.ts';
@@ -40,7 +40,7 @@ test('one role with long grants that everybody has takes no more memory than the
   const place = { type: 'target', scope_id, parent_scope_id: '' } as const;
   const before = heapUsed();
   for (let user = 0; user < 60; user++) {
-    const authority = await readAuthority(app, { user_id: `u_${user}`, account_id: '' });
+    const authority = await loadGrantSet(app, { user_id: `u_${user}`, account_id: '' });
     const seen = authority.describeVisibility(place, ['authorize-session']).ids;
     assert.ok(seen.reduce((sum, { size }) => sum + size, 0) >= 32 * 480);
     authority.fingerprint('target');

@@ -2,7 +2,7 @@
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { hashInTurn } from '../../src/access/concurrency/operations.ts';
+import { hashWithinLimit } from '../../src/access/concurrency/operations.ts';
 import { recordFrom } from '../support/caller-record.ts';
 import { LOCKED } from '../support/locked-ssh-key.ts';
 import { startTestServer } from '../support/server.ts';
@@ -21,7 +21,7 @@ test('keys are opened in turns of their own: log-ins do not wait for them, nor t
   // Both places of passwords are taken.
   const over = Promise.withResolvers<void>();
   const caller = { record: recordFrom('192.0.2.1'), token: undefined };
-  const hashes = [1, 2].map(() => hashInTurn(running.app, caller, () => over.promise));
+  const hashes = [1, 2].map(() => hashWithinLimit(running.app, caller, () => over.promise));
   let isSet = false;
   const waits = call('POST', 'auth/userpass/users/ann', { password: 'a right password' }).then(
     (answer) => {

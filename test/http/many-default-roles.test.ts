@@ -2,7 +2,7 @@
 
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
-import { readAuthority, readEverybody } from '../../src/broker/iam/grants/operations.ts';
+import { loadGrantSet, readEverybody } from '../../src/broker/iam/grants/operations.ts';
 import { MOST_SCOPES } from '../../src/broker/iam/scopes/room.ts';
 import { insertLink } from '../../src/broker/resource/links/store.ts';
 import { insertResource } from '../../src/broker/resource/store.ts';
@@ -45,7 +45,7 @@ eachPlace('what as many projects as there may be grant everybody', (newPlace) =>
 
   async function ask(user_id: string): Promise<void> {
     const { app } = broker.client.running;
-    const authority = await readAuthority(app, { user_id, account_id: '' });
+    const authority = await loadGrantSet(app, { user_id, account_id: '' });
     const place = {
       type: 'host-catalog',
       id: 'hcst_1234567890',

@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { type RawBuilder, sql } from 'kysely';
-import { readAuthority } from '../../src/broker/iam/grants/operations.ts';
+import { loadGrantSet } from '../../src/broker/iam/grants/operations.ts';
 import {
   BOUNDS,
   MOST_GROUPS,
@@ -87,7 +87,7 @@ async function comeAfterChange(user_id: string): Promise<void> {
     let turn = 0;
     const whole = await cpuUntil(async () => {
       turn = await longestTurn(async () => {
-        await readAuthority(app, { user_id, account_id: '' });
+        await loadGrantSet(app, { user_id, account_id: '' });
       });
     });
     return { [`a turn for ${user_id}`]: turn, [`all for ${user_id}`]: whole };

@@ -7,7 +7,7 @@ import { after, before, test } from 'node:test';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { sql } from 'kysely';
 import { MOST_PROJECTS, MOST_SCOPES } from '../../src/broker/iam/scopes/room.ts';
-import { Authority } from '../../src/broker/resource/grants/decision.ts';
+import { GrantSet } from '../../src/broker/resource/grants/decision.ts';
 import { noteScopes } from '../../src/broker/resource/scope-tree/store.ts';
 import { bumpConfigVersion } from '../../src/store/config-version.ts';
 import { eachPlace } from '../support/engines.ts';
@@ -55,9 +55,9 @@ eachPlace('an org with as many projects as it may have', (newPlace) => {
   test('is looked through for a list only while its client is there', async (t) => {
     const { client, admin_token } = broker;
     const talk = await openTalk(client, '127.0.0.1');
-    const { judge } = Authority.prototype;
+    const { judge } = GrantSet.prototype;
     let judged = 0;
-    t.mock.method(Authority.prototype, 'judge', function (this: Authority, asked: Asked) {
+    t.mock.method(GrantSet.prototype, 'judge', function (this: GrantSet, asked: Asked) {
       // As if it took longer: thousands of roles may be asked.
       for (const until = performance.now() + 0.05; performance.now() < until; );
       if (++judged === 1_000) talk.socket.destroy();
@@ -76,9 +76,9 @@ eachPlace('an org with as many projects as it may have', (newPlace) => {
 
   test('is looked through for few lists at once, and what is in one project waits for none of them', async (t) => {
     const { nobody, admin } = broker;
-    const { judge } = Authority.prototype;
+    const { judge } = GrantSet.prototype;
     const looked: string[] = [];
-    t.mock.method(Authority.prototype, 'judge', function (this: Authority, asked: Asked) {
+    t.mock.method(GrantSet.prototype, 'judge', function (this: GrantSet, asked: Asked) {
       if (asked.type === 'auth-method' && asked.action === 'list') looked.push(asked.scope_id);
       return judge.call(this, asked);
     });

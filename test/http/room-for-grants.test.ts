@@ -2,9 +2,9 @@
 
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
-import { readAuthority } from '../../src/broker/iam/grants/operations.ts';
+import { loadGrantSet } from '../../src/broker/iam/grants/operations.ts';
 import { sumGrants } from '../../src/broker/iam/roles/store.ts';
-import type { Authority } from '../../src/broker/resource/grants/decision.ts';
+import type { GrantSet } from '../../src/broker/resource/grants/decision.ts';
 import { insertLink } from '../../src/broker/resource/links/store.ts';
 import {
   EACH_GRANT,
@@ -193,7 +193,7 @@ for (const [what, grantsOf] of [
       await holdsNobodyUp(
         async () => {
           for (const user_id of [user, 'u_another', user]) {
-            const authority = await readAuthority(app, { user_id, account_id: '' });
+            const authority = await loadGrantSet(app, { user_id, account_id: '' });
             for (const scope_id of projects) {
               await new Promise(setImmediate);
               const place = { type: 'target', scope_id, parent_scope_id: org } as const;
@@ -223,7 +223,7 @@ test('grants of templates that an org gives everybody are there once, and cost n
   for (let at = 0; at < 3; at++) await store(org, ownGrants(at * 1_000), 'u_auth');
   await store(project, ownGrants(3_000), 'u_auth');
   const ask = async (user_id: string): Promise<number> => {
-    const authority = await readAuthority(app, { user_id, account_id: '' });
+    const authority = await loadGrantSet(app, { user_id, account_id: '' });
     const place = { type: 'user', scope_id: org, parent_scope_id: 'global' } as const;
     const verdict = authority.judge({ ...place, id: user_id, action: 'read' });
     assert.ok(verdict.authorized);
@@ -252,7 +252,7 @@ for (const [what, grants] of [
     // Each gets a role of his own besides: no two have the same.
     for (const person of people) await store(org, [`ids=${person};actions=update`], person);
     const ask = async (user_id: string): Promise<number> => {
-      const authority = await readAuthority(app, { user_id, account_id: '' });
+      const authority = await loadGrantSet(app, { user_id, account_id: '' });
       const place = { type: 'user', scope_id: org, parent_scope_id: 'global' } as const;
       assert.ok(authority.judge({ ...place, id: user_id, action: 'update' }).authorized);
       assert.ok(!authority.judge({ ...place, id: 'u_other', action: 'update' }).authorized);
@@ -282,7 +282,7 @@ test('of roles that name thousands of fields no more is held than there is room 
       (_, at) => `ids=*;type=*;actions=read;output_fields=g${at},${fields.join(',')}`,
     );
     const id = await store(org, grants, person);
-    const authority = await readAuthority(app, { user_id: person, account_id: '' });
+    const authority = await loadGrantSet(app, { user_id: person, account_id: '' });
     assert.ok(authority.judge({ ...place, action: 'read' }).authorized);
     assert.equal((await admin('DELETE', `roles/${id}`)).status, 204);
   }
@@ -307,7 +307,7 @@ test('of what many roles say of the fields of thousands of things nothing is kep
   for (let at = 0; at < 126; at++) {
     await store(org, [`ids=*;type=target;actions=read;output_fields=g${at}`], person);
   }
-  const authority = await readAuthority(app, { user_id: person, account_id: '' });
+  const authority = await loadGrantSet(app, { user_id: person, account_id: '' });
   const place = { type: 'target', scope_id: org, parent_scope_id: 'global' } as const;
   const before = heapUsed();
   for (const id of ids) {
@@ -323,13 +323,13 @@ test('of what many roles say of the fields of thousands of things nothing is kep
 
 test('what many users were asked about in ten thousand scopes takes no more than its room', async () => {
   const scopes = Array.from({ length: 10_000 }, () => nextId('p'));
-  const judge = (authority: Authority, scope_id: string) =>
+  const judge = (authority: GrantSet, scope_id: string) =>
     authority.judge({ type: 'target', scope_id, parent_scope_id: ORG, action: 'list' });
-  const authorities: Authority[] = [];
+  const authorities: GrantSet[] = [];
   const firsts: (boolean | undefined)[] = [];
   const before = heapUsed();
   for (const person of people) {
-    const authority = await readAuthority(app, { user_id: person, account_id: '' });
+    const authority = await loadGrantSet(app, { user_id: person, account_id: '' });
     const verdicts = scopes.map((scope_id) => judge(authority, scope_id));
     authorities.push(authority);
     firsts.push(verdicts[0]?.authorized);

@@ -4,7 +4,7 @@ import { connect } from 'node:net';
 import { test } from 'node:test';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { devConfig } from '../../src/config/config.ts';
-import { type Substitutes, startServer } from '../../src/start/server.ts';
+import { type Overrides, startServer } from '../../src/start/server.ts';
 import { CommitHolder } from '../support/held-commit.ts';
 import { newDirectory } from '../support/node-process.ts';
 import { until } from '../support/raw-talk.ts';
@@ -17,7 +17,7 @@ const REQUEST = `POST /v1/cubbyhole/x HTTP/1.1\r\nHost: localhost\r\nX-Vault-Tok
 for (const hasGone of [true, false]) {
   test(`what is done for a client that ${hasGone ? 'has gone' : 'waits'} is done before a server that stops has stopped`, async (t) => {
     const directory = newDirectory(t);
-    const start = (substitutes: Substitutes = {}) => {
+    const start = (substitutes: Overrides = {}) => {
       const listen = '127.0.0.1:0';
       const where = { data: directory, listen, proxy_listen: listen, root_token: 'root' };
       return startServer({ ...devConfig(where), log_level: 'silent' }, substitutes);

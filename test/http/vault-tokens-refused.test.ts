@@ -182,7 +182,7 @@ eachPlace('tokens of Vault stores', (newPlace) => {
     await replace(await make('first'), 'second');
     vault.answers.set(REVOKE, LOST);
     await keepAfter(121);
-    const opened = t.mock.method(app.barrier, 'open').mock;
+    const opened = t.mock.method(app.barrier, 'decrypt').mock;
     const warned = t.mock.method(app.log, 'warn').mock;
     const from = countAsked(vault, REVOKE);
     for (let at = 0; at < 60; at++) await keepAfter(10);
@@ -234,7 +234,7 @@ eachPlace('tokens of Vault stores', (newPlace) => {
     }
     const inUse = app.db.selectFrom('vault_token').select('id').where('replaced_at', 'is', null);
     const ids = new Set((await inUse.execute()).map(({ id }) => id));
-    const { mock } = t.mock.method(app.barrier, 'open');
+    const { mock } = t.mock.method(app.barrier, 'decrypt');
     await keepAfter(121);
     const left = [...vault.tokens.keys()].filter((token) => token.startsWith('old'));
     assert.deepEqual(left, ['old1'], 'another store works with it');
@@ -321,7 +321,7 @@ eachPlace('tokens of Vault stores', (newPlace) => {
     const secret_sealed = Uint8Array.of(1);
     await app.store.commit([write(of.set({ secret_sealed, token_mac: null }))]);
     const logged = t.mock.method(app.log, 'error').mock;
-    const opened = t.mock.method(app.barrier, 'open').mock;
+    const opened = t.mock.method(app.barrier, 'decrypt').mock;
     return { ...stores, store, logged, opened };
   }
 

@@ -28,7 +28,7 @@ export async function openTestApp(store: Store): Promise<TestApp> {
   const clock = { now: 1_800_000_000 };
   const random = (length: number): Uint8Array => randomBytes(length);
   const barrier = new Barrier(random);
-  await barrier.unlock(newKeyring(), barrier.lockings);
+  await barrier.unseal(newKeyring(), barrier.sealings);
   const now = (): number => clock.now * 1000;
   const audit = createTrail({
     store,

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import type { Config } from '../../src/config/config.ts';
-import type { Substitutes } from '../../src/start/server.ts';
+import type { Overrides } from '../../src/start/server.ts';
 import type { Place } from './engines.ts';
 import { newDirectory, type Scope, settingsOf } from './node-process.ts';
 import { type Client, callOver, startTestServer } from './server.ts';
@@ -24,7 +24,7 @@ export function configAt(
 export async function startServerAt(
   scope: Scope,
   place: Place,
-  substitutes: Substitutes = {},
+  substitutes: Overrides = {},
 ): Promise<Client> {
   const config = configAt(place, newDirectory(scope), {});
   const client = await startTestServer(scope, { ...substitutes, config });

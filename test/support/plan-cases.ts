@@ -1,4 +1,4 @@
-import type { Loss } from '../../src/broker/sessions/dependents.store.ts';
+import type { CancellationCause } from '../../src/broker/sessions/dependents.store.ts';
 import { listLive } from '../../src/broker/sessions/groundless.store.ts';
 import { listSessionsOf } from '../../src/broker/sessions/paged-termination.store.ts';
 import { terminate } from '../../src/broker/sessions/transitions.store.ts';
@@ -43,9 +43,9 @@ import { listGroupsOf, listRolesOf } from '../../src/broker/iam/grants/store.ts'
 import { holdRoom } from '../../src/broker/iam/roles/store.ts';
 import { listLogIns, usersNamed } from '../../src/broker/principals/log-ins.store.ts';
 import { loosenEntities } from '../../src/broker/principals/users.store.ts';
-import { holdResources } from '../../src/broker/resource/holds.store.ts';
+import { lockResources } from '../../src/broker/resource/holds.store.ts';
 import { listInContainers, listOwnedIn } from '../../src/broker/resource/lists/store.ts';
-import type { Window } from '../../src/broker/resource/lists/window.ts';
+import type { PageRequest } from '../../src/broker/resource/lists/window.ts';
 import {
   holdGroupsOf,
   holdMembers,
@@ -103,7 +103,7 @@ const SHORT_LIST: ListJob = {
   algorithm: 'PureEd25519',
   max_entries: -1,
 };
-const windowOf = (order: Window['order']): Window => {
+const windowOf = (order: PageRequest['order']): PageRequest => {
   return { type: 'session', order, before: { ms: 9, id: 'x' }, after_ms: 1, limit: 10 };
 };
 
@@ -286,7 +286,7 @@ export const readsOf = (ids: readonly string[]): Read[] => [
 
 const clock = { now: () => 1 };
 const MANY_HOSTS = Array.from({ length: 2_000 }, (_, at) => `h-${at}`);
-const losing = (loss: Loss): Write[] => cancelAffected(loss, 1);
+const losing = (loss: CancellationCause): Write[] => cancelAffected(loss, 1);
 
 /** Without the version, of which there is one. */
 const questions = (writes: readonly Write[]): readonly Write[] => writes.slice(1);
@@ -328,7 +328,7 @@ export const writesOf = async (ids: readonly string[]): Promise<Case[]> => [
   ['log-ins of whom aliases name', /resource_owner/, await endLogIns(clock, { alias_ids: named })],
   ['log-ins by accounts', /resource_link_to/, await endLogIns(clock, { account_ids: ids })],
   ['users of aliases', /resource_1 \(id=/, [loosenEntities(usersNamed(named))]],
-  ['accounts of nobody', /resource_1 \(id=/, holdResources(ids, '')],
+  ['accounts of nobody', /resource_1 \(id=/, lockResources(ids, '')],
   [
     'secret IDs of a role',
     /id_1 \(id=/,

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import type { Config } from '../../src/config/config.ts';
 import { SEED_DEFAULTS } from '../../src/config/seed.ts';
-import type { Substitutes } from '../../src/start/server.ts';
+import type { Overrides } from '../../src/start/server.ts';
 import type { Place } from './engines.ts';
 import { type Client, type Reply, startTestServer } from './server.ts';
 
@@ -50,7 +50,7 @@ export const AUTH_METHOD = 'ampw_1234567890';
 /** Starts a server with the seed data, on an engine's place if one is given. */
 export async function startBroker(
   test: { after(stop: () => Promise<void>): void },
-  options: { place?: Place; directory?: string; config?: Partial<Config> } & Substitutes = {},
+  options: { place?: Place; directory?: string; config?: Partial<Config> } & Overrides = {},
 ): Promise<Broker> {
   const { place, config, ...others } = options;
   const client = await startTestServer(test, {

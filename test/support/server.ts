@@ -7,7 +7,7 @@ import { isItemField } from '../../src/broker/resource/grants/fields.ts';
 import { readScopeTree, scopeOf } from '../../src/broker/resource/scope-tree/operations.ts';
 import { listOfType } from '../../src/broker/resource/store.ts';
 import { type Config, devConfig } from '../../src/config/config.ts';
-import { type Running, type Substitutes, startServer } from '../../src/start/server.ts';
+import { type Overrides, type Running, startServer } from '../../src/start/server.ts';
 
 /** An answer as it came. */
 export interface Reply {
@@ -37,7 +37,7 @@ export interface Client {
  *  `{ after }` of `node:test`, with the file. */
 export async function startTestServer(
   test: { after(stop: () => Promise<void>): void },
-  options: { directory?: string; config?: Partial<Config> } & Substitutes = {},
+  options: { directory?: string; config?: Partial<Config> } & Overrides = {},
 ): Promise<Client> {
   const directory = options.directory ?? mkdtempSync(join(tmpdir(), 'gatehouse-'));
   const running = await startServer(

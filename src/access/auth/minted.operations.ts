@@ -1,5 +1,5 @@
 import type { App } from '../../app/app.ts';
-import type { Answer } from '../../app/route.ts';
+import type { VaultResult } from '../../app/route.ts';
 import { listEntityPolicies } from '../identity/persons.operations.ts';
 import { describeAuth } from '../tokens/answers.ts';
 import type { MintedToken } from '../tokens/minting.operations.ts';
@@ -11,7 +11,7 @@ export async function answerMinted(
   app: App,
   minted: MintedToken,
   warnings: string[],
-): Promise<Answer> {
+): Promise<VaultResult> {
   const policies = await identityPolicies(app, minted.token);
   const auth = describeAuth(minted.token, minted.client_token, nowSeconds(app), policies);
   return warnings.length > 0 ? { auth, warnings } : { auth };

@@ -50,7 +50,7 @@ const historyOf = perApp(() => new LogInHistory());
  * @throws Failure `rate_limited` when too many wait already, of that address or altogether, or
  *   when it waited for too long
  */
-export function hashInTurn<Result>(
+export function hashWithinLimit<Result>(
   app: App,
   caller: CallerFrom & Pick<Caller, 'token'>,
   hash: () => Promise<Result>,
@@ -60,7 +60,7 @@ export function hashInTurn<Result>(
 }
 
 /**
- * Checks a password as {@link hashInTurn}, and remembers from where it was right or wrong: who
+ * Checks a password as {@link hashWithinLimit}, and remembers from where it was right or wrong: who
  * logged in from there before comes first, and those who were wrong come last.
  *
  * @param name any text that stands for the name in its method
@@ -144,7 +144,7 @@ const keyTurnsOf = perApp(
 /**
  * Makes an RSA key when it is the asker's turn.
  *
- * @throws Failure `rate_limited` as {@link hashInTurn}
+ * @throws Failure `rate_limited` as {@link hashWithinLimit}
  */
 export function makeKeyInTurn<Result>(
   app: App,
@@ -167,7 +167,7 @@ const signatureTurnsOf = perApp(
  * Makes a signature when it is the caller's turn, if it takes long: with RSA it is a millisecond with 2,048 bits
  * and forty with 8,192. Other signatures are quicker than waiting.
  *
- * @throws Failure `rate_limited` as {@link hashInTurn}
+ * @throws Failure `rate_limited` as {@link hashWithinLimit}
  */
 export function signInTurn<Result>(
   app: App,
@@ -224,7 +224,7 @@ const planTurnsOf = perApp(
  * Decides on a certificate, or looks at a key, on the thread for that when it is the caller's turn.
  *
  * @param weight how much work it is, in units of the work that an RSA key of 2048 bits makes
- * @throws Failure `rate_limited` as {@link hashInTurn}
+ * @throws Failure `rate_limited` as {@link hashWithinLimit}
  */
 export async function planInTurn<Result>(
   app: App,
@@ -261,7 +261,7 @@ const openingTurnsOf = perApp(
 /**
  * Opens a key that is locked by a passphrase when it is the caller's turn, as work that is shared: others wait for it.
  *
- * @throws Failure `rate_limited` as {@link hashInTurn}
+ * @throws Failure `rate_limited` as {@link hashWithinLimit}
  */
 export function openInTurn<Result>(
   app: App,

@@ -1,6 +1,6 @@
 import type { App } from '../../app/app.ts';
 import type { Caller } from '../../app/caller.ts';
-import type { Answer } from '../../app/route.ts';
+import type { VaultResult } from '../../app/route.ts';
 import { Failure } from '../../core/failure.ts';
 import { commitPlanned } from '../standing/attempts.operations.ts';
 import {
@@ -36,11 +36,11 @@ export async function readEntry(
   app: App,
   caller: Caller,
   { path }: { path: string },
-): Promise<Answer> {
+): Promise<VaultResult> {
   const token_id = ownerOf(caller);
   const sealed = await findEntry(app.db, token_id, path);
   if (!sealed) throw new Failure('not_found', '');
-  const opened = app.barrier.open('response', placeOf(token_id, path), sealed);
+  const opened = app.barrier.decrypt('response', placeOf(token_id, path), sealed);
   const data: Record<string, unknown> = JSON.parse(Buffer.from(opened).toString('utf8'));
   return { data };
 }
@@ -58,12 +58,12 @@ export async function writeEntry(
   app: App,
   caller: Caller,
   { path, ...data }: { path: string; [field: string]: unknown },
-): Promise<Answer> {
+): Promise<VaultResult> {
   const token_id = ownerOf(caller);
   if (Object.keys(data).length === 0) throw new Failure('invalid', 'missing data fields');
   const text = Buffer.from(JSON.stringify(data), 'utf8');
-  const sealed = app.barrier.seal('response', placeOf(token_id, path), text);
-  return commitPlanned<Answer>(app, caller, async () => {
+  const sealed = app.barrier.encrypt('response', placeOf(token_id, path), text);
+  return commitPlanned<VaultResult>(app, caller, async () => {
     const kept = await findKept(app.db, token_id, path);
     requireRoom({
       entries: kept.entries + 1,
@@ -99,7 +99,7 @@ export async function removeEntry(
   app: App,
   caller: Caller,
   { path }: { path: string },
-): Promise<Answer> {
+): Promise<VaultResult> {
   await app.commit(caller, [deleteEntry(ownerOf(caller), path)]);
   return {};
 }
@@ -109,7 +109,7 @@ export async function listEntries(
   app: App,
   caller: Caller,
   { path }: { path: string },
-): Promise<Answer> {
+): Promise<VaultResult> {
   const folder = path === '' ? '' : `${path}/`;
   const paths = await listPaths(app.db, ownerOf(caller), folder);
   const keys = new Set(

@@ -6,7 +6,7 @@ import { type Hold, RightOfWay } from '../../core/fairness/right-of-way.ts';
 import {
   acquireLease,
   findHolder,
-  type Lease,
+  type JobLock,
   LeaseWatch,
   releaseLease,
 } from '../../store/job-lock.ts';
@@ -97,7 +97,7 @@ function tell(ground: Ground, hold: Hold): Promise<void> {
 }
 
 /** Undefined when others went first all the time. */
-async function announce({ store, now, newId }: Ground, hold: Hold): Promise<Lease | undefined> {
+async function announce({ store, now, newId }: Ground, hold: Hold): Promise<JobLock | undefined> {
   const watch = { seen: precedenceOf(store).elsewhere, longest_ms: LONGEST_MS };
   const holder = newId();
   while (!hold.isOver) {

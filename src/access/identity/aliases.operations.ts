@@ -1,6 +1,6 @@
 import type { App } from '../../app/app.ts';
 import type { Caller } from '../../app/caller.ts';
-import type { Answer } from '../../app/route.ts';
+import type { VaultResult } from '../../app/route.ts';
 import { Failure } from '../../core/failure.ts';
 import { listTold } from '../../core/key-list.ts';
 import { holdAccessor } from '../../mounts/store.ts';
@@ -43,14 +43,14 @@ interface SentAlias {
 }
 
 /** Makes an alias, or changes the one that its id, or its name on its mount, stands for. */
-export async function writeAlias(app: App, caller: Caller, input: SentAlias): Promise<Answer> {
+export async function writeAlias(app: App, caller: Caller, input: SentAlias): Promise<VaultResult> {
   if (input.custom_metadata) checkMetadata('custom_metadata', input.custom_metadata);
   const { id, canonical_id } = input;
   await refuseDenied(caller, [
     ...aliasPaths(caller, 'entity-alias', id, NAMED_ALIAS),
     ...ownPaths(caller, 'entity', { id: canonical_id }, CONCERNED),
   ]);
-  const answer = await commitPlanned<Answer>(app, caller, async () => {
+  const answer = await commitPlanned<VaultResult>(app, caller, async () => {
     const existing = await findExisting(app, input);
     if (existing && id === '') {
       await refuseDeniedNow(caller, aliasPaths(caller, 'entity-alias', existing.id, FOUND_ALIAS));
@@ -92,7 +92,7 @@ async function planChange(
   input: SentAlias,
   existing: Alias,
   entity: Entity | undefined,
-): Promise<Planned<Answer>> {
+): Promise<Planned<VaultResult>> {
   const changed: Alias = {
     ...existing,
     name: input.name || existing.name,
@@ -126,7 +126,7 @@ async function planNew(
   app: App,
   input: SentAlias,
   entity: Entity | undefined,
-): Promise<Planned<Answer>> {
+): Promise<Planned<VaultResult>> {
   if (input.name === '') throw new Failure('invalid', 'missing alias name: name is needed');
   const mount_accessor = await requireAccessor(app, input.mount_accessor);
   const owner = entity ?? newEntity(app, { metadata: {}, policies: [], disabled: false });
@@ -150,7 +150,7 @@ async function planAlias(
   writes: readonly Effect[],
   /** The entity that has it so far. */
   before?: string,
-): Promise<Planned<Answer>> {
+): Promise<Planned<VaultResult>> {
   const { id, entity_id, mount_accessor } = alias;
   const namesake = await findAlias(app.db, mount_accessor, alias.name);
   const isTaken = namesake !== undefined && namesake.id !== id;
@@ -192,7 +192,11 @@ export async function requireAccessor(app: App, accessor: string): Promise<strin
   );
 }
 
-export async function readAlias(app: App, _caller: Caller, input: { id: string }): Promise<Answer> {
+export async function readAlias(
+  app: App,
+  _caller: Caller,
+  input: { id: string },
+): Promise<VaultResult> {
   const alias = await findAliasById(app.db, input.id);
   if (!alias) throw new Failure('not_found', '');
   const mount = await findAliasMount(app, alias.mount_accessor);
@@ -203,9 +207,9 @@ export async function removeAlias(
   app: App,
   caller: Caller,
   input: { id: string },
-): Promise<Answer> {
+): Promise<VaultResult> {
   const { id } = input;
-  const answer = await commitPlanned<Answer>(app, caller, async () => {
+  const answer = await commitPlanned<VaultResult>(app, caller, async () => {
     const alias = await findAliasById(app.db, id);
     if (!alias) return { effects: [], result: {} };
     const owner = await refuseDeniedOwners(app, caller, [alias.entity_id]);
@@ -223,7 +227,7 @@ export async function removeAlias(
 /** Aliases that are told of at once: each may have 40 KiB of what others say of it. */
 const TOLD = 10;
 
-export async function listAliasIds(app: App): Promise<Answer> {
+export async function listAliasIds(app: App): Promise<VaultResult> {
   const mounts = await readAliasMounts(app);
   const read = (last: AliasKey | undefined): Promise<AliasKey[]> => listAliasKeys(app.db, last);
   return listTold({ read, keyOf: ({ id }) => id }, async function* (some) {

@@ -1,6 +1,6 @@
 import type { App } from '../../app/app.ts';
 import type { Caller } from '../../app/caller.ts';
-import type { Answer } from '../../app/route.ts';
+import type { VaultResult } from '../../app/route.ts';
 import { Failure } from '../../core/failure.ts';
 import { mergePatch } from '../../core/patches.ts';
 import { bumpConfigVersion } from '../../store/config-version.ts';
@@ -31,12 +31,12 @@ export async function writeEntity(
   app: App,
   caller: Caller,
   input: { id: string; name: string } & SentSettings,
-): Promise<Answer> {
+): Promise<VaultResult> {
   const { id, name, ...sent } = input;
   await refuseDenied(caller, pathsInBody(caller, 'entity', input));
   if (id !== '') return changeEntity(app, caller, input);
   checkName('name', name);
-  return commitPlanned<Answer>(app, caller, async () => {
+  return commitPlanned<VaultResult>(app, caller, async () => {
     const existing = name === '' ? undefined : await findEntityByName(app.db, name);
     if (existing) {
       await refuseDeniedNow(caller, otherPaths(caller, 'entity', existing));
@@ -57,7 +57,7 @@ export async function writeEntityById(
   app: App,
   caller: Caller,
   input: { id: string; name: string } & SentSettings,
-): Promise<Answer> {
+): Promise<VaultResult> {
   await refuseDenied(caller, ownPaths(caller, 'entity', { name: input.name }));
   return changeEntity(app, caller, input);
 }
@@ -66,9 +66,9 @@ async function changeEntity(
   app: App,
   caller: Caller,
   input: { id: string; name: string } & SentSettings,
-): Promise<Answer> {
+): Promise<VaultResult> {
   const { id, name, ...sent } = input;
-  return commitPlanned<Answer>(app, caller, async () => {
+  return commitPlanned<VaultResult>(app, caller, async () => {
     const existing = await findEntityById(app.db, id);
     if (!existing) throw new Failure('invalid', `id: there is no entity "${id}"`);
     await refuseDeniedNow(caller, otherPaths(caller, 'entity', existing));
@@ -89,7 +89,7 @@ async function planChange(
   caller: Caller,
   entity: Entity,
   sent: SentSettings,
-): Promise<Planned<Answer>> {
+): Promise<Planned<VaultResult>> {
   const settings = planSettings(entity, sent);
   const next: Entity = { ...entity, ...settings, updated_at_ms: app.now() };
   await requireFewPolicies(app, next, 'entity');
@@ -118,7 +118,7 @@ export async function readEntityById(
   app: App,
   _caller: Caller,
   input: { id: string },
-): Promise<Answer> {
+): Promise<VaultResult> {
   return answerEntity(app, await findEntityById(app.db, input.id));
 }
 
@@ -126,11 +126,11 @@ export async function readEntityByName(
   app: App,
   _caller: Caller,
   input: { name: string },
-): Promise<Answer> {
+): Promise<VaultResult> {
   return answerEntity(app, await findEntityByName(app.db, input.name));
 }
 
-async function answerEntity(app: App, entity: Entity | undefined): Promise<Answer> {
+async function answerEntity(app: App, entity: Entity | undefined): Promise<VaultResult> {
   if (!entity) throw new Failure('not_found', '');
   const member = { id: entity.id, kind: 'entity' } as const;
   return withGroupsOf(app, member, async ({ direct, above: inherited }) => {
@@ -148,7 +148,11 @@ async function describeAliases(app: App, aliases: readonly Alias[]) {
 }
 
 /** Finds an entity by one of the things it is known by; nothing found is an empty answer. */
-export async function lookUpEntity(app: App, caller: Caller, input: LookupInput): Promise<Answer> {
+export async function lookUpEntity(
+  app: App,
+  caller: Caller,
+  input: LookupInput,
+): Promise<VaultResult> {
   const entity = await findLookedUp(app, caller, parseLookup(input));
   if (!entity) return {};
   await refuseDenied(caller, ownPaths(caller, 'entity', entity, LOOKED_UP));

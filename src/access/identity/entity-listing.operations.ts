@@ -1,5 +1,5 @@
 import type { App } from '../../app/app.ts';
-import type { Answer } from '../../app/route.ts';
+import type { VaultResult } from '../../app/route.ts';
 import { listThings, listTold } from '../../core/key-list.ts';
 import { countAliases, listAliasNames } from './aliases.store.ts';
 import { listEntityNames } from './entities.store.ts';
@@ -11,7 +11,7 @@ import { readAliasMounts } from './operations.ts';
 const TOLD = 500;
 
 /** Ids with what they are called, so that a list can be read by people. What others say of aliases is told of each alone. */
-export async function listEntityIds(app: App): Promise<Answer> {
+export async function listEntityIds(app: App): Promise<VaultResult> {
   const mounts = await readAliasMounts(app);
   const read = (last: Named | undefined): Promise<Named[]> => listEntityNames(app.db, last);
   return listTold({ read, keyOf: ({ id }) => id }, async function* (some) {
@@ -47,7 +47,7 @@ function splitByCount<One>(all: readonly One[], countOf: (one: One) => number): 
   return split;
 }
 
-export async function listNamesOfEntities(app: App): Promise<Answer> {
+export async function listNamesOfEntities(app: App): Promise<VaultResult> {
   const read = (last: Named | undefined): Promise<Named[]> => listEntityNames(app.db, last);
   return listThings({ read, keyOf: ({ name }) => name });
 }

@@ -1,6 +1,6 @@
 import type { App } from '../../app/app.ts';
 import type { Caller } from '../../app/caller.ts';
-import type { Answer } from '../../app/route.ts';
+import type { VaultResult } from '../../app/route.ts';
 import { Failure } from '../../core/failure.ts';
 import { listTold } from '../../core/key-list.ts';
 import { holdAccessor } from '../../mounts/store.ts';
@@ -37,13 +37,13 @@ export async function writeGroupAlias(
   app: App,
   caller: Caller,
   input: SentGroupAlias,
-): Promise<Answer> {
+): Promise<VaultResult> {
   const { id, canonical_id } = input;
   await refuseDenied(caller, [
     ...aliasPaths(caller, 'group-alias', id, NAMED_ALIAS),
     ...ownPaths(caller, 'group', { id: canonical_id }, CONCERNED),
   ]);
-  return commitPlanned<Answer>(app, caller, async () => {
+  return commitPlanned<VaultResult>(app, caller, async () => {
     const existing = await findExisting(app, input);
     if (existing && id === '') {
       await refuseDeniedNow(caller, aliasPaths(caller, 'group-alias', existing.id, FOUND_ALIAS));
@@ -156,7 +156,7 @@ export async function readGroupAlias(
   app: App,
   _caller: Caller,
   input: { id: string },
-): Promise<Answer> {
+): Promise<VaultResult> {
   const alias = await findGroupAliasById(app.db, input.id);
   if (!alias) throw new Failure('not_found', '');
   return { data: await describeGroupAlias(app, alias) };
@@ -166,8 +166,8 @@ export async function removeGroupAlias(
   app: App,
   caller: Caller,
   input: { id: string },
-): Promise<Answer> {
-  return commitPlanned<Answer>(app, caller, async () => {
+): Promise<VaultResult> {
+  return commitPlanned<VaultResult>(app, caller, async () => {
     const alias = await findGroupAliasById(app.db, input.id);
     if (!alias) return { effects: [], result: {} };
     const held = await refuseDeniedOwners(app, caller, [alias.group_id]);
@@ -179,7 +179,7 @@ export async function removeGroupAlias(
 }
 
 /** Ids of all aliases of groups, with what is told of each. */
-export async function listGroupAliasIds(app: App): Promise<Answer> {
+export async function listGroupAliasIds(app: App): Promise<VaultResult> {
   const read = (last: { id: string } | undefined) => listGroupAliasKeys(app.db, last);
   return listTold({ read, keyOf: ({ id }) => id }, async function* (some) {
     const ids = some.map(({ id }) => id);

@@ -1,7 +1,7 @@
 import type { OwnPath } from '../../acl/name-form.ts';
 import type { App } from '../../app/app.ts';
 import type { Caller } from '../../app/caller.ts';
-import type { Answer } from '../../app/route.ts';
+import type { VaultResult } from '../../app/route.ts';
 import { Failure } from '../../core/failure.ts';
 import { listThings, listTold } from '../../core/key-list.ts';
 import { mergePatch } from '../../core/patches.ts';
@@ -44,10 +44,10 @@ interface SentGroup extends SentMembers {
 }
 
 /** Makes a group, or changes the one that is named; what is left out stays. */
-export async function writeGroup(app: App, caller: Caller, input: SentGroup): Promise<Answer> {
+export async function writeGroup(app: App, caller: Caller, input: SentGroup): Promise<VaultResult> {
   checkName('name', input.name);
   await refuseDenied(caller, listNamed(caller, input));
-  const plan = async (): Promise<Planned<Answer>> => {
+  const plan = async (): Promise<Planned<VaultResult>> => {
     // What is above the group, and in it, is looked up among what is cached.
     await app.store.refreshConfig();
     const existing = await findExisting(app, input);
@@ -159,7 +159,7 @@ export async function readGroupById(
   app: App,
   _caller: Caller,
   input: { id: string },
-): Promise<Answer> {
+): Promise<VaultResult> {
   return answerGroup(app, await findGroupById(app.db, input.id));
 }
 
@@ -167,11 +167,11 @@ export async function readGroupByName(
   app: App,
   _caller: Caller,
   input: { name: string },
-): Promise<Answer> {
+): Promise<VaultResult> {
   return answerGroup(app, await findGroupByName(app.db, input.name));
 }
 
-async function answerGroup(app: App, group: Group | undefined): Promise<Answer> {
+async function answerGroup(app: App, group: Group | undefined): Promise<VaultResult> {
   if (!group) throw new Failure('not_found', '');
   const alias = await findAliasOfGroup(app.db, group.id);
   const described = alias && (await describeGroupAlias(app, alias));
@@ -189,7 +189,7 @@ export async function removeGroupById(
   app: App,
   caller: Caller,
   input: { id: string },
-): Promise<Answer> {
+): Promise<VaultResult> {
   return removeGroup(app, caller, () => findGroupById(app.db, input.id));
 }
 
@@ -197,7 +197,7 @@ export async function removeGroupByName(
   app: App,
   caller: Caller,
   input: { name: string },
-): Promise<Answer> {
+): Promise<VaultResult> {
   return removeGroup(app, caller, () => findGroupByName(app.db, input.name));
 }
 
@@ -205,8 +205,8 @@ async function removeGroup(
   app: App,
   caller: Caller,
   find: () => Promise<Group | undefined>,
-): Promise<Answer> {
-  return commitPlanned<Answer>(app, caller, async () => {
+): Promise<VaultResult> {
+  return commitPlanned<VaultResult>(app, caller, async () => {
     const group = await find();
     if (!group) return { effects: [], result: {} };
     return {
@@ -220,7 +220,7 @@ async function removeGroup(
   });
 }
 
-export async function listGroupIds(app: App): Promise<Answer> {
+export async function listGroupIds(app: App): Promise<VaultResult> {
   const read = (last: Named | undefined): Promise<Named[]> => listGroupNames(app.db, last);
   return listTold({ read, keyOf: ({ id }) => id }, async function* (some) {
     const ids = some.map(({ id }) => id);
@@ -239,13 +239,17 @@ export async function listGroupIds(app: App): Promise<Answer> {
   });
 }
 
-export async function listNamesOfGroups(app: App): Promise<Answer> {
+export async function listNamesOfGroups(app: App): Promise<VaultResult> {
   const read = (last: Named | undefined): Promise<Named[]> => listGroupNames(app.db, last);
   return listThings({ read, keyOf: ({ name }) => name });
 }
 
 /** Finds a group by one of the things it is known by; nothing found is an empty answer. */
-export async function lookUpGroup(app: App, caller: Caller, input: LookupInput): Promise<Answer> {
+export async function lookUpGroup(
+  app: App,
+  caller: Caller,
+  input: LookupInput,
+): Promise<VaultResult> {
   const group = await findLookedUp(app, caller, parseLookup(input));
   if (!group) return {};
   await refuseDenied(caller, ownPaths(caller, 'group', group, LOOKED_UP));

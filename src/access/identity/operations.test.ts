@@ -3,7 +3,7 @@ import { test } from 'node:test';
 import { openTestApp, requireTestMount, testCaller } from '../../../test/support/app.ts';
 import { eachEngine } from '../../../test/support/engines.ts';
 import { storePoliciesOfGroup } from '../../../test/support/older-group.ts';
-import type { Answer } from '../../app/route.ts';
+import type { VaultResult } from '../../app/route.ts';
 import { Failure, isConflict } from '../../core/failure.ts';
 import { bumpConfigVersion } from '../../store/config-version.ts';
 import { deleteAliasesOfMount } from '../../system/mounts/purge.operations.ts';
@@ -22,7 +22,7 @@ import { ensureEntityForAlias } from './operations.ts';
 import { listEntityPolicies } from './persons.operations.ts';
 
 /** A list that is given page by page, put together. */
-async function wholeOf({ long_list }: Answer) {
+async function wholeOf({ long_list }: VaultResult) {
   assert.ok(long_list);
   const keys: string[] = [];
   for await (const page of long_list.pages) keys.push(...page);
@@ -125,7 +125,7 @@ eachEngine('identity', (open) => {
     await app.commit(testCaller(mount), [...effects, bumpConfigVersion()]);
     const [first = ''] = names;
     await app.commit(testCaller(mount), replaceMembers(`g-${first}`, 'entity', [`e-${first}`]));
-    const lists: [of: string, list: (of: typeof app) => Promise<Answer>, keys: string[]][] = [
+    const lists: [of: string, list: (of: typeof app) => Promise<VaultResult>, keys: string[]][] = [
       ['entities', listEntityIds, names.map((name) => `e-${name}`)],
       ['names of entities', listNamesOfEntities, names],
       ['groups', listGroupIds, names.map((name) => `g-${name}`)],

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import type { App } from '../../app/app.ts';
 import type { Caller } from '../../app/caller.ts';
-import { type Answer, type AnyRoute, vaultRoute } from '../../app/route.ts';
+import { type AnyRoute, type VaultResult, vaultRoute } from '../../app/route.ts';
 import { text } from '../../core/fields.ts';
 
 const anything = z.record(z.string(), z.unknown());
@@ -28,7 +28,7 @@ export const lookupFields = {
   alias_mount_accessor: text('').describe('Accessor of the mount that alias_name is of.'),
 };
 
-type Run<Input> = (app: App, caller: Caller, input: Input) => Promise<Answer>;
+type Run<Input> = (app: App, caller: Caller, input: Input) => Promise<VaultResult>;
 
 /** How a kind of record is listed, read and removed by one of its keys. */
 export function recordRoutes(

@@ -151,7 +151,7 @@ const keptTokens = perApp((app) => {
     kept.tokens = make();
   };
   app.store.onWrite('token', forget);
-  app.barrier.onLock(forget);
+  app.barrier.onSeal(forget);
   return kept;
 });
 

@@ -7,7 +7,7 @@ import { Failure } from '../../core/failure.ts';
 import type { IdentityFacts } from '../../core/identity-template.ts';
 import { weighFacts } from '../../core/identity-template.ts';
 import { atMostOf, Kept, textBytes } from '../../core/kept.ts';
-import { remembered } from '../../core/remembered.ts';
+import { memoizeWeak } from '../../core/remembered.ts';
 import { ROOMS } from '../../core/rooms.ts';
 import { nameKey } from '../identity/entity.ts';
 import type { Person } from '../identity/persons.operations.ts';
@@ -78,7 +78,7 @@ export async function readPermissions(
 const permissionsKey = ({ entity_id, restricted, policies, bounds, alias }: BoundedToken): string =>
   JSON.stringify([entity_id, restricted, policies, bounds, alias]);
 
-const rememberedKey = remembered(permissionsKey);
+const rememberedKey = memoizeWeak(permissionsKey);
 
 /** Remembered also when it is refused: whoever has too many policies asks again at once. */
 async function loadPermissions(app: App, token: BoundedToken): Promise<Known> {

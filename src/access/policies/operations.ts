@@ -5,7 +5,7 @@ import { parsePolicy } from '../../acl/policy-reader.ts';
 import { decodePolicyText } from '../../acl/policy-text.ts';
 import type { App } from '../../app/app.ts';
 import type { Caller } from '../../app/caller.ts';
-import type { Answer } from '../../app/route.ts';
+import type { VaultResult } from '../../app/route.ts';
 import { Failure } from '../../core/failure.ts';
 import { foldName } from '../../core/fold.ts';
 import type { KeyPage } from '../../core/key-list.ts';
@@ -55,7 +55,7 @@ export async function readPolicy(
   app: App,
   input: { name: string },
   key: 'policy' | 'rules',
-): Promise<Answer> {
+): Promise<VaultResult> {
   const policy = await requirePolicy(app, input.name);
   return {
     data: {
@@ -73,7 +73,7 @@ export async function writePolicy(
   app: App,
   caller: Caller,
   input: { name: string; text: string },
-): Promise<Answer> {
+): Promise<VaultResult> {
   const name = foldName(input.name);
   if (name === 'root') throw new Failure('invalid', 'cannot update "root" policy');
   // Names of a token's policies are read without them: no token could have this one.
@@ -113,7 +113,7 @@ export async function removePolicy(
   app: App,
   caller: Caller,
   input: { name: string },
-): Promise<Answer> {
+): Promise<VaultResult> {
   const name = foldName(input.name);
   if (BUILT_IN.includes(name)) {
     throw new Failure('invalid', `cannot delete "${name}" policy`);

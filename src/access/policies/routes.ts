@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { readEscapes, unpackPolicyText } from '../../acl/policy-text.ts';
 import type { App } from '../../app/app.ts';
-import { type Answer, type AnyRoute, vaultRoute } from '../../app/route.ts';
+import { type AnyRoute, type VaultResult, vaultRoute } from '../../app/route.ts';
 import { comparedBy, eachText } from '../../core/comparison.ts';
 import { Failure } from '../../core/failure.ts';
 import { duration, flag, longText, text } from '../../core/fields.ts';
@@ -119,7 +119,7 @@ function routesAt(
   ];
 }
 
-async function listAnswer(app: App, key: 'policy' | 'rules'): Promise<Answer> {
+async function listAnswer(app: App, key: 'policy' | 'rules'): Promise<VaultResult> {
   const { keys, pages } = await listAllKeys((page) => listPolicies(app, page));
   const long_list = pages && { field: 'keys', pages };
   if (key === 'policy') return { data: { keys }, ...(long_list ? { long_list } : {}) };

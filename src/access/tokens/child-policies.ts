@@ -3,7 +3,7 @@ import { foldName } from '../../core/fold.ts';
 import { PatternSet } from '../../core/pattern-set.ts';
 import { areBlank, canonicalPolicies } from './policy-names.ts';
 import type { TokenRole } from './role.ts';
-import { type CreationFacts, refuse, type TokenWish } from './wish.ts';
+import { type CreationFacts, refuse, type TokenRequest } from './wish.ts';
 
 /** A policy that only the server itself hands out. @see S-47 */
 const NOT_ASSIGNABLE = ['response-wrapping', 'control-group'];
@@ -26,7 +26,7 @@ export function choosePolicies(facts: CreationFacts): string[] {
 
 /** @see S-44 */
 function policiesOfParent(
-  wish: TokenWish,
+  wish: TokenRequest,
   wanted: string[],
   parent: TokenFacts,
   sudo: boolean,
@@ -60,7 +60,7 @@ export function restricts(role: TokenRole): boolean {
 
 /** A role with policy lists stands in for the rule that a child has no more than its parent. @see S-53 */
 function policiesOfRole(
-  wish: TokenWish,
+  wish: TokenRequest,
   wanted: string[],
   parent: TokenFacts,
   role: TokenRole,

@@ -7,11 +7,11 @@ import { namedBy } from './child-policies.ts';
 import { planToken } from './creation.ts';
 import { type TokenRole, tokenRoleSchema } from './role.ts';
 import { displayName } from './token.ts';
-import type { CreationFacts, TokenWish } from './wish.ts';
+import type { CreationFacts, TokenRequest } from './wish.ts';
 
 const NOW = 1_800_000_000;
 
-const WISH: TokenWish = {
+const WISH: TokenRequest = {
   id: '',
   policies: [],
   no_parent: false,
@@ -48,7 +48,7 @@ const PARENT: TokenFacts = {
 const ROOT: TokenFacts = { ...PARENT, policies: ['root'], expires_at: undefined };
 
 interface Case {
-  wish?: Partial<TokenWish>;
+  wish?: Partial<TokenRequest>;
   parent?: TokenFacts;
   sudo?: boolean;
   role?: Partial<TokenRole>;

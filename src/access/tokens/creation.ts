@@ -5,7 +5,7 @@ import { type LifetimeBounds, planLifetime } from './lifetime.ts';
 import { requireModestNames } from './policy-names.ts';
 import type { TokenRole } from './role.ts';
 import { displayName, type PlannedToken, type TokenBody, type TokenType } from './token.ts';
-import { type CreationFacts, refuse, type TokenWish } from './wish.ts';
+import { type CreationFacts, refuse, type TokenRequest } from './wish.ts';
 
 export interface Creation {
   token: PlannedToken;
@@ -19,7 +19,7 @@ export interface Creation {
  */
 export function planToken(facts: CreationFacts): Creation {
   const { wish, parent, sudo, role, now } = facts;
-  requireMother(parent);
+  requireParentMayCreate(parent);
   if (wish.id !== '') requireOwnId(wish.id, sudo);
   if (wish.no_parent && !sudo) {
     throw refuse('root or sudo privileges required to create orphan token');
@@ -120,7 +120,7 @@ export function planned(
 }
 
 /** @see S-46 */
-function requireMother(parent: TokenFacts): void {
+function requireParentMayCreate(parent: TokenFacts): void {
   if (parent.type === 'batch') throw refuse('batch tokens cannot create more tokens');
   if (parent.num_uses > 0) throw refuse('restricted use token cannot generate child tokens');
 }
@@ -134,7 +134,7 @@ function requireOwnId(id: string, sudo: boolean): void {
 
 /** @see S-46 */
 function requireBatchable(
-  wish: TokenWish,
+  wish: TokenRequest,
   policies: readonly string[],
   limits: LifetimeBounds,
 ): void {

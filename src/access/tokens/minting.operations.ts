@@ -52,7 +52,7 @@ export function mintToken(
 
 /** A batch token carries what is known of it, sealed, and leaves no row. */
 function mintBatchToken(app: Pick<App, 'barrier'>, plan: PlannedToken): MintedToken {
-  const sealed = app.barrier.seal('token', BATCH_PLACE, Buffer.from(JSON.stringify(plan)));
+  const sealed = app.barrier.encrypt('token', BATCH_PLACE, Buffer.from(JSON.stringify(plan)));
   const client_token = batchToken(sealed);
   const token: Token = { ...plan, id: tokenId(app, client_token), accessor: '' };
   return { client_token, accessor: '', token, effects: [] };
@@ -64,7 +64,7 @@ export function openBatchToken(app: App, text: string): Token | undefined {
   if (!sealed) return undefined;
   let opened: Uint8Array;
   try {
-    opened = app.barrier.open('token', BATCH_PLACE, sealed);
+    opened = app.barrier.decrypt('token', BATCH_PLACE, sealed);
   } catch (error) {
     // These bytes came from a client: that they do not open is no sign of a broken database.
     if (error instanceof Failure && app.barrier.sealed) throw error;

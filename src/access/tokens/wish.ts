@@ -3,7 +3,7 @@ import { Failure } from '../../core/failure.ts';
 import type { TokenRole } from './role.ts';
 
 /** What a client asks for in `auth/token/create`. Seconds; undefined: not said. */
-export interface TokenWish {
+export interface TokenRequest {
   id: string;
   policies: readonly string[];
   meta?: Record<string, string> | undefined;
@@ -20,7 +20,7 @@ export interface TokenWish {
 }
 
 export interface CreationFacts {
-  wish: TokenWish;
+  wish: TokenRequest;
   parent: TokenFacts;
   /** Policies of the parent's entity and its groups. */
   entity_policies: readonly string[];

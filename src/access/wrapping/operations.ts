@@ -2,7 +2,7 @@ import { isDenied, judgeAccess, judgeGrants } from '../../acl/acl.ts';
 import { MOST_COMPARISONS } from '../../acl/comparisons.ts';
 import type { App } from '../../app/app.ts';
 import type { Caller } from '../../app/caller.ts';
-import type { Answer, WrapInfo } from '../../app/route.ts';
+import type { VaultResult, WrapInfo } from '../../app/route.ts';
 import { Failure, isConflict } from '../../core/failure.ts';
 import { holdMount } from '../../mounts/store.ts';
 import type { WrappedAnswerRow } from '../../store/tables.ts';
@@ -96,7 +96,7 @@ function planWrapping(
 ): { info: WrapInfo; effects: Effect[]; bytes: number } {
   const minted = mintToken(app, planWrappingToken({ ...wrapping, mount_id, maker }));
   const token_id = minted.token.id;
-  const answer_sealed = app.barrier.seal('response', placeOf(token_id), encodeAnswer(answer));
+  const answer_sealed = app.barrier.encrypt('response', placeOf(token_id), encodeAnswer(answer));
   const { wrapped_accessor } = wrapping;
   const bytes = answer_sealed.length;
   const row = { token_id, ...wrapping, answer_sealed, maker, bytes };
@@ -167,7 +167,7 @@ function refuseForbidden(caller: Caller): Promise<void> {
 }
 
 function openWrapped(app: App, row: WrappedAnswerRow): WrappedAnswer {
-  return decodeAnswer(app.barrier.open('response', placeOf(row.token_id), row.answer_sealed));
+  return decodeAnswer(app.barrier.decrypt('response', placeOf(row.token_id), row.answer_sealed));
 }
 
 /** Takes an answer: of all who try, the first gets it, and its token is gone. */
@@ -198,7 +198,10 @@ async function take(
 }
 
 /** Wraps what was sent. @see S-26 */
-export async function wrapData(caller: Caller, data: Record<string, unknown>): Promise<Answer> {
+export async function wrapData(
+  caller: Caller,
+  data: Record<string, unknown>,
+): Promise<VaultResult> {
   if (!caller.wrap_ttl) {
     throw new Failure('invalid', 'endpoint requires response wrapping to be used');
   }
@@ -206,7 +209,11 @@ export async function wrapData(caller: Caller, data: Record<string, unknown>): P
 }
 
 /** Hands out the original answer, once. @see S-22 */
-export async function unwrap(app: App, caller: Caller, input: { token: string }): Promise<Answer> {
+export async function unwrap(
+  app: App,
+  caller: Caller,
+  input: { token: string },
+): Promise<VaultResult> {
   await requirePermission(caller);
   const row = await requireWrapped(app, input.token);
   // Opened first: an answer that cannot be read is not thrown away.
@@ -220,7 +227,11 @@ export async function unwrap(app: App, caller: Caller, input: { token: string })
  *
  * @see S-25
  */
-export async function rewrap(app: App, caller: Caller, input: { token: string }): Promise<Answer> {
+export async function rewrap(
+  app: App,
+  caller: Caller,
+  input: { token: string },
+): Promise<VaultResult> {
   await requirePermission(caller);
   const row = await requireWrapped(app, input.token);
   const { creation_path, ttl, wrapped_accessor, mount_id, maker } = row;
@@ -237,7 +248,7 @@ export async function lookUpWrapping(
   app: App,
   caller: Caller,
   input: { token: string },
-): Promise<Answer> {
+): Promise<VaultResult> {
   await refuseForbidden(caller);
   const { id } = await requireWrappingToken(app, input.token);
   const row = await findWrapping(app.db, id);

@@ -4,7 +4,7 @@ import { onceAtATime } from '../../core/fairness/once-at-a-time.ts';
 import type { StoreLog } from '../../store/committer.ts';
 import type { Store } from '../../store/store.ts';
 import { type OwnChain, openFileSink } from '../sinks/file.store.ts';
-import { createFeeder, type Feeder } from '../sinks/jobs.ts';
+import { createFeeder, type Forwarder } from '../sinks/jobs.ts';
 import { ownFolders, retryPause, type Sink } from '../sinks/sink.ts';
 import { openStdoutSink } from '../sinks/stdout.store.ts';
 import { openSocketSink, openSyslogSink } from '../sinks/syslog.store.ts';
@@ -23,7 +23,7 @@ export async function startFeeding(
   config: Config,
   store: Store,
   log: StoreLog,
-): Promise<Pick<Feeder, 'wake' | 'reopen' | 'close'>> {
+): Promise<Pick<Forwarder, 'wake' | 'reopen' | 'close'>> {
   const feeder = createFeeder({ store, node: nodeName(config), log });
   const chain = chainOf(config, store);
   for (const sink of config.audit.sinks) {
@@ -50,7 +50,7 @@ export async function startFeeding(
 
 /** Keeps what is fed as the devices are. */
 function followDevices(
-  feeder: Feeder,
+  feeder: Forwarder,
   open: (device: KeptDevice) => Sink,
   store: Pick<Store, 'db'>,
   log: StoreLog,

@@ -1,6 +1,6 @@
 import type { App } from '../../app/app.ts';
 import type { Caller } from '../../app/caller.ts';
-import type { Answer } from '../../app/route.ts';
+import type { VaultResult } from '../../app/route.ts';
 import { withoutTrailing } from '../../core/edges.ts';
 import { Failure } from '../../core/failure.ts';
 import { bumpConfigVersion } from '../../store/config-version.ts';
@@ -11,7 +11,7 @@ import { chainOf, deleteCursor } from '../store.ts';
 import { type Device, deviceSinkName, planDevice, requireDeviceType } from './device.ts';
 import { deleteDevice, insertDevice, listDevices } from './store.ts';
 
-export async function describeDevices(app: App): Promise<Answer> {
+export async function describeDevices(app: App): Promise<VaultResult> {
   const devices = await listDevices(app.db);
   const told = devices.map(({ id: _, ...device }) => [device.path, device]);
   return { data: Object.fromEntries(told), flat: true };
@@ -25,7 +25,7 @@ export async function enableDevice(
   app: App,
   caller: Caller,
   input: Omit<Device, 'type' | 'path'> & { path: string; type: string },
-): Promise<Answer> {
+): Promise<VaultResult> {
   const path = devicePath(input.path);
   const type = requireDeviceType(input.type);
   if ((await listDevices(app.db)).some((known) => known.path === path)) {
@@ -47,7 +47,7 @@ export async function disableDevice(
   app: App,
   caller: Caller,
   input: { path: string },
-): Promise<Answer> {
+): Promise<VaultResult> {
   const path = devicePath(input.path);
   const present = (await listDevices(app.db)).filter((known) => known.path === path);
   await app.commit(caller, [
@@ -63,7 +63,7 @@ export async function hashForRecords(
   app: App,
   _caller: Caller,
   input: { path: string; input: string },
-): Promise<Answer> {
+): Promise<VaultResult> {
   if (input.input === '') throw new Failure('invalid', 'the "input" parameter is empty');
   const path = devicePath(input.path);
   if (!(await listDevices(app.db)).some((device) => device.path === path)) {

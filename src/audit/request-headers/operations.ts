@@ -1,6 +1,6 @@
 import type { App } from '../../app/app.ts';
 import type { Caller } from '../../app/caller.ts';
-import type { Answer } from '../../app/route.ts';
+import type { VaultResult } from '../../app/route.ts';
 import { Failure } from '../../core/failure.ts';
 import { bumpConfigVersion } from '../../store/config-version.ts';
 import { hashSecret } from '../operations.ts';
@@ -22,7 +22,7 @@ export async function headersForRecord(
     : tellHeaders(headers, raw, (value) => hashSecret(app, value));
 }
 
-export async function describeAuditedHeaders(app: App): Promise<Answer> {
+export async function describeAuditedHeaders(app: App): Promise<VaultResult> {
   const headers = await listAuditedHeaders(app.db);
   return { data: { headers: Object.fromEntries(headers) }, flat: true };
 }
@@ -36,7 +36,7 @@ export async function readAuditedHeader(
   app: App,
   _caller: Caller,
   input: HeaderName,
-): Promise<Answer> {
+): Promise<VaultResult> {
   const settings = (await listAuditedHeaders(app.db)).get(parseHeaderName(input.header));
   if (!settings) throw new Failure('invalid', 'Could not find header in config');
   return { data: { [input.header]: settings } };
@@ -46,7 +46,7 @@ export async function writeAuditedHeader(
   app: App,
   caller: Caller,
   input: HeaderName & { hmac: boolean },
-): Promise<Answer> {
+): Promise<VaultResult> {
   const name = parseHeaderName(input.header);
   const present = await listAuditedHeaders(app.db);
   if (!present.has(name) && present.size >= MOST_HEADERS) {
@@ -61,7 +61,7 @@ export async function removeAuditedHeader(
   app: App,
   caller: Caller,
   input: HeaderName,
-): Promise<Answer> {
+): Promise<VaultResult> {
   const name = parseHeaderName(input.header);
   await app.commit(caller, [deleteAuditedHeader(name), bumpConfigVersion()]);
   return {};

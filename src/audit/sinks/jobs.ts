@@ -37,7 +37,7 @@ export interface FeederOptions {
  * least once: a record may come again after a crash or when a connection broke. Nothing waits for a sink, and none loses a
  * record: what it has not taken is in the database.
  */
-export interface Feeder {
+export interface Forwarder {
   /** Says that there may be new records. */
   wake(): void;
   add(name: string, sink: Sink): void;
@@ -60,7 +60,7 @@ interface Fed {
   done: Promise<void>;
 }
 
-export function createFeeder(options: FeederOptions): Feeder {
+export function createFeeder(options: FeederOptions): Forwarder {
   const fed = new Map<string, Fed>();
   const leaving = new Set<Promise<void>>();
   const draining = new AbortController();

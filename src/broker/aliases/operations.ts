@@ -5,7 +5,7 @@ import { omitEmpty } from '../../core/omit-empty.ts';
 import type { Effect } from '../../store/write.ts';
 import type { BrokerCaller } from '../resource/caller.ts';
 import { type FieldErrors, IN_REQUEST, refuseField } from '../resource/field-errors.ts';
-import type { Definition, Item } from '../resource/handler.ts';
+import type { ResourceHandler, ResourceInput } from '../resource/handler.ts';
 import { isIdOf, newResourceId } from '../resource/ids.ts';
 import {
   deleteLinksFrom,
@@ -31,7 +31,7 @@ import {
 
 const HOST_FIELD = 'attributes.authorize_session_arguments.host_id';
 
-export const aliasDefinition: Definition = {
+export const aliasDefinition: ResourceHandler = {
   type: 'alias',
   containerField: 'scope_id',
   boundedField: 'destination_id',
@@ -133,12 +133,12 @@ export const aliasDefinition: Definition = {
   },
 };
 
-function checkValue(item: Item, errors: FieldErrors): void {
+function checkValue(item: ResourceInput, errors: FieldErrors): void {
   const fault = item.value ? faultOfValue(String(item.value)) : undefined;
   if (fault !== undefined) errors.add('value', fault);
 }
 
-function checkDestination(item: Item, errors: FieldErrors): void {
+function checkDestination(item: ResourceInput, errors: FieldErrors): void {
   if (item.destination_id !== undefined && !isIdOf(String(item.destination_id), 'target')) {
     errors.add('destination_id', 'Incorrectly formatted identifier.');
   }

@@ -18,17 +18,17 @@ import {
   type UseTimes,
 } from '../principals/auth-token.ts';
 import { touchAuthToken } from '../principals/log-ins.store.ts';
-import { ANONYMOUS_USER, RECOVERY_USER, type Who } from '../resource/caller.ts';
-import { Authority } from '../resource/grants/decision.ts';
+import { ANONYMOUS_USER, type Principal, RECOVERY_USER } from '../resource/caller.ts';
+import { GrantSet } from '../resource/grants/decision.ts';
 import type { Resource } from '../resource/resource.ts';
 import { findResource, findResourceByKey } from '../resource/store.ts';
-import { readAuthority } from './grants/operations.ts';
+import { loadGrantSet } from './grants/operations.ts';
 import { acceptRecoveryToken } from './recovery/operations.ts';
 import { isRecoveryToken } from './recovery/token.ts';
 
 /** Who a request comes from, on both APIs at once. */
 export interface Identified {
-  who: Who;
+  who: Principal;
   token: TokenFacts | undefined;
   /** A token that is good and stands for nobody here: what is refused to them names it all the same. */
   bearer?: TokenFacts;
@@ -53,7 +53,7 @@ export async function identify(
   text: string,
   remote_address: string,
   living: Token | undefined,
-  before?: { who: Pick<Who, 'user_id'> },
+  before?: { who: Pick<Principal, 'user_id'> },
 ): Promise<Identified> {
   // Before what it stands for, see there.
   const version = await readPermissionVersion(app);
@@ -71,7 +71,7 @@ export async function identify(
   const { token, acl, identity, token_row, has_line } = known;
   const who = isOfLogIn(token)
     ? await userOfAuthToken(app, token)
-    : await userOfForeignToken(app, token);
+    : await userOfVaultToken(app, token);
   if (!who) return { ...(await nobody(app, version)), bearer: token };
   const isRepair = who.authority.asker === 'recovery';
   const permission_version = isRepair ? known.permission_version : version;
@@ -80,7 +80,7 @@ export async function identify(
 
 async function nobody(app: App, permission_version: number): Promise<Identified> {
   const user = { user_id: ANONYMOUS_USER, account_id: '' };
-  const authority = await readAuthority(app, user);
+  const authority = await loadGrantSet(app, user);
   return {
     who: { ...user, auth_method_id: '', auth_token_id: '', authority },
     token: undefined,
@@ -96,7 +96,7 @@ async function nobody(app: App, permission_version: number): Promise<Identified>
 function recovery(): Identified {
   const bare = { account_id: '', auth_method_id: '', auth_token_id: '' };
   return {
-    who: { ...bare, user_id: RECOVERY_USER, authority: new Authority('recovery', []) },
+    who: { ...bare, user_id: RECOVERY_USER, authority: new GrantSet('recovery', []) },
     token: undefined,
     acl: undefined,
     identity: undefined,
@@ -107,19 +107,19 @@ function recovery(): Identified {
 }
 
 /** Whoever logged in for a token. */
-async function userOfAuthToken(app: App, token: TokenFacts): Promise<Who | undefined> {
+async function userOfAuthToken(app: App, token: TokenFacts): Promise<Principal | undefined> {
   const resource = await useLogIn(app, token);
   if (!resource) return undefined;
   const { account_id, auth_method_id, principals } = resource.body as AuthTokenBody;
   const user_id = resource.owner_id;
-  const authority = await readAuthority(app, { user_id, account_id, principals });
+  const authority = await loadGrantSet(app, { user_id, account_id, principals });
   return { user_id, account_id, auth_method_id, auth_token_id: resource.id, authority };
 }
 
 /** When log-ins were last known to be used, by the ids of their tokens: so long they need not be read. */
 const usesOf = perApp((app) => {
   const uses = new LastOf<UseTimes>(ROOMS.log_in_uses, () => 0);
-  app.barrier.onLock(() => uses.clear());
+  app.barrier.onSeal(() => uses.clear());
   return uses;
 });
 
@@ -174,18 +174,18 @@ function standsForUser(token: TokenFacts): boolean {
  * A token of the certificate authority's side: the user that shares its entity. With the root
  * policy and no user it may do all that repairs, as a recovery does.
  */
-async function userOfForeignToken(app: App, token: TokenFacts): Promise<Who | undefined> {
+async function userOfVaultToken(app: App, token: TokenFacts): Promise<Principal | undefined> {
   const bare = { account_id: '', auth_method_id: '', auth_token_id: '' };
   const user =
     token.entity_id === '' || !standsForUser(token)
       ? undefined
       : await findResourceByKey(app.db, 'user', `entity:${token.entity_id}`);
   if (user) {
-    const authority = await readAuthority(app, { user_id: user.id, account_id: '' });
+    const authority = await loadGrantSet(app, { user_id: user.id, account_id: '' });
     return { ...bare, user_id: user.id, authority };
   }
   if (token.policies.includes('root')) {
-    return { ...bare, user_id: RECOVERY_USER, authority: new Authority('recovery', []) };
+    return { ...bare, user_id: RECOVERY_USER, authority: new GrantSet('recovery', []) };
   }
   return undefined;
 }

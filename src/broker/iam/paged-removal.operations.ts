@@ -11,7 +11,11 @@ import {
   endSourcesBeforehand,
   planSourceRemoval,
 } from '../sessions/credentials/termination.operations.ts';
-import { cancelPage, endSessionsBeforehand, planLoss } from '../sessions/termination.operations.ts';
+import {
+  cancelPage,
+  endSessionsBeforehand,
+  planDependentCancellation,
+} from '../sessions/termination.operations.ts';
 import { endLogInsBeforehand } from './auth-tokens/log-ins.operations.ts';
 import { endLogIns } from './auth-tokens/operations.ts';
 import { unlinkThoseAt } from './link-removal.operations.ts';
@@ -55,12 +59,12 @@ function endsOf(app: App, work: EndingPages, type: ResourceTypeName): EndsOf {
       return async (host_ids) => {
         const loss = { host_ids, with_sets: true } as const;
         const sessions = await endSessionsBeforehand(app, work, loss);
-        return ending(planLoss(app, loss), host_ids, { sessions });
+        return ending(planDependentCancellation(app, loss), host_ids, { sessions });
       };
     case 'host-set':
       return async (of_host_sets) => {
         const sessions = await endSessionsBeforehand(app, work, { of_host_sets });
-        return ending(planLoss(app, { of_host_sets }), of_host_sets, { sessions });
+        return ending(planDependentCancellation(app, { of_host_sets }), of_host_sets, { sessions });
       };
     case 'credential':
     case 'credential-library':
@@ -78,7 +82,10 @@ function endsOf(app: App, work: EndingPages, type: ResourceTypeName): EndsOf {
         const { log_ins = 0 } = await endLogInsBeforehand(app, work, { user_ids });
         // All that are theirs, also those by the log-ins that are left.
         const sessions = await endSessionsBeforehand(app, work, { user_ids });
-        const effects = [...(await endLogIns(app, { user_ids })), ...planLoss(app, { user_ids })];
+        const effects = [
+          ...(await endLogIns(app, { user_ids })),
+          ...planDependentCancellation(app, { user_ids }),
+        ];
         return ending(effects, user_ids, { log_ins, sessions });
       };
     case 'session':

@@ -7,7 +7,10 @@ import type { LinkKind } from '../resource/links/store.ts';
 import { removeResources, takeResources } from '../resource/removals.store.ts';
 import { type Changed, noteScopes } from '../resource/scope-tree/store.ts';
 import type { ResourceTypeName } from '../resource/types.ts';
-import { endSessionsBeforehand, planLoss } from '../sessions/termination.operations.ts';
+import {
+  endSessionsBeforehand,
+  planDependentCancellation,
+} from '../sessions/termination.operations.ts';
 import { endLogInsBeforehand } from './auth-tokens/log-ins.operations.ts';
 import { revokeTokensIn } from './auth-tokens/operations.ts';
 import { LINKS, unlinkBeforehand } from './link-removal.operations.ts';
@@ -88,7 +91,7 @@ export function planScopeRemoval(app: App, gone: Changed): Effect[] {
   return [
     ...takeResources({ scope_ids }),
     ...noteScopes(gone),
-    ...planLoss(app, { scope_ids }),
+    ...planDependentCancellation(app, { scope_ids }),
     revokeTokensIn(scope_ids),
     ...removeResources({ scope_ids }, app.now()),
   ];

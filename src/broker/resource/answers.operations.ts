@@ -3,7 +3,7 @@ import { Breath } from '../../core/fairness/breath.ts';
 import { omitEmpty } from '../../core/omit-empty.ts';
 import type { BrokerCaller } from './caller.ts';
 import type { OutputFields } from './grants/verdict.ts';
-import type { Definition } from './handler.ts';
+import type { ResourceHandler } from './handler.ts';
 import { describeScope, formatTime, type Resource, type Scope } from './resource.ts';
 import { requireScope } from './scope-tree/operations.ts';
 import { listChildTypes, RESOURCE_TYPES } from './types.ts';
@@ -12,7 +12,7 @@ import { listChildTypes, RESOURCE_TYPES } from './types.ts';
 export async function describeResource(
   app: App,
   caller: BrokerCaller,
-  definition: Definition,
+  definition: ResourceHandler,
   resource: Resource,
 ): Promise<Record<string, unknown>> {
   const [described = {}] = await describeResources(app, caller, definition, [resource], 'item');
@@ -23,7 +23,7 @@ export async function describeResource(
 export async function describeResources(
   app: App,
   caller: BrokerCaller,
-  definition: Definition,
+  definition: ResourceHandler,
   resources: readonly Resource[],
   how: 'item' | 'list',
 ): Promise<Record<string, unknown>[]> {
@@ -61,7 +61,7 @@ async function scopesOf(
 type Placed = { scope: Scope; summary: Record<string, unknown> } | undefined;
 
 function describeCommon(
-  definition: Definition,
+  definition: ResourceHandler,
   resource: Resource,
   placed: Placed,
 ): Record<string, unknown> {
@@ -85,7 +85,7 @@ function describeCommon(
 
 function describeActions(
   caller: BrokerCaller,
-  definition: Definition,
+  definition: ResourceHandler,
   resource: Resource,
   placed: Placed,
 ): Record<string, unknown> {

@@ -9,7 +9,7 @@ import type { Resource, Scope } from './resource.ts';
 import type { ResourceTypeName } from './types.ts';
 
 /** A request's fields after their types were checked; null and absent are both `undefined`. */
-export type Item = Readonly<Record<string, unknown>> & {
+export type ResourceInput = Readonly<Record<string, unknown>> & {
   readonly name?: string | undefined;
   readonly description?: string | undefined;
   readonly version?: number | undefined;
@@ -21,7 +21,7 @@ export type Item = Readonly<Record<string, unknown>> & {
 /** What a verb is about: an item as it was read, and what is asked of it. */
 export interface VerbRequest {
   resource: Resource;
-  item: Item;
+  item: ResourceInput;
 }
 
 /** Where a new item goes: its scope, and the item that holds it for types that live in one. */
@@ -52,7 +52,7 @@ export interface Plan extends PlannedRow {
  * (list, create, read, update, delete, and verbs that change an item) are the same for all of
  * them and live in `resources/operations.ts`.
  */
-export interface Definition {
+export interface ResourceHandler {
   type: ResourceTypeName;
   /** Field that says where an item lies: `scope_id`, `host_catalog_id`, … */
   containerField: string;
@@ -76,15 +76,15 @@ export interface Definition {
    *
    * @param parent subtype of what it would live in
    */
-  chooseSubtype(item: Item, parent: string | undefined, errors: FieldErrors): string;
+  chooseSubtype(item: ResourceInput, parent: string | undefined, errors: FieldErrors): string;
   /** What is wrong with the fields of a new item; the common ones are checked already. */
-  checkNew(item: Item, subtype: string, errors: FieldErrors): void;
+  checkNew(item: ResourceInput, subtype: string, errors: FieldErrors): void;
   planNew(
     app: App,
     caller: BrokerCaller,
     request: {
       id: string;
-      item: Item;
+      item: ResourceInput;
       subtype: string;
       container: Container;
       query: URLSearchParams;
@@ -103,7 +103,7 @@ export interface Definition {
   updatable(subtype: string): readonly string[];
   /** What is wrong with the fields of a change. */
   checkChange(
-    item: Item,
+    item: ResourceInput,
     request: { subtype: string; mask: readonly string[] },
     errors: FieldErrors,
   ): void;
@@ -111,7 +111,12 @@ export interface Definition {
   planChange(
     app: App,
     caller: BrokerCaller,
-    request: { resource: Resource; item: Item; mask: readonly string[]; container: Container },
+    request: {
+      resource: Resource;
+      item: ResourceInput;
+      mask: readonly string[];
+      container: Container;
+    },
   ): Promise<Plan>;
 
   /**
@@ -143,10 +148,10 @@ export interface Definition {
   collectionActionsOf?(resource: Resource, child: ResourceTypeName): readonly Action[];
 
   /** Words of refusals, where they are not the usual ones. */
-  words?: Partial<Words>;
+  words?: Partial<ErrorMessages>;
 }
 
-export interface Words {
+export interface ErrorMessages {
   /** Of `id` in a read. */
   malformedRead: string;
   malformedUpdate: string;
@@ -157,7 +162,7 @@ export interface Words {
   emptyMask: string;
 }
 
-export const USUAL_WORDS: Words = {
+export const USUAL_WORDS: ErrorMessages = {
   malformedRead: 'Invalid formatted identifier.',
   malformedUpdate: 'Improperly formatted path identifier.',
   malformedDelete: 'Incorrectly formatted identifier.',
@@ -165,4 +170,7 @@ export const USUAL_WORDS: Words = {
   emptyMask: 'No valid fields provided in the update mask.',
 };
 
-export const wordsOf = (definition: Definition): Words => ({ ...USUAL_WORDS, ...definition.words });
+export const wordsOf = (definition: ResourceHandler): ErrorMessages => ({
+  ...USUAL_WORDS,
+  ...definition.words,
+});

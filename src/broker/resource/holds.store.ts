@@ -10,7 +10,7 @@ import { type Write, write } from '../../store/write.ts';
  * Refuses its write set unless a resource is there, and keeps it there until the set is durable:
  * what is put into it can then not outlive it.
  */
-export function holdResource(id: string): Write {
+export function lockResource(id: string): Write {
   return hold({ id });
 }
 
@@ -19,13 +19,13 @@ const hold = preparedHold<{ id: string }>(
   { rows: 1 },
 );
 
-/** As {@link holdResource}, and nobody changes it either: refused if it has another version. */
+/** As {@link lockResource}, and nobody changes it either: refused if it has another version. */
 export function holdVersion({ id, version }: { id: string; version: number }): Write {
   return holdAsRead('resource', { key: { id }, read: { version } });
 }
 
 /** Refuses its write set unless some resources are there, and whose they are known to be. */
-export function holdResources(ids: readonly string[], owner_id?: string): Write[] {
+export function lockResources(ids: readonly string[], owner_id?: string): Write[] {
   if (ids.length === 0) return [];
   const some = build.selectFrom('resource').select('id').where('id', 'in', ids).orderBy('id');
   const held =

@@ -1,21 +1,21 @@
 import { z } from 'zod';
 import { Failure } from '../../core/failure.ts';
 import { checkChanged, checkNew, FieldErrors, IN_REQUEST, refuseField } from './field-errors.ts';
-import { type Definition, type Item, wordsOf } from './handler.ts';
+import { type ResourceHandler, type ResourceInput, wordsOf } from './handler.ts';
 import { isIdOf, parseId } from './ids.ts';
 import type { BoundaryRequest } from './route.ts';
 import { RESOURCE_TYPES } from './types.ts';
 
 /** @throws Failure `invalid` */
-export function requireIdForm(definition: Definition, id: string, because: string): void {
+export function requireIdForm(definition: ResourceHandler, id: string, because: string): void {
   if (!isIdOf(id, definition.type)) refuseField('id', because, IN_REQUEST);
 }
 
 export function checkCreation(
-  definition: Definition,
+  definition: ResourceHandler,
   { item: sent }: BoundaryRequest,
-  options: { checkContainer?(item: Item, errors: FieldErrors): void },
-): { item: Item; subtype: string } {
+  options: { checkContainer?(item: ResourceInput, errors: FieldErrors): void },
+): { item: ResourceInput; subtype: string } {
   const errors = new FieldErrors();
   checkNew(sent, errors);
   const container_id = String(sent[definition.containerField] ?? '');
@@ -31,7 +31,10 @@ export function checkCreation(
 }
 
 /** What is listed must at least look like what holds such items. */
-export function checkPlaceForm({ type, containerField }: Definition, query: URLSearchParams): void {
+export function checkPlaceForm(
+  { type, containerField }: ResourceHandler,
+  query: URLSearchParams,
+): void {
   const place = query.get(containerField) ?? '';
   const { parent, levels } = RESOURCE_TYPES[type];
   const fits = parent
@@ -50,7 +53,7 @@ export function checkPlaceForm({ type, containerField }: Definition, query: URLS
 
 /** What an item lies in must at least look like what holds such items. */
 function checkContainerForm(
-  definition: Definition,
+  definition: ResourceHandler,
   container_id: string,
   errors: FieldErrors,
 ): void {
@@ -67,9 +70,9 @@ function checkContainerForm(
 }
 
 export function checkUpdate(
-  definition: Definition,
+  definition: ResourceHandler,
   { id, item: sent, mask }: BoundaryRequest,
-): Item {
+): ResourceInput {
   const errors = new FieldErrors();
   if (!isIdOf(id, definition.type)) errors.add('id', wordsOf(definition).malformedUpdate);
   else checkChanged(sent, errors);
@@ -85,10 +88,10 @@ export function checkUpdate(
 
 /** Attributes as the subtype's schema reads them; null and absent are alike. */
 function withAttributes(
-  definition: Definition,
+  definition: ResourceHandler,
   item: Readonly<Record<string, unknown>>,
   subtype: string,
-): Item {
+): ResourceInput {
   const { attributes } = item;
   if (typeof attributes !== 'object' || attributes === null) return item;
   const given = Object.fromEntries(

@@ -1,6 +1,6 @@
 import type { App } from '../../app/app.ts';
 import type { BrokerCaller } from './caller.ts';
-import type { Container, Definition } from './handler.ts';
+import type { Container, ResourceHandler } from './handler.ts';
 import { requireResource } from './operations.ts';
 import type { Resource } from './resource.ts';
 import type { BoundaryRequest, Located } from './route.ts';
@@ -8,7 +8,7 @@ import { requireScope } from './scope-tree/operations.ts';
 import { RESOURCE_TYPES } from './types.ts';
 
 /** Finds the item of a path, and the scope in which grants on it are looked up. */
-export function locateItem(definition: Definition) {
+export function locateItem(definition: ResourceHandler) {
   return async (app: App, _caller: BrokerCaller, { id }: BoundaryRequest): Promise<Located> => {
     const resource = await requireResource(app, definition, id);
     return locatedOf(app, resource);
@@ -30,7 +30,7 @@ async function locatedOf(app: App, resource: Resource): Promise<Located> {
 
 export async function locateNew(
   app: App,
-  definition: Definition,
+  definition: ResourceHandler,
   item: Readonly<Record<string, unknown>>,
 ): Promise<Located> {
   const container_id = String(item[definition.containerField] ?? '');

@@ -10,13 +10,13 @@ import type { BrokerCaller } from './caller.ts';
 import { refuseField } from './field-errors.ts';
 import {
   type Container,
-  type Definition,
-  type Item,
   type Plan,
   type PlannedRow,
+  type ResourceHandler,
+  type ResourceInput,
   wordsOf,
 } from './handler.ts';
-import { holdResource, holdVersion, refuseTakenName } from './holds.store.ts';
+import { holdVersion, lockResource, refuseTakenName } from './holds.store.ts';
 import { newResourceId, prefixOf } from './ids.ts';
 import { isBound } from './org-bounds/bounds.ts';
 import { PERMITTING } from './permitting.ts';
@@ -28,14 +28,14 @@ import { RESOURCE_TYPES } from './types.ts';
 
 /** A request to change an item, with what was found of it. */
 export interface ItemRequest {
-  item: Item;
+  item: ResourceInput;
   mask: readonly string[];
 }
 
 /** @throws Failure `not_found`, also for an id of another type */
 export async function requireResource(
   app: App,
-  definition: Pick<Definition, 'type'>,
+  definition: Pick<ResourceHandler, 'type'>,
   id: string,
 ): Promise<Resource> {
   const resource = await findResource(app.db, id);
@@ -56,7 +56,7 @@ async function containerOf(app: App, resource: Resource): Promise<Container> {
 
 /** What is asked for in a new item. */
 export interface Creation {
-  item: Item;
+  item: ResourceInput;
   subtype: string;
   container: Container;
   query: URLSearchParams;
@@ -68,14 +68,14 @@ export interface Creation {
 export async function createResource(
   app: App,
   caller: BrokerCaller,
-  definition: Definition,
+  definition: ResourceHandler,
   request: Creation,
 ): Promise<Resource> {
   const { resource, effects } = await planResource(app, caller, definition, request);
   caller.record.outcome.resource_id = resource.id;
   try {
     await app.commit(caller, [
-      holdResource(resource.container_id),
+      lockResource(resource.container_id),
       insertResource(resource),
       ...effects,
       ...configChange(definition, 'made'),
@@ -97,7 +97,7 @@ export async function createResource(
 export async function planResource(
   app: App,
   caller: BrokerCaller,
-  definition: Definition,
+  definition: ResourceHandler,
   request: Creation,
 ): Promise<{ resource: Resource; effects: Effect[] }> {
   const { item, subtype, container } = request;
@@ -128,7 +128,7 @@ export async function planResource(
 export async function updateResource(
   app: App,
   caller: BrokerCaller,
-  definition: Definition,
+  definition: ResourceHandler,
   request: ItemRequest & { resource: Resource },
 ): Promise<Resource> {
   const { resource, item } = request;
@@ -158,7 +158,7 @@ export async function updateResource(
 }
 
 /** @throws Failure `invalid` naming what there is too much for, where a write set was refused for a bound */
-function refuseBound({ boundedField = 'scope_id' }: Definition, error: unknown): void {
+function refuseBound({ boundedField = 'scope_id' }: ResourceHandler, error: unknown): void {
   if (!(error instanceof Failure) || !isBound(error.message)) return;
   refuseField(boundedField, error.message);
 }
@@ -172,7 +172,7 @@ function refuseBound({ boundedField = 'scope_id' }: Definition, error: unknown):
 export async function commitChange(
   app: App,
   caller: BrokerCaller,
-  definition: Definition,
+  definition: ResourceHandler,
   resource: Resource,
   expected: number,
   plan: Plan,
@@ -232,7 +232,7 @@ function groundsOf(resource: Resource, expected: number, { name }: PlannedRow): 
  */
 export async function planInTime<T>(
   app: App,
-  definition: Definition,
+  definition: ResourceHandler,
   id: string,
   expected: number,
   plan: () => Promise<T>,
@@ -248,7 +248,7 @@ export async function planInTime<T>(
 
 /** @throws Failure `not_found` */
 export function requireVersion(
-  definition: Definition,
+  definition: ResourceHandler,
   resource: Pick<Resource, 'id' | 'version'>,
   expected: number,
 ): void {
@@ -260,7 +260,7 @@ export function requireVersion(
 export async function deleteResource(
   app: App,
   caller: BrokerCaller,
-  definition: Definition,
+  definition: ResourceHandler,
   resource: Resource,
 ): Promise<void> {
   const { id } = resource;
@@ -283,7 +283,7 @@ export async function deleteResource(
 }
 
 /** What is new takes no permission away from anybody. */
-function configChange({ cached, type }: Definition, how: 'made' | 'changed'): Effect[] {
+function configChange({ cached, type }: ResourceHandler, how: 'made' | 'changed'): Effect[] {
   if (!cached) return [];
   const permits = how === 'changed' && PERMITTING.includes(type);
   return permits ? bumpPermissionVersion() : [bumpConfigVersion()];

@@ -4,7 +4,7 @@ import { describeResource } from './answers.operations.ts';
 import type { BrokerCaller } from './caller.ts';
 import type { FieldErrors } from './field-errors.ts';
 import { wholeNumber } from './fields.ts';
-import { type Definition, type Item, wordsOf } from './handler.ts';
+import { type ResourceHandler, type ResourceInput, wordsOf } from './handler.ts';
 import { checkCreation, checkPlaceForm, checkUpdate, requireIdForm } from './item-request.ts';
 import { listResources } from './lists/operations.ts';
 import { parsePaging } from './lists/query.ts';
@@ -32,7 +32,7 @@ const answerFields = {
   authorized_collection_actions: z.unknown().optional().describe('Output only.'),
 };
 
-const inputOf = ({ fields, containerField }: Definition): z.ZodObject =>
+const inputOf = ({ fields, containerField }: ResourceHandler): z.ZodObject =>
   z.object({
     ...commonFields,
     ...answerFields,
@@ -51,7 +51,7 @@ export interface StandardOptions {
   /** Refusals of a list's query besides those that all lists have. */
   checkList?(query: URLSearchParams, recursive: boolean): void;
   /** Refusals of where a new item would lie. */
-  checkContainer?(item: Item, errors: FieldErrors): void;
+  checkContainer?(item: ResourceInput, errors: FieldErrors): void;
   list?(app: App, caller: BrokerCaller, query: URLSearchParams): Promise<Record<string, unknown>>;
   resolve?(app: App, request: BoundaryRequest): Promise<BoundaryRequest>;
   /** Query fields of a creation, for documentation. */
@@ -66,7 +66,7 @@ function article(type: string): string {
 
 /** All that a request says but its secrets: who led a target elsewhere says where in its record. */
 export function recordedOf(
-  { fields, attributes = {}, secrets = [] }: Definition,
+  { fields, attributes = {}, secrets = [] }: ResourceHandler,
   more: readonly string[],
 ): Pick<BoundaryRoute, 'audit' | 'audit_within'> {
   const open = (names: readonly string[]) => names.filter((name) => !secrets.includes(name));
@@ -79,7 +79,7 @@ export function recordedOf(
 
 /** The endpoints that all types of resources have alike. */
 export function standardRoutes(
-  definition: Definition,
+  definition: ResourceHandler,
   options: StandardOptions = {},
 ): BoundaryRoute[] {
   const only = options.only ?? ['list', 'create', 'read', 'update', 'delete'];
@@ -89,7 +89,7 @@ export function standardRoutes(
 const resolving = ({ resolve }: StandardOptions): Pick<StandardOptions, 'resolve'> =>
   resolve ? { resolve } : {};
 
-function listRoute(definition: Definition, options: StandardOptions): BoundaryRoute {
+function listRoute(definition: ResourceHandler, options: StandardOptions): BoundaryRoute {
   const { type, containerField } = definition;
   const { plural } = RESOURCE_TYPES[type];
   return boundaryRoute({
@@ -121,7 +121,7 @@ function listRoute(definition: Definition, options: StandardOptions): BoundaryRo
   });
 }
 
-function createRoute(definition: Definition, options: StandardOptions): BoundaryRoute {
+function createRoute(definition: ResourceHandler, options: StandardOptions): BoundaryRoute {
   const { type, containerField, attributes = {} } = definition;
   const { plural } = RESOURCE_TYPES[type];
   return boundaryRoute({
@@ -163,7 +163,7 @@ function createRoute(definition: Definition, options: StandardOptions): Boundary
   });
 }
 
-function readRoute(definition: Definition, options: StandardOptions): BoundaryRoute {
+function readRoute(definition: ResourceHandler, options: StandardOptions): BoundaryRoute {
   const { type } = definition;
   const { plural } = RESOURCE_TYPES[type];
   return boundaryRoute({
@@ -183,7 +183,7 @@ function readRoute(definition: Definition, options: StandardOptions): BoundaryRo
   });
 }
 
-function updateRoute(definition: Definition, options: StandardOptions): BoundaryRoute {
+function updateRoute(definition: ResourceHandler, options: StandardOptions): BoundaryRoute {
   const { type, containerField, wholeFields: whole_fields = [], attributes = {} } = definition;
   const { plural } = RESOURCE_TYPES[type];
   return boundaryRoute({
@@ -215,7 +215,7 @@ function updateRoute(definition: Definition, options: StandardOptions): Boundary
   });
 }
 
-function deleteRoute(definition: Definition, options: StandardOptions): BoundaryRoute {
+function deleteRoute(definition: ResourceHandler, options: StandardOptions): BoundaryRoute {
   const { type } = definition;
   const { plural } = RESOURCE_TYPES[type];
   return boundaryRoute({

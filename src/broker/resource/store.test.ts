@@ -9,7 +9,7 @@ import { compareIds } from '../../store/in-blocks.ts';
 import type { Store } from '../../store/store.ts';
 import type { Effect } from '../../store/write.ts';
 import { listPlacesById, listResourcesById } from './by-ids.store.ts';
-import { holdResource } from './holds.store.ts';
+import { lockResource } from './holds.store.ts';
 import {
   deleteLink,
   deleteLinks,
@@ -309,7 +309,7 @@ eachEngine('resources', (open, engine) => {
   test('what is put into something that is gone is refused', async () => {
     const store = await open();
     await store.commit([insertResource(makeResource('p_1', { scope_id: 'o_1' }))]);
-    const put = (id: string): Effect[] => [holdResource('p_1'), insertResource(makeResource(id))];
+    const put = (id: string): Effect[] => [lockResource('p_1'), insertResource(makeResource(id))];
     await store.commit(put('ttcp_1'));
     await store.commit(removeResources({ scope_ids: ['p_1'] }, 1_000));
     await refused(store, put('ttcp_2'));
@@ -324,7 +324,7 @@ eachEngine('resources', (open, engine) => {
       await store.commit([insertResource(makeResource(project, { scope_id: 'o_1' }))]);
       const puts = Array.from({ length: 12 }, (_, at) =>
         store.commit([
-          holdResource(project),
+          lockResource(project),
           insertResource(makeResource(`ttcp_${round}x${at}`, { scope_id: project })),
         ]),
       );

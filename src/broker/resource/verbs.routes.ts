@@ -5,7 +5,7 @@ import { describeResource } from './answers.operations.ts';
 import type { BrokerCaller } from './caller.ts';
 import { FieldErrors, IN_FIELDS } from './field-errors.ts';
 import { wholeNumber } from './fields.ts';
-import type { Definition, Item } from './handler.ts';
+import type { ResourceHandler, ResourceInput } from './handler.ts';
 import { isIdOf } from './ids.ts';
 import { locateItem, resourceAt } from './location.operations.ts';
 import type { Resource } from './resource.ts';
@@ -18,7 +18,7 @@ export interface VerbOptions {
   fields: z.ZodRawShape;
   summary: string;
   /** What is wrong with the fields; `id` and `version` are checked already. */
-  check?(item: Item, errors: FieldErrors, id: string): void;
+  check?(item: ResourceInput, errors: FieldErrors, id: string): void;
   audit?: readonly string[];
   resolve?: StandardOptions['resolve'];
   method?: 'GET' | 'POST';
@@ -27,13 +27,13 @@ export interface VerbOptions {
   run(
     app: App,
     caller: BrokerCaller,
-    request: { resource: Resource; item: Item; located: Located; query: URLSearchParams },
+    request: { resource: Resource; item: ResourceInput; located: Located; query: URLSearchParams },
   ): Promise<Resource | Readonly<Record<string, unknown>>>;
 }
 
 /** An endpoint `POST /v1/{plural}/{id}:{action}` that answers with the item. */
-export function verbRoute(
-  definition: Definition,
+export function actionRoute(
+  definition: ResourceHandler,
   action: Action,
   options: VerbOptions,
 ): BoundaryRoute {

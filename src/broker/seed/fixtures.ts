@@ -1,5 +1,5 @@
 import { type SeedSettings, secondSuffix } from '../../config/seed.ts';
-import type { Item } from '../resource/handler.ts';
+import type { ResourceInput } from '../resource/handler.ts';
 import type { ResourceTypeName } from '../resource/types.ts';
 
 /** Something that a development server begins with. */
@@ -12,7 +12,7 @@ export interface SeedThing {
   alias?: string;
   /** What it lies in: a scope, or the catalog, store or auth method that holds it. */
   container_id: string;
-  item: Item;
+  item: ResourceInput;
   /** The user that an account stands for. */
   owner_id?: string;
   /** What the API cannot say of it. */
@@ -84,7 +84,7 @@ export function listPeople(settings: SeedSettings): SeedThing[] {
   const person = (
     user_id: string,
     account_id: string,
-    item: Item,
+    item: ResourceInput,
     logIn: { login_name: string; password: string },
     policies: readonly string[],
   ): SeedThing[] => [
@@ -174,13 +174,13 @@ const listHosts = (ids: SeedIds): SeedThing[] => [
 ];
 
 function listTargets(ids: SeedIds): SeedThing[] {
-  const target = (port: number, item: Item): SeedThing => ({
+  const target = (port: number, item: ResourceInput): SeedThing => ({
     type: 'target',
     subtype: 'tcp',
     container_id: ids.project,
     item: { ...item, attributes: { default_port: port } },
   });
-  const aliased = (alias: string, port: number, item: Item): SeedThing => ({
+  const aliased = (alias: string, port: number, item: ResourceInput): SeedThing => ({
     ...target(port, { ...item, with_aliases: [{ value: alias, scope_id: 'global' }] }),
     alias,
   });

@@ -14,8 +14,8 @@ import { authMethodDefinition } from '../iam/auth-methods/operations.ts';
 import { insertRole, scopeDefinition } from '../iam/scopes/operations.ts';
 import { userDefinition } from '../iam/users/operations.ts';
 import { type BrokerCaller, RECOVERY_USER } from '../resource/caller.ts';
-import { Authority } from '../resource/grants/decision.ts';
-import type { Definition } from '../resource/handler.ts';
+import { GrantSet } from '../resource/grants/decision.ts';
+import type { ResourceHandler } from '../resource/handler.ts';
 import { scopeTypeOf } from '../resource/ids.ts';
 import { insertLink } from '../resource/links/store.ts';
 import { planResource } from '../resource/operations.ts';
@@ -35,7 +35,7 @@ import {
 } from './fixtures.ts';
 import { findMadeSeed, insertMadeSeed, type MadeSeed } from './store.ts';
 
-const DEFINITIONS: Readonly<Partial<Record<ResourceTypeName, Definition>>> = {
+const DEFINITIONS: Readonly<Partial<Record<ResourceTypeName, ResourceHandler>>> = {
   scope: scopeDefinition,
   'auth-method': authMethodDefinition,
   user: userDefinition,
@@ -183,7 +183,7 @@ function repairer(app: App): BrokerCaller {
       account_id: '',
       auth_method_id: '',
       auth_token_id: '',
-      authority: new Authority('recovery', []),
+      authority: new GrantSet('recovery', []),
     },
   };
 }

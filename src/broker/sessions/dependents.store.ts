@@ -13,7 +13,7 @@ import {
 import { ENDING_STATUSES, LIVE_STATUSES } from './session.ts';
 
 /** What is removed, so that sessions which depend on it are canceled. */
-export type Loss =
+export type CancellationCause =
   | { target_id: string }
   | { log_ins: LogInsOf }
   | { session_ids: readonly string[] }
@@ -49,7 +49,7 @@ export const isThroughHost = sql<boolean>`session.host_id <> ''`;
 /** As indexes of sessions that go on have it; said by what they are, SQLite would begin with all of a status. */
 export const goesOn = sql<boolean>`session.status not in (${sql.join(ENDING_STATUSES.map((one) => sql.lit(one)))})`;
 
-function affected(loss: Loss) {
+function affected(loss: CancellationCause) {
   const from = build.selectFrom('session').select('session.id');
   const rows = build.selectFrom('resource').select('resource.id').where('type', '=', 'session');
   const contained = (type: 'host', catalog_id: string) =>
@@ -193,7 +193,7 @@ export const direct = (sessions: Sessions, target_id: string) =>
     .where(aside('target_id'), '=', target_id);
 
 /** Of what goes on, sessions that have ended are left as they are. */
-export const dependents = (loss: Loss) =>
+export const dependents = (loss: CancellationCause) =>
   'address_of' in loss || 'target_id_of' in loss || 'host_set_id_of' in loss
     ? affected(loss).where('status', 'in', LIVE_STATUSES)
     : affected(loss);

@@ -1,6 +1,6 @@
 import type { App } from '../../app/app.ts';
 import type { BrokerCaller } from '../resource/caller.ts';
-import type { Definition } from '../resource/handler.ts';
+import type { ResourceHandler } from '../resource/handler.ts';
 import { listResources } from '../resource/lists/operations.ts';
 import { commitChange, requireResource, requireVersion } from '../resource/operations.ts';
 import type { Resource } from '../resource/resource.ts';
@@ -10,7 +10,7 @@ import { listSessionFacts } from './store.ts';
 import { endCredentials, takeCredentialsBack } from './termination.operations.ts';
 import { beginCanceling } from './transitions.store.ts';
 
-export const sessionDefinition: Definition = {
+export const sessionDefinition: ResourceHandler = {
   type: 'session',
   containerField: 'scope_id',
   fields: {},

@@ -2,7 +2,7 @@ import { isIdOf } from '../resource/ids.ts';
 import { checkProjectList } from '../resource/lists/query.ts';
 import type { BoundaryRoute } from '../resource/route.ts';
 import { standardRoutes } from '../resource/routes.ts';
-import { verbRoute } from '../resource/verbs.routes.ts';
+import { actionRoute } from '../resource/verbs.routes.ts';
 import { cancelSession, listSessions, sessionDefinition } from './operations.ts';
 
 export const sessionRoutes: readonly BoundaryRoute[] = [
@@ -11,7 +11,7 @@ export const sessionRoutes: readonly BoundaryRoute[] = [
     checkList: checkProjectList,
     list: listSessions,
   }),
-  verbRoute(sessionDefinition, 'cancel', {
+  actionRoute(sessionDefinition, 'cancel', {
     summary: 'Cancel a session',
     fields: {},
     check(_item, errors, id) {

@@ -7,7 +7,7 @@ import {
   endSessionCredentials,
   revokeSessionCredentials,
 } from './credentials/termination.operations.ts';
-import type { Loss } from './dependents.store.ts';
+import type { CancellationCause } from './dependents.store.ts';
 import { type LiveCursor, listGroundless, listLive } from './groundless.store.ts';
 import { cancelSome, disown, listSessionsOf, type PagedLoss } from './paged-termination.store.ts';
 import { deleteConnections, deleteSessions, listConnectionsOf, listDue } from './store.ts';
@@ -18,11 +18,14 @@ import { terminate } from './transitions.store.ts';
  * What cancels the sessions that depend on something that is being removed, for the write set
  * that removes it; it stands before the removal there.
  */
-export function planLoss(app: Pick<App, 'now'>, loss: Loss): Effect[] {
+export function planDependentCancellation(
+  app: Pick<App, 'now'>,
+  loss: CancellationCause,
+): Effect[] {
   return cancelAffected(loss, app.now());
 }
 
-/** As {@link planLoss}, for a page of the sessions, before what they depend on is removed. */
+/** As {@link planDependentCancellation}, for a page of the sessions, before what they depend on is removed. */
 export function cancelPage(app: App, loss: PagedLoss, ids: readonly string[]): Effect[] {
   return cancelSome(loss, ids, app.now());
 }
@@ -122,6 +125,6 @@ export async function planGroundless(app: App, after?: LiveCursor): Promise<Grou
   const live = await listLive(app.db, after, PAGE);
   const ids = live.map(({ id }) => id);
   const ended = live.length === 0 ? [] : await listGroundless(app.db, ids);
-  const effects = ended.length === 0 ? [] : planLoss(app, { session_ids: ended });
+  const effects = ended.length === 0 ? [] : planDependentCancellation(app, { session_ids: ended });
   return { effects, ended, last: live.length < PAGE ? undefined : live.at(-1) };
 }

@@ -3,7 +3,7 @@ import { build } from '../../store/database.ts';
 import type { SessionRow } from '../../store/tables.ts';
 import { type Write, write } from '../../store/write.ts';
 import { SESSION_LEASES } from '../vault/leases/lease.ts';
-import { dependents, inScopes, type Loss } from './dependents.store.ts';
+import { type CancellationCause, dependents, inScopes } from './dependents.store.ts';
 import { ENDING_STATUSES } from './session.ts';
 import { laterThanBefore } from './transitions.store.ts';
 
@@ -13,7 +13,7 @@ import { laterThanBefore } from './transitions.store.ts';
  *
  * @param now Unix seconds
  */
-export function endCredentialsOf(loss: Loss, now: number): Write[] {
+export function endCredentialsOf(loss: CancellationCause, now: number): Write[] {
   const beneath = (end: '/' | '0') => sql<string>`${`${SESSION_LEASES}/`} || session.id || ${end}`;
   const leases = build
     .selectFrom('session')
@@ -33,7 +33,7 @@ export function endCredentialsOf(loss: Loss, now: number): Write[] {
  * Cancels the sessions that depend on what is being removed, ends their credentials, and takes its
  * id out of them. It comes before the removal in the same write set. Versions stay; `updated_ms` grows.
  */
-export function cancelAffected(loss: Loss, now: number): Write[] {
+export function cancelAffected(loss: CancellationCause, now: number): Write[] {
   const sessions = () => dependents(loss);
   const writes: Write[] = [
     ...endCredentialsOf(loss, Math.floor(now / 1000)),
@@ -64,12 +64,12 @@ export function cancelAffected(loss: Loss, now: number): Write[] {
   return writes;
 }
 
-function goneUsers(loss: Loss): readonly string[] | Expression<string> | undefined {
+function goneUsers(loss: CancellationCause): readonly string[] | Expression<string> | undefined {
   if ('user_ids' in loss) return loss.user_ids;
   return 'scope_ids' in loss ? sql<string>`${inScopes(loss.scope_ids, 'user')}` : undefined;
 }
 
-function lostColumns(loss: Loss): Partial<SessionRow> | undefined {
+function lostColumns(loss: CancellationCause): Partial<SessionRow> | undefined {
   if ('target_id' in loss) return { target_id: '' };
   if ('log_ins' in loss) return { auth_token_id: '' };
   if ('host_set_id_of' in loss) return undefined;

@@ -5,10 +5,13 @@ import { type AliasBody, hostIdOf } from '../aliases/alias.ts';
 import { planAliases, type WantedAlias } from '../aliases/operations.ts';
 import { endBeforehand } from '../iam/removal.operations.ts';
 import { IN_REQUEST, refuseField } from '../resource/field-errors.ts';
-import type { Definition, Item } from '../resource/handler.ts';
+import type { ResourceHandler, ResourceInput } from '../resource/handler.ts';
 import { type LinkKind, listLinksFrom } from '../resource/links/store.ts';
 import type { Resource } from '../resource/resource.ts';
-import { endSessionsBeforehand, planLoss } from '../sessions/termination.operations.ts';
+import {
+  endSessionsBeforehand,
+  planDependentCancellation,
+} from '../sessions/termination.operations.ts';
 import { type Linked, listLinked } from './store.ts';
 import {
   checkNewTarget,
@@ -22,7 +25,7 @@ import {
   updatablePaths,
 } from './target.ts';
 
-export const targetDefinition: Definition = {
+export const targetDefinition: ResourceHandler = {
   type: 'target',
   containerField: 'scope_id',
   fields: targetFields,
@@ -69,12 +72,12 @@ export const targetDefinition: Definition = {
     if (!loses) return { body };
     return {
       body,
-      effects: planLoss(app, loss),
+      effects: planDependentCancellation(app, loss),
       beforehand: { end: (work) => endSessionsBeforehand(app, work, loss), grounds: [] },
     };
   },
   endBeforehand,
-  planRemoval: async (app, _caller, { id }) => planLoss(app, { target_id: id }),
+  planRemoval: async (app, _caller, { id }) => planDependentCancellation(app, { target_id: id }),
 
   async describe(app, _caller, targets, how) {
     return Promise.all(
@@ -86,7 +89,7 @@ export const targetDefinition: Definition = {
   },
 };
 
-function wantedAliases(item: Item): WantedAlias[] {
+function wantedAliases(item: ResourceInput): WantedAlias[] {
   const { with_aliases } = item;
   if (!Array.isArray(with_aliases)) return [];
   return with_aliases.map((alias: Readonly<Record<string, unknown>>) => {

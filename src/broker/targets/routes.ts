@@ -4,7 +4,7 @@ import type { LinkChange } from '../resource/links/plan.ts';
 import { checkProjectList } from '../resource/lists/query.ts';
 import type { BoundaryRoute } from '../resource/route.ts';
 import { standardRoutes } from '../resource/routes.ts';
-import { verbRoute } from '../resource/verbs.routes.ts';
+import { actionRoute } from '../resource/verbs.routes.ts';
 import { targetDefinition } from './operations.ts';
 import { changeCredentialSources, changeHostSources } from './sources.operations.ts';
 import { checkCredentialSources, checkHostSources } from './sources.ts';
@@ -18,7 +18,7 @@ const WORDS: readonly [change: LinkChange, word: string][] = [
 export const targetRoutes: readonly BoundaryRoute[] = [
   ...standardRoutes(targetDefinition, { checkList: checkProjectList, resolve: resolveAlias }),
   ...WORDS.flatMap(([change, word]) => [
-    verbRoute(targetDefinition, `${change}-host-sources`, {
+    actionRoute(targetDefinition, `${change}-host-sources`, {
       summary: `${word} host sets that a target is reached through`,
       fields: { host_source_ids: idList('Host sets of the same project.') },
       audit: ['host_source_ids'],
@@ -26,7 +26,7 @@ export const targetRoutes: readonly BoundaryRoute[] = [
       check: checkHostSources(change),
       run: changeHostSources(change),
     }),
-    verbRoute(targetDefinition, `${change}-credential-sources`, {
+    actionRoute(targetDefinition, `${change}-credential-sources`, {
       summary: `${word} credentials of a target`,
       fields: {
         brokered_credential_source_ids: idList('Credentials shown to the client.'),

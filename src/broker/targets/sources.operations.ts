@@ -4,7 +4,7 @@ import type { Effect } from '../../store/write.ts';
 import { listPlacesById } from '../resource/by-ids.store.ts';
 import type { BrokerCaller } from '../resource/caller.ts';
 import { refuseField } from '../resource/field-errors.ts';
-import type { Item, VerbRequest } from '../resource/handler.ts';
+import type { ResourceInput, VerbRequest } from '../resource/handler.ts';
 import { faultOfTotal, idsOf } from '../resource/links/fields.ts';
 import { changeLinks } from '../resource/links/operations.ts';
 import { type LinkChange, type PlannedLinks, planLinks } from '../resource/links/plan.ts';
@@ -12,7 +12,10 @@ import { deleteLinks, insertLinks, listLinksFrom } from '../resource/links/store
 import { commitChange, planInTime, requireVersion } from '../resource/operations.ts';
 import type { Resource } from '../resource/resource.ts';
 import type { ResourceTypeName } from '../resource/types.ts';
-import { endSessionsBeforehand, planLoss } from '../sessions/termination.operations.ts';
+import {
+  endSessionsBeforehand,
+  planDependentCancellation,
+} from '../sessions/termination.operations.ts';
 import { targetDefinition } from './operations.ts';
 import {
   fieldOf,
@@ -51,7 +54,7 @@ export function changeHostSources(change: LinkChange) {
       async loseBy({ removed }) {
         const loss = { target_id_of: resource.id, host_set_ids: removed };
         return {
-          effects: planLoss(app, loss),
+          effects: planDependentCancellation(app, loss),
           end: (work) => endSessionsBeforehand(app, work, loss),
         };
       },
@@ -104,7 +107,7 @@ export function changeCredentialSources(change: LinkChange) {
 async function planSources(
   app: App,
   target: Resource,
-  item: Item,
+  item: ResourceInput,
   change: LinkChange,
 ): Promise<Effect[]> {
   const present = await Promise.all(
@@ -136,7 +139,7 @@ interface PlannedPurpose {
 
 function planPurpose(
   present: readonly string[],
-  item: Item,
+  item: ResourceInput,
   { change, purpose }: { change: LinkChange; purpose: Purpose },
 ): PlannedPurpose {
   const field = fieldOf(purpose);

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { Failure } from '../../core/failure.ts';
 import { FieldErrors } from '../resource/field-errors.ts';
-import type { Item } from '../resource/handler.ts';
+import type { ResourceInput } from '../resource/handler.ts';
 import type { LinkChange } from '../resource/links/plan.ts';
 import { checkCredentialSources, checkHostSources } from './sources.ts';
 
@@ -93,7 +93,7 @@ for (const [id, brokered, injected, taken_away] of kinds) {
 const BOTH = 'Brokered or Injected Application Credential Source IDs must be provided.';
 
 test('a verb about credentials needs one of the lists, unless it sets them', () => {
-  const rows: [item: Item, fields: Record<string, string>][] = [
+  const rows: [item: ResourceInput, fields: Record<string, string>][] = [
     [{}, { [BROKERED]: BOTH, [INJECTED]: BOTH }],
     [
       { [BROKERED]: [], [INJECTED]: [] },

@@ -1,5 +1,5 @@
 import type { FieldErrors } from '../resource/field-errors.ts';
-import type { Item } from '../resource/handler.ts';
+import type { ResourceInput } from '../resource/handler.ts';
 import { isIdOf, parseId } from '../resource/ids.ts';
 import { checkIds, faultOfLengths, idsOf } from '../resource/links/fields.ts';
 import type { LinkChange } from '../resource/links/plan.ts';
@@ -13,7 +13,7 @@ export const MOST_CREDENTIAL_SOURCES = 64;
 
 /** @see B-47 */
 export function checkHostSources(change: LinkChange) {
-  return (item: Item, errors: FieldErrors): void =>
+  return (item: ResourceInput, errors: FieldErrors): void =>
     checkIds(item, errors, {
       field: HOST_FIELD,
       change,
@@ -56,7 +56,7 @@ const KINDS: Readonly<Record<Purpose, readonly string[]>> = {
 
 /** @see B-66 */
 export function checkCredentialSources(change: LinkChange) {
-  return (item: Item, errors: FieldErrors): void => {
+  return (item: ResourceInput, errors: FieldErrors): void => {
     const empty = PURPOSES.every((purpose) => idsOf(item, fieldOf(purpose)).length === 0);
     for (const purpose of PURPOSES) {
       const field = fieldOf(purpose);

@@ -4,7 +4,7 @@ import { judgeAddress } from '../resource/address.ts';
 import { checkLengths, type FieldErrors } from '../resource/field-errors.ts';
 import { wholeNumber } from '../resource/fields.ts';
 import { parseExpression } from '../resource/filter/expression.ts';
-import type { Item } from '../resource/handler.ts';
+import type { ResourceInput } from '../resource/handler.ts';
 
 /** What a target keeps; host and credential sources are links. */
 export interface TargetBody {
@@ -95,7 +95,7 @@ export const targetFields = {
 const PORT_IN_ADDRESS = 'Address does not support a port.';
 
 /** What is wrong with a new target. @see B-59, B-60 */
-export function checkNewTarget(item: Item, type: string, errors: FieldErrors): void {
+export function checkNewTarget(item: ResourceInput, type: string, errors: FieldErrors): void {
   if (!/^p_[A-Za-z0-9]*$/.test(String(item.scope_id ?? ''))) {
     errors.add('scope_id', 'This field is required to have a properly formatted project scope id.');
   }
@@ -143,7 +143,11 @@ function areAliases(value: unknown): boolean {
 }
 
 /** What is wrong with a change of a target. @see B-61, B-64 */
-export function checkTargetChange(item: Item, mask: readonly string[], errors: FieldErrors): void {
+export function checkTargetChange(
+  item: ResourceInput,
+  mask: readonly string[],
+  errors: FieldErrors,
+): void {
   if (mask.includes('name') && !item.name) {
     errors.add('name', 'This field cannot be set to empty.');
   }
@@ -179,7 +183,7 @@ function checkPort(port: unknown, field: string, zero: string, errors: FieldErro
   else if (port < 0) errors.add(field, 'This must be a port number.');
 }
 
-function checkCommon(item: Item, errors: FieldErrors): void {
+function checkCommon(item: ResourceInput, errors: FieldErrors): void {
   checkLengths(item.attributes ?? {}, { storage_bucket_id: 128 }, errors, 'attributes.');
   const { session_connection_limit: limit, session_max_seconds: seconds, address } = item;
   if (typeof limit === 'number' && (limit === 0 || limit < -1 || limit > 2 ** 31 - 1)) {
@@ -237,7 +241,7 @@ export function updatablePaths(type: string): string[] {
 export function planTarget(
   before: TargetBody,
   type: string,
-  item: Item,
+  item: ResourceInput,
   mask: readonly string[] | 'all',
 ): TargetBody {
   const next: TargetBody = { ...before };

@@ -16,13 +16,13 @@ export function startReporting(app: App): void {
     reporting = reportOwnWorker(app, 'active');
     return reporting;
   };
-  app.barrier.onUnlock(async () => {
+  app.barrier.onUnseal(async () => {
     await report();
     clearInterval(timer);
     timer = setInterval(() => void report(), REPORT_MS);
     timer.unref();
   });
-  app.barrier.onLock(() => clearInterval(timer));
+  app.barrier.onSeal(() => clearInterval(timer));
   app.onClose(async () => {
     clearInterval(timer);
     await reporting;

@@ -4,7 +4,7 @@ import type { App } from '../../app/app.ts';
 import { omitEmpty } from '../../core/omit-empty.ts';
 import type { BrokerCaller } from '../resource/caller.ts';
 import { type FieldErrors, IN_REQUEST, refuseField } from '../resource/field-errors.ts';
-import type { Definition, Item } from '../resource/handler.ts';
+import type { ResourceHandler, ResourceInput } from '../resource/handler.ts';
 import type { LinkChange } from '../resource/links/plan.ts';
 import { isKnown, listNow } from '../resource/lists/operations.ts';
 import { commitChange, requireVersion } from '../resource/operations.ts';
@@ -21,7 +21,7 @@ const shown = () => z.unknown().optional().describe('Output only.');
 /** Fields that workers report of themselves; a request that carries one is refused. */
 const REPORTED = ['address', 'canonical_tags', 'config_tags', 'last_status_time'] as const;
 
-export const workerDefinition: Definition = {
+export const workerDefinition: ResourceHandler = {
   type: 'worker',
   containerField: 'scope_id',
   secrets: ['worker_generated_auth_token', 'controller_generated_activation_token'],
@@ -100,7 +100,7 @@ export const workerDefinition: Definition = {
   },
 };
 
-function checkFields(item: Item, errors: FieldErrors): void {
+function checkFields(item: ResourceInput, errors: FieldErrors): void {
   for (const field of REPORTED) {
     if (item[field] !== undefined) errors.add(field, 'This is a read only field.');
   }
@@ -160,7 +160,7 @@ export function changeTags(change: LinkChange) {
   return (
     app: App,
     caller: BrokerCaller,
-    { resource, item }: { resource: Resource; item: Item },
+    { resource, item }: { resource: Resource; item: ResourceInput },
   ): Promise<Resource> => {
     const expected = item.version ?? 0;
     requireVersion(workerDefinition, resource, expected);

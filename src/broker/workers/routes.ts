@@ -5,7 +5,7 @@ import type { LinkChange } from '../resource/links/plan.ts';
 import { type BoundaryRoute, boundaryRoute } from '../resource/route.ts';
 import { recordedOf, standardRoutes } from '../resource/routes.ts';
 import { requireScope } from '../resource/scope-tree/operations.ts';
-import { verbRoute } from '../resource/verbs.routes.ts';
+import { actionRoute } from '../resource/verbs.routes.ts';
 import { checkEnrolment, expectWorker, refuseWorkerLed } from './enrolment.operations.ts';
 import { changeTags, checkWorkerList, listAllWorkers, workerDefinition } from './operations.ts';
 import { readWorkerAuthority, reinitializeWorkerAuthority } from './root/operations.ts';
@@ -96,7 +96,7 @@ export const workerRoutes: readonly BoundaryRoute[] = [
     list: listAllWorkers,
   }),
   ...TAG_VERBS.map(([change, summary]) =>
-    verbRoute(workerDefinition, `${change}-worker-tags`, {
+    actionRoute(workerDefinition, `${change}-worker-tags`, {
       summary,
       fields: { api_tags: tags },
       audit: ['api_tags'],

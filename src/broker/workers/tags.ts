@@ -1,5 +1,5 @@
 import type { FieldErrors } from '../resource/field-errors.ts';
-import type { Item } from '../resource/handler.ts';
+import type { ResourceInput } from '../resource/handler.ts';
 import type { LinkChange } from '../resource/links/plan.ts';
 
 export type Tags = Readonly<Record<string, readonly string[]>>;
@@ -15,7 +15,7 @@ const FIELD = 'api_tags';
 
 /** What is wrong with the tags of a request. */
 export function checkTags(change: LinkChange) {
-  return (item: Item, errors: FieldErrors): void => {
+  return (item: ResourceInput, errors: FieldErrors): void => {
     const tags = item[FIELD];
     if (tags !== undefined && (typeof tags !== 'object' || tags === null || Array.isArray(tags))) {
       errors.add(FIELD, 'This must be an object of lists of strings.');
@@ -76,7 +76,7 @@ function faultOf(text: string): string | undefined {
 }
 
 /** The tags of a request, checked before. */
-export function tagsOf(item: Item): Tags {
+export function tagsOf(item: ResourceInput): Tags {
   const tags = item[FIELD];
   return typeof tags === 'object' && tags !== null ? (tags as Tags) : {};
 }

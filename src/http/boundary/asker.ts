@@ -6,10 +6,10 @@ import type { App } from '../../app/app.ts';
 import type { Footing, Standing } from '../../app/standing.ts';
 import { type Identified, identify } from '../../broker/iam/authentication.operations.ts';
 import { type BrokerCaller, refuseCaller } from '../../broker/resource/caller.ts';
-import { Authority } from '../../broker/resource/grants/decision.ts';
+import { GrantSet } from '../../broker/resource/grants/decision.ts';
 import { noteAccount } from '../../core/fairness/asking.ts';
 import type { HttpRequest } from '../request.ts';
-import { forRecords, type Trace } from '../request-record.ts';
+import { forRecords, type RequestContext } from '../request-record.ts';
 
 /** Who asks, and how they are found again. */
 export interface BoundaryAsker {
@@ -29,7 +29,7 @@ export async function findAsker(
   app: App,
   request: HttpRequest,
   { text, living }: { text: string; living: Token | undefined },
-  trace: Trace,
+  trace: RequestContext,
 ): Promise<BoundaryAsker> {
   const known = await identify(app, text, request.remote_address, living);
   trace.token = known.token ?? known.bearer;
@@ -48,17 +48,17 @@ export async function findAsker(
 }
 
 /** Lets go of what somebody is allowed. Nothing is judged before they are found again. */
-export function letGo({ caller }: BoundaryAsker, trace: Trace): void {
+export function letGo({ caller }: BoundaryAsker, trace: RequestContext): void {
   const who = { ...caller.who, authority: NOTHING_ALLOWED };
   const token = forRecords(caller.token);
   Object.assign(caller, { who, token, acl: undefined, identity: undefined });
   trace.token = forRecords(trace.token);
 }
 
-const NOTHING_ALLOWED = new Authority('user', []);
+const NOTHING_ALLOWED = new GrantSet('user', []);
 
 /** @throws Failure `unauthenticated` when their log-in has ended: records still tell whose it was */
-export async function findAgain(asker: BoundaryAsker, trace: Trace): Promise<void> {
+export async function findAgain(asker: BoundaryAsker, trace: RequestContext): Promise<void> {
   const known = await asker.again();
   if (asker.caller.token && !known.token) throw refuseCaller({ ...asker.caller, who: known.who });
   renew(asker, known);
@@ -92,7 +92,7 @@ function footingOf({ token_row, has_line, permission_version }: Identified): Foo
   return { token: token_row, has_line, mount: undefined, version: permission_version };
 }
 
-function callerOf(known: Identified, trace: Trace, { onGone }: HttpRequest): BrokerCaller {
+function callerOf(known: Identified, trace: RequestContext, { onGone }: HttpRequest): BrokerCaller {
   return {
     ...systemCaller(trace.request_id, trace.record.route),
     token: known.token,

@@ -4,7 +4,7 @@ import { visibleFields } from '../../broker/resource/answers.operations.ts';
 import type { BoundaryAnswer } from '../../broker/resource/route.ts';
 import { type CorsVerdict, judgeOrigin } from '../../core/cors.ts';
 import type { Credentials, Dialect, Exchange, Stages } from '../dialect.ts';
-import type { Dressed } from '../dressed.ts';
+import type { HttpResponse } from '../dressed.ts';
 import type { Fault } from '../faults.ts';
 import { type HttpRequest, header } from '../request.ts';
 import { type BoundaryAsker, findAsker } from './asker.ts';
@@ -63,7 +63,7 @@ export const boundaryDialect = (router: BoundaryRouter): Dialect<BoundaryStages>
 function greet(
   app: App,
   request: HttpRequest,
-): { headers: Readonly<Record<string, string>>; answered?: Dressed } {
+): { headers: Readonly<Record<string, string>>; answered?: HttpResponse } {
   const origin = originOf(app, request);
   const { headers } = origin;
   if (origin.go || origin.status === 403) return { headers };
@@ -98,13 +98,13 @@ function encode(
   _app: App,
   { located, visible }: BoundaryPermitted,
   result: BoundaryAnswer,
-): Dressed {
+): HttpResponse {
   if (!located || !result.item) return dressBoundaryAnswer(result);
   return dressBoundaryAnswer({ ...result, item: visibleFields(result.item, visible()) });
 }
 
 const KINDS: Readonly<Record<number, string>> = { 429: 'ResourceExhausted', 500: 'Internal' };
 
-function encodeFault({ status, because }: Fault): Dressed {
+function encodeFault({ status, because }: Fault): HttpResponse {
   return refusal(status, { kind: KINDS[status] ?? 'InvalidArgument', message: because });
 }

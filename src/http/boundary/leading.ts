@@ -4,7 +4,7 @@ import type { CorsVerdict } from '../../core/cors.ts';
 import { Failure } from '../../core/failure.ts';
 import { type HttpRequest, header } from '../request.ts';
 import { listTokens, requireOneToken } from '../request-headers.ts';
-import { OPERATION, type Trace } from '../request-record.ts';
+import { OPERATION, type RequestContext } from '../request-record.ts';
 import { type BoundaryRouter, decodeBoundaryPath } from './path.ts';
 import { BareFailure } from './wire.ts';
 
@@ -25,7 +25,7 @@ export function leadBoundary(
   router: BoundaryRouter,
   request: HttpRequest,
   origin: CorsVerdict,
-  trace: Trace,
+  trace: RequestContext,
 ): Led {
   const path = request.url.length > MAX_TARGET ? undefined : decodeBoundaryPath(request.url);
   const found = path === undefined ? { refused: 400 as const } : router.find(path);

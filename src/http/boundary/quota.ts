@@ -1,6 +1,6 @@
 import { type App, perApp } from '../../app/app.ts';
 import type { Credentials, Exchange } from '../dialect.ts';
-import type { Dressed } from '../dressed.ts';
+import type { HttpResponse } from '../dressed.ts';
 import type { Led } from './leading.ts';
 import { RateLimiter } from './rate-limit.ts';
 
@@ -12,7 +12,7 @@ export function takeQuota(
   { request, headers }: Exchange,
   { route: { id, access } }: Led,
   { text, living }: Credentials,
-): Dressed | undefined {
+): HttpResponse | undefined {
   if (app.config.rate_limits.disable) return undefined;
   const lists = access !== 'public' && access.action === 'list';
   const known_as = living && (living.entity_id || living.id);

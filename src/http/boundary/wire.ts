@@ -1,13 +1,13 @@
 import { ListTokenFailure } from '../../broker/resource/lists/token.ts';
 import type { BoundaryAnswer } from '../../broker/resource/route.ts';
 import { Failure, type FailureKind } from '../../core/failure.ts';
-import type { Dressed } from '../dressed.ts';
+import type { HttpResponse } from '../dressed.ts';
 import type { ApiStyle } from '../openapi.ts';
 
 const JSON_TYPE = { 'content-type': 'application/json' };
 
 /** Dresses what an operation handed back as the broker's API does. */
-export function dressBoundaryAnswer(answer: BoundaryAnswer): Dressed {
+export function dressBoundaryAnswer(answer: BoundaryAnswer): HttpResponse {
   const body = answer.item ?? answer.body;
   if (body === undefined) return { status: answer.status ?? 204, headers: {}, body: undefined };
   return {
@@ -56,7 +56,7 @@ export const BOUNDARY_STYLE: ApiStyle = {
  *
  * @param ended says what the request has ended before it was refused
  */
-export function dressBoundaryFailure(error: unknown, ended?: string): Dressed | undefined {
+export function dressBoundaryFailure(error: unknown, ended?: string): HttpResponse | undefined {
   if (!(error instanceof Failure)) return undefined;
   if (error instanceof BareFailure) return { status: error.status, headers: {}, body: undefined };
   if (error instanceof ListTokenFailure) {
@@ -80,7 +80,7 @@ export function dressBoundaryFailure(error: unknown, ended?: string): Dressed | 
   return dressed;
 }
 
-export function refusal(status: number, body: Record<string, unknown>): Dressed {
+export function refusal(status: number, body: Record<string, unknown>): HttpResponse {
   return { status, headers: { ...JSON_TYPE }, body: JSON.stringify(body) };
 }
 

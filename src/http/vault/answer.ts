@@ -1,6 +1,6 @@
 import type { Caller } from '../../app/caller.ts';
-import type { Answer, AnyRoute } from '../../app/route.ts';
-import type { Dressed } from '../dressed.ts';
+import type { AnyRoute, VaultResult } from '../../app/route.ts';
+import type { HttpResponse } from '../dressed.ts';
 import { dressAnswer } from './wire.ts';
 
 /**
@@ -13,9 +13,9 @@ const COMMITTING_MS = 30_000;
 export function dress(
   caller: Caller,
   route: AnyRoute,
-  result: Answer,
+  result: VaultResult,
   sent: { fields: Record<string, unknown>; params: Readonly<Record<string, string>> },
-): Dressed {
+): HttpResponse {
   const { mount } = caller;
   const allows = (wanted: string): boolean =>
     mount.config.allowed_response_headers.some((name) => name.toLowerCase() === wanted);

@@ -14,7 +14,7 @@ import { noteAccount } from '../../core/fairness/asking.ts';
 import { forgetSealer, rememberSealer } from '../../seal/sealing.operations.ts';
 import type { Credentials, Exchange } from '../dialect.ts';
 import { type HttpRequest, header } from '../request.ts';
-import { forRecords, type Trace } from '../request-record.ts';
+import { forRecords, type RequestContext } from '../request-record.ts';
 import { readFields } from './fields.ts';
 import type { Led, There } from './leading.ts';
 import type { Permission } from './permission.ts';
@@ -78,7 +78,7 @@ export async function identifyAgain(
   return again;
 }
 
-function letGo(asker: Asker, trace: Trace): void {
+function letGo(asker: Asker, trace: RequestContext): void {
   asker.known = undefined;
   trace.token = forRecords(trace.token);
 }
@@ -86,7 +86,7 @@ function letGo(asker: Asker, trace: Trace): void {
 /** What holds, or is made of, what somebody is permitted, besides the caller: whoever asks, and what was permitted. */
 export interface Holding {
   asker: Asker;
-  trace: Trace;
+  trace: RequestContext;
   permitted: Permission['permitted'];
   own: OwnJudge | undefined;
 }
@@ -119,7 +119,7 @@ export async function readAwaited(
   request: HttpRequest,
   { route, method, query }: There,
   asker: Asker,
-  trace: Trace,
+  trace: RequestContext,
 ): Promise<Record<string, unknown>> {
   if (request.hasCome() || !asker.known) return readFields(request, route, method, query);
   // Nothing of it may be named here: a name across a wait holds what it names.

@@ -1,7 +1,7 @@
 import type { App } from '../../app/app.ts';
-import type { Answer } from '../../app/route.ts';
+import type { VaultResult } from '../../app/route.ts';
 import type { Dialect, Exchange, Stages } from '../dialect.ts';
-import type { Dressed } from '../dressed.ts';
+import type { HttpResponse } from '../dressed.ts';
 import { findToken, listTokens, requireOneToken } from '../request-headers.ts';
 import {
   type Possible,
@@ -25,7 +25,7 @@ interface VaultStages extends Stages {
   possible: Possible;
   input: Record<string, unknown>;
   permitted: VaultPermitted;
-  result: Answer;
+  result: VaultResult;
 }
 
 /** The Vault API: engines at mounts, permission by policies, answers in an envelope. */
@@ -56,8 +56,8 @@ export const vaultDialect = (routers: VaultRouters): Dialect<VaultStages> => ({
 function encode(
   app: App,
   { caller, route, there, fields }: VaultPermitted,
-  result: Answer,
-): Promise<Dressed> {
+  result: VaultResult,
+): Promise<HttpResponse> {
   const dressed = dress(caller, route, result, { fields, params: there.match.params });
   return wrapIfAsked(app, caller, result, dressed);
 }
@@ -66,7 +66,7 @@ function sealAllTheSame(
   app: App,
   { request, trace }: Exchange,
   thrown: unknown,
-): Promise<Dressed | undefined> {
+): Promise<HttpResponse | undefined> {
   const { method, url } = request;
   return sealWithoutDatabase(app, { method, url, text: findToken(request) }, trace, thrown);
 }

@@ -3,8 +3,8 @@ import { Failure } from '../../core/failure.ts';
 import { sealUnrecorded } from '../../seal/operations.ts';
 import { UNRECORDED } from '../../seal/routes.ts';
 import { findSealer } from '../../seal/sealing.operations.ts';
-import type { Dressed } from '../dressed.ts';
-import type { Trace } from '../request-record.ts';
+import type { HttpResponse } from '../dressed.ts';
+import type { RequestContext } from '../request-record.ts';
 import { asksForHelp } from './target.ts';
 import { dressAnswer } from './wire.ts';
 
@@ -18,9 +18,9 @@ import { dressAnswer } from './wire.ts';
 export async function sealWithoutDatabase(
   app: App,
   request: { method: string; url: string; text: string | undefined },
-  trace: Trace,
+  trace: RequestContext,
   error: unknown,
-): Promise<Dressed | undefined> {
+): Promise<HttpResponse | undefined> {
   const { method, url, text } = request;
   const isSealing =
     /^(?:POST|PUT)$/.test(method) && /^\/v1\/sys\/seal(?:\?|$)/.test(url) && !asksForHelp(url);

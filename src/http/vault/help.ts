@@ -3,11 +3,11 @@ import { RuleWalk } from '../../acl/rule-walk.ts';
 import type { App } from '../../app/app.ts';
 import { fullPath } from '../../app/mount.ts';
 import type { AnyRoute } from '../../app/route.ts';
-import { remembered } from '../../core/remembered.ts';
+import { memoizeWeak } from '../../core/remembered.ts';
 import { COMPATIBLE_VERSION } from '../../core/version.ts';
 import type { Exchange } from '../dialect.ts';
 import { draftInTurns, writeDrafted } from '../drafting.ts';
-import type { Dressed } from '../dressed.ts';
+import type { HttpResponse } from '../dressed.ts';
 import { buildOpenApi, type DocumentedApi, type Drafted } from '../openapi.ts';
 import type { Asker } from './asker.ts';
 import { describePath, describeRoot, listRoutes, patternOf } from './help-text.ts';
@@ -31,7 +31,7 @@ export async function answerHelp(
   { trace }: Exchange,
   led: Led,
   { known }: Asker,
-): Promise<Dressed> {
+): Promise<HttpResponse> {
   const acl = known?.acl;
   const target = led.target && (await isTold(led.target, acl)) ? led.target : undefined;
   const { mount, router, match, rest = '' } = target ?? {};
@@ -78,7 +78,7 @@ function documentOf(router: PathRouter, routes: readonly AnyRoute[]): string {
 }
 
 /** Of an engine, written once: what is declared never changes. */
-const wholeOf = remembered(async (router: PathRouter): Promise<string> => {
+const wholeOf = memoizeWeak(async (router: PathRouter): Promise<string> => {
   const drafted: Drafted = { paths: new Map(), schemas: new Map() };
   await draftInTurns(drafted, apiOf(router, router.routes));
   return Buffer.from(await writeDrafted(drafted)).toString();

@@ -1,7 +1,7 @@
 import type { FormedSegment } from '../../acl/name-form.ts';
 import type { Mount } from '../../app/mount.ts';
 import type { AnyRoute, Method } from '../../app/route.ts';
-import { remembered } from '../../core/remembered.ts';
+import { memoizeWeak } from '../../core/remembered.ts';
 
 /** Routes of one path, by method. */
 export type PathRoutes = Partial<Record<Method, AnyRoute>>;
@@ -180,7 +180,7 @@ export interface MountHit {
 }
 
 /** Looked up alone where a mount can end: each look-up reads all of the path before it, which may have 4,000 slashes. */
-const lengthsOf = remembered(
+const lengthsOf = memoizeWeak(
   (mounts: ReadonlyMap<string, Mount>) => new Set(Array.from(mounts.keys(), (path) => path.length)),
 );
 

@@ -4,7 +4,7 @@ import type { App } from '../../app/app.ts';
 import type { Mount } from '../../app/mount.ts';
 import type { AnyRoute, Method } from '../../app/route.ts';
 import { Failure } from '../../core/failure.ts';
-import { remembered } from '../../core/remembered.ts';
+import { memoizeWeak } from '../../core/remembered.ts';
 import { readMounts, requireSystemMount } from '../../mounts/operations.ts';
 import { LIST_AS_PARSED } from '../list-verb.ts';
 import { type CanonicalPath, listRawTails } from './path.ts';
@@ -95,7 +95,7 @@ export async function findRawTail(
 }
 
 /** The words of all engines that such a rest may follow. */
-const rawWords = remembered((engines: VaultRouters['secret']): readonly string[] => {
+const rawWords = memoizeWeak((engines: VaultRouters['secret']): readonly string[] => {
   const paths = [...engines.values()].flatMap(({ raw_rests }) => [...raw_rests]);
   return [...new Set(paths.map((path) => path.slice(path.lastIndexOf('/') + 1)))];
 });

@@ -1,8 +1,8 @@
 import { ZodError } from 'zod';
-import type { Answer, LongList, PagedBody, SizedBody, WrapInfo } from '../../app/route.ts';
+import type { LongList, PagedBody, SizedBody, VaultResult, WrapInfo } from '../../app/route.ts';
 import { Failure, type FailureKind } from '../../core/failure.ts';
 import { fieldErrors } from '../../core/fields.ts';
-import type { Dressed } from '../dressed.ts';
+import type { HttpResponse } from '../dressed.ts';
 import type { ApiStyle } from '../openapi.ts';
 
 /** Copied into each answer: further headers are added to it there. */
@@ -10,9 +10,9 @@ const JSON_TYPE = { 'content-type': 'application/json' };
 
 /** Dresses what an operation handed back as the Vault API does. @see S-13 */
 export function dressAnswer(
-  answer: Answer,
+  answer: VaultResult,
   request: { id: string; mount_type: string; warnings: readonly string[] },
-): Dressed {
+): HttpResponse {
   if (answer.wrap_info) return dressWrapped(answer.wrap_info);
   if (answer.raw) {
     const { body, content_type } = answer.raw;
@@ -146,7 +146,7 @@ function splitAt(json: string, field: string, empty: string): [before: Buffer, a
 }
 
 /** The envelope that stands for a wrapped answer. @see S-21 */
-export function dressWrapped(wrap_info: WrapInfo): Dressed {
+export function dressWrapped(wrap_info: WrapInfo): HttpResponse {
   const envelope = {
     request_id: '',
     lease_id: '',
@@ -190,7 +190,7 @@ const listOfOne = (text: string): string => `1 error occurred:\n\t* ${text}\n\n`
  *
  * @param ended says what the request has ended before it was refused
  */
-export function dressFailure(error: unknown, ended?: string): Dressed | undefined {
+export function dressFailure(error: unknown, ended?: string): HttpResponse | undefined {
   if (error instanceof ZodError) {
     const [text = 'the request could not be read'] = Object.entries(fieldErrors(error)).map(
       ([field, wanted]) =>
@@ -223,7 +223,7 @@ function failureTexts(error: Failure): string[] {
 }
 
 /** An error body: `{"errors":[…]}`, with warnings where there are any. */
-export function refusal(status: number, errors: string[], warnings?: string[]): Dressed {
+export function refusal(status: number, errors: string[], warnings?: string[]): HttpResponse {
   const body = warnings?.length ? { errors, warnings } : { errors };
   return { status, headers: { ...JSON_TYPE }, body: `${JSON.stringify(body)}\n` };
 }

@@ -3,14 +3,14 @@ import { wrapAnswer } from '../../access/wrapping/operations.ts';
 import type { App } from '../../app/app.ts';
 import type { Caller } from '../../app/caller.ts';
 import { SYSTEM_LEASE_TTL } from '../../app/mount.ts';
-import type { Answer, AnyRoute } from '../../app/route.ts';
+import type { AnyRoute, VaultResult } from '../../app/route.ts';
 import { parseDuration } from '../../core/durations.ts';
 import { Failure } from '../../core/failure.ts';
 import { doFor } from '../../core/fairness/asking.ts';
 import { Breath } from '../../core/fairness/breath.ts';
 import { FairTurns } from '../../core/fairness/fair-turns.ts';
 import { SHARED_PARTY } from '../../core/fairness/party.ts';
-import type { Dressed } from '../dressed.ts';
+import type { HttpResponse } from '../dressed.ts';
 import { dressWrapped } from './wire.ts';
 
 /**
@@ -52,13 +52,13 @@ export function wrapTtlOf(
 export async function wrapIfAsked(
   app: App,
   caller: Caller,
-  result: Answer,
-  dressed: Dressed,
-): Promise<Dressed> {
+  result: VaultResult,
+  dressed: HttpResponse,
+): Promise<HttpResponse> {
   const { wrap_ttl } = caller;
   if (wrap_ttl === undefined || result.wrap_info || dressed.status === 304) return dressed;
   if (dressed.body === undefined && !result.raw) return dressed;
-  const wrap = async (): Promise<Dressed> => {
+  const wrap = async (): Promise<HttpResponse> => {
     const answer = {
       content_type: String(dressed.headers['content-type'] ?? ''),
       body: await wholeBody(dressed.body),
@@ -89,14 +89,14 @@ const SHORT = 64 << 10;
 /** What is made while it is collected weighs so much. */
 const UNKNOWN = 32 << 10;
 
-function isShort(body: Dressed['body'] = ''): boolean {
+function isShort(body: HttpResponse['body'] = ''): boolean {
   return body.length !== undefined && body.length <= SHORT;
 }
 
 /** Longer answers are not for wrapping: they would lie in the store whole. */
 const MAX_WRAPPED = 8 << 20;
 
-async function wholeBody(body: Dressed['body'] = ''): Promise<Uint8Array> {
+async function wholeBody(body: HttpResponse['body'] = ''): Promise<Uint8Array> {
   if (typeof body === 'string') return requireShort(Buffer.from(body, 'utf8'));
   if (body instanceof Uint8Array) return requireShort(body);
   if (body.length !== undefined) {

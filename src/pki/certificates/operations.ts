@@ -2,14 +2,14 @@ import { startFilling } from '../../access/concurrency/walks.operations.ts';
 import { refuseDeniedNow } from '../../access/standing/operations.ts';
 import type { App } from '../../app/app.ts';
 import type { Caller } from '../../app/caller.ts';
-import type { Answer } from '../../app/route.ts';
+import type { VaultResult } from '../../app/route.ts';
 import { Failure } from '../../core/failure.ts';
 import { listKeys } from '../../core/key-list.ts';
 import { formatTimestamp } from '../../core/timestamps.ts';
 import { canonicaliseSerial } from '../../x509/serial.ts';
 import { findIssuer } from '../mount-state/authority.ts';
 import { encodeCertificatePem, pemOf } from '../mount-state/issuer.ts';
-import { readAuthority } from '../mount-state/operations.ts';
+import { readMountState } from '../mount-state/operations.ts';
 import { LOOKED_UP, ownPaths } from '../mount-state/own-paths.ts';
 import {
   type CertificateReading,
@@ -25,8 +25,8 @@ const DER_TYPE = 'application/pkix-cert';
 const PEM_TYPE = 'application/pem-certificate-chain';
 
 /** The certificate of the default issuer as bytes; nothing while there is none. */
-export async function readCaDer(app: App, caller: Caller): Promise<Answer<null>> {
-  const issuer = findDefaultIssuer(await readAuthority(app, caller.mount.id));
+export async function readCaDer(app: App, caller: Caller): Promise<VaultResult<null>> {
+  const issuer = findDefaultIssuer(await readMountState(app, caller.mount.id));
   if (!issuer) return { raw: { content_type: DER_TYPE, body: '' } };
   return {
     raw: { content_type: DER_TYPE, body: issuer.certificate.raw },
@@ -34,8 +34,8 @@ export async function readCaDer(app: App, caller: Caller): Promise<Answer<null>>
   };
 }
 
-export async function readCaPem(app: App, caller: Caller): Promise<Answer<null>> {
-  const issuer = findDefaultIssuer(await readAuthority(app, caller.mount.id));
+export async function readCaPem(app: App, caller: Caller): Promise<VaultResult<null>> {
+  const issuer = findDefaultIssuer(await readMountState(app, caller.mount.id));
   if (!issuer) return { raw: { content_type: PEM_TYPE, body: '' } };
   return {
     raw: { content_type: PEM_TYPE, body: pemOf(issuer.certificate) },
@@ -44,14 +44,17 @@ export async function readCaPem(app: App, caller: Caller): Promise<Answer<null>>
 }
 
 /** The chain as PEM; under the type of DER, as clients know it. */
-export async function readCaChain(app: App, caller: Caller): Promise<Answer<null>> {
-  const issuer = findDefaultIssuer(await readAuthority(app, caller.mount.id));
+export async function readCaChain(app: App, caller: Caller): Promise<VaultResult<null>> {
+  const issuer = findDefaultIssuer(await readMountState(app, caller.mount.id));
   return { raw: { content_type: DER_TYPE, body: issuer ? chainPem(issuer) : '' } };
 }
 
 /** @throws Failure `invalid` without a default issuer */
-export async function readCaJson(app: App, caller: Caller): Promise<Answer<CertificateReading>> {
-  const issuer = findDefaultIssuer(await readAuthority(app, caller.mount.id));
+export async function readCaJson(
+  app: App,
+  caller: Caller,
+): Promise<VaultResult<CertificateReading>> {
+  const issuer = findDefaultIssuer(await readMountState(app, caller.mount.id));
   if (!issuer) throw new Failure('invalid', 'no default issuer currently configured');
   return {
     data: describeUnrevocable(pemOf(issuer.certificate)),
@@ -63,8 +66,8 @@ export async function readCaJson(app: App, caller: Caller): Promise<Answer<Certi
 export async function readCaChainJson(
   app: App,
   caller: Caller,
-): Promise<Answer<CertificateReading>> {
-  const issuer = findDefaultIssuer(await readAuthority(app, caller.mount.id));
+): Promise<VaultResult<CertificateReading>> {
+  const issuer = findDefaultIssuer(await readMountState(app, caller.mount.id));
   if (!issuer) throw new Failure('invalid', 'no default issuer currently configured');
   const chain = chainPem(issuer);
   return { data: { ...describeUnrevocable(chain), ca_chain: chain } };
@@ -87,7 +90,7 @@ export async function readCertificate(
   app: App,
   caller: Caller,
   input: SerialInput,
-): Promise<Answer<CertificateReading>> {
+): Promise<VaultResult<CertificateReading>> {
   const stored = await findBySerial(app, caller, input.serial);
   if (!stored) throw new Failure('not_found', '');
   return { data: describeCertificate(encodeCertificatePem(stored.der), stored) };
@@ -97,7 +100,7 @@ export async function readCertificateDer(
   app: App,
   caller: Caller,
   input: SerialInput,
-): Promise<Answer<null>> {
+): Promise<VaultResult<null>> {
   const stored = await findBySerial(app, caller, input.serial);
   return { raw: { content_type: DER_TYPE, body: stored?.der ?? '' } };
 }
@@ -106,7 +109,7 @@ export async function readCertificatePem(
   app: App,
   caller: Caller,
   input: SerialInput,
-): Promise<Answer<null>> {
+): Promise<VaultResult<null>> {
   const stored = await findBySerial(app, caller, input.serial);
   return { raw: { content_type: PEM_TYPE, body: stored ? encodeCertificatePem(stored.der) : '' } };
 }
@@ -116,7 +119,7 @@ export function listCertificateSerials(
   app: App,
   caller: Caller,
   input: { after?: string | undefined; limit?: number | undefined },
-): Promise<Answer<{ keys: string[] }>> {
+): Promise<VaultResult<{ keys: string[] }>> {
   return listKeys((page) => listSerials(app.db, { mount_id: caller.mount.id, ...page }), input);
 }
 
@@ -203,7 +206,7 @@ async function issuerIdOf(
   ref: string | undefined,
 ): Promise<string | undefined> {
   if (ref === undefined) return undefined;
-  const issuer = findIssuer(await readAuthority(app, caller.mount.id), ref);
+  const issuer = findIssuer(await readMountState(app, caller.mount.id), ref);
   const known = { ref, id: issuer?.id ?? '', name: issuer?.name };
   await refuseDeniedNow(caller, ownPaths(caller, 'issuer', known, LOOKED_UP));
   return issuer?.id ?? ref;

@@ -1,4 +1,4 @@
-import type { Authority } from '../mount-state/authority.ts';
+import type { MountState } from '../mount-state/authority.ts';
 import { formatTimestampMs, type Issuer, pemOf } from '../mount-state/issuer.ts';
 
 /** The answer to a read of a certificate. */
@@ -38,6 +38,6 @@ export function chainPem(issuer: Issuer): string {
   return issuer.chain.map(({ certificate }) => pemOf(certificate)).join('\n');
 }
 
-export function findDefaultIssuer({ issuers, defaults }: Authority): Issuer | undefined {
+export function findDefaultIssuer({ issuers, defaults }: MountState): Issuer | undefined {
   return issuers.get(defaults.default_issuer);
 }

@@ -1,10 +1,10 @@
 import { refuseDenied, refuseDeniedNow } from '../../access/standing/operations.ts';
 import type { App } from '../../app/app.ts';
 import type { Caller } from '../../app/caller.ts';
-import type { Answer } from '../../app/route.ts';
+import type { VaultResult } from '../../app/route.ts';
 import { Failure } from '../../core/failure.ts';
-import { type Authority, findIssuer, findKey } from '../mount-state/authority.ts';
-import { changeAuthority, planDefaultChange, readAuthority } from '../mount-state/operations.ts';
+import { findIssuer, findKey, type MountState } from '../mount-state/authority.ts';
+import { changeMountState, planDefaultChange, readMountState } from '../mount-state/operations.ts';
 import { ownPaths } from '../mount-state/own-paths.ts';
 import { saveConfig } from '../mount-state/store.ts';
 import { checkUrls, type UrlSettings, warnOfTemplates } from '../mount-state/urls.ts';
@@ -14,8 +14,11 @@ interface IssuersConfig {
   default_follows_latest_issuer: boolean;
 }
 
-export async function readIssuersConfig(app: App, caller: Caller): Promise<Answer<IssuersConfig>> {
-  const { defaults } = await readAuthority(app, caller.mount.id);
+export async function readIssuersConfig(
+  app: App,
+  caller: Caller,
+): Promise<VaultResult<IssuersConfig>> {
+  const { defaults } = await readMountState(app, caller.mount.id);
   const { default_issuer, default_follows_latest_issuer } = defaults;
   return { data: { default: default_issuer, default_follows_latest_issuer } };
 }
@@ -25,7 +28,7 @@ export async function writeIssuersConfig(
   app: App,
   caller: Caller,
   input: { default: string; default_follows_latest_issuer?: boolean | undefined },
-): Promise<Answer<IssuersConfig>> {
+): Promise<VaultResult<IssuersConfig>> {
   // Left out, it falls to false: only root/replace keeps it.
   const follows = input.default_follows_latest_issuer ?? false;
   return chooseDefaultIssuer(app, caller, input.default, () => follows);
@@ -45,11 +48,11 @@ async function chooseDefaultIssuer(
   app: App,
   caller: Caller,
   ref: string,
-  followsLatest: (authority: Authority) => boolean,
-): Promise<Answer<IssuersConfig>> {
+  followsLatest: (authority: MountState) => boolean,
+): Promise<VaultResult<IssuersConfig>> {
   requireExplicitRef('issuer', ref);
   await refuseDenied(caller, ownPaths(caller, 'issuer', { ref }));
-  return changeAuthority<Answer<IssuersConfig>>(app, caller, async (authority) => {
+  return changeMountState<VaultResult<IssuersConfig>>(app, caller, async (authority) => {
     const issuer = findIssuer(authority, ref);
     if (!issuer) {
       throw new Failure(
@@ -80,8 +83,8 @@ async function chooseDefaultIssuer(
 export async function readKeysConfig(
   app: App,
   caller: Caller,
-): Promise<Answer<{ default: string }>> {
-  const { defaults } = await readAuthority(app, caller.mount.id);
+): Promise<VaultResult<{ default: string }>> {
+  const { defaults } = await readMountState(app, caller.mount.id);
   return { data: { default: defaults.default_key } };
 }
 
@@ -90,25 +93,29 @@ export async function writeKeysConfig(
   app: App,
   caller: Caller,
   input: { default: string },
-): Promise<Answer<{ default: string }>> {
+): Promise<VaultResult<{ default: string }>> {
   requireExplicitRef('key', input.default);
   await refuseDenied(caller, ownPaths(caller, 'key', { ref: input.default }));
-  return changeAuthority<Answer<{ default: string }>>(app, caller, async (authority: Authority) => {
-    const key = findKey(authority, input.default);
-    if (!key) {
-      throw new Failure(
-        'invalid',
-        `Error resolving key reference: unable to find PKI key for reference: ${input.default}`,
-      );
-    }
-    await refuseDeniedNow(caller, ownPaths(caller, 'key', key));
-    return {
-      effects: [],
-      defaults: { default_key: key.id },
-      spares_issuing: true,
-      result: { data: { default: key.id } },
-    };
-  });
+  return changeMountState<VaultResult<{ default: string }>>(
+    app,
+    caller,
+    async (authority: MountState) => {
+      const key = findKey(authority, input.default);
+      if (!key) {
+        throw new Failure(
+          'invalid',
+          `Error resolving key reference: unable to find PKI key for reference: ${input.default}`,
+        );
+      }
+      await refuseDeniedNow(caller, ownPaths(caller, 'key', key));
+      return {
+        effects: [],
+        defaults: { default_key: key.id },
+        spares_issuing: true,
+        result: { data: { default: key.id } },
+      };
+    },
+  );
 }
 
 /** @see P-97, P-104 */
@@ -120,8 +127,8 @@ function requireExplicitRef(what: 'issuer' | 'key', ref: string): void {
   );
 }
 
-export async function readUrls(app: App, caller: Caller): Promise<Answer<UrlSettings>> {
-  const { urls } = await readAuthority(app, caller.mount.id);
+export async function readUrls(app: App, caller: Caller): Promise<VaultResult<UrlSettings>> {
+  const { urls } = await readMountState(app, caller.mount.id);
   return { data: urls };
 }
 
@@ -130,8 +137,8 @@ export async function writeUrls(
   app: App,
   caller: Caller,
   input: { [Field in keyof UrlSettings]?: UrlSettings[Field] | undefined },
-): Promise<Answer<UrlSettings>> {
-  return changeAuthority<Answer<UrlSettings>>(app, caller, ({ urls, cluster }) => {
+): Promise<VaultResult<UrlSettings>> {
+  return changeMountState<VaultResult<UrlSettings>>(app, caller, ({ urls, cluster }) => {
     const changed: UrlSettings = {
       issuing_certificates: input.issuing_certificates ?? urls.issuing_certificates,
       crl_distribution_points: input.crl_distribution_points ?? urls.crl_distribution_points,

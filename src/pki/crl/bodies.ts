@@ -2,7 +2,7 @@
 
 import { PassingRoom } from '../../core/fairness/passing.ts';
 import { WorkedOut } from '../../core/fairness/worked-out.ts';
-import { remembered } from '../../core/remembered.ts';
+import { memoizeWeak } from '../../core/remembered.ts';
 import { ROOMS } from '../../core/rooms.ts';
 
 interface Body {
@@ -58,7 +58,7 @@ function* encodePieces(bytes: Buffer, newline: string): Generator<Uint8Array, vo
 const KEPT_DER = 1 << 20;
 const TEXTS = new PassingRoom({ all: ROOMS.list_texts, one: ROOMS.list_texts });
 /** By list and newline, and gone with the list: anybody may read it as often as they like. */
-const textsOf = remembered((_der: Uint8Array) => new Map<string, WorkedOut<Uint8Array[]>>());
+const textsOf = memoizeWeak((_der: Uint8Array) => new Map<string, WorkedOut<Uint8Array[]>>());
 
 function keptText(der: Uint8Array, newline: string): readonly Uint8Array[] {
   const forms = textsOf(der);

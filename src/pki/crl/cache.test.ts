@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { FinishedList } from './builder/job.ts';
-import { ListShelf } from './cache.ts';
+import { CrlCache } from './cache.ts';
 
 /** A list that takes about a kilobyte more than its bytes. */
 const listOf = (length: number): FinishedList => ({
@@ -12,7 +12,7 @@ const listOf = (length: number): FinishedList => ({
 });
 
 test('a list is found by its number, and any list of the place to build upon', () => {
-  const shelf = new ListShelf(100 << 10);
+  const shelf = new CrlCache(100 << 10);
   const list = listOf(10 << 10);
   shelf.put('a', 5, list);
   assert.equal(shelf.find('a', 5), list);
@@ -22,7 +22,7 @@ test('a list is found by its number, and any list of the place to build upon', (
 });
 
 test('when there is no room the least used list goes', () => {
-  const shelf = new ListShelf(110 << 10);
+  const shelf = new CrlCache(110 << 10);
   shelf.put('a', 1, listOf(50 << 10));
   shelf.put('b', 1, listOf(50 << 10));
   shelf.find('a', 1);
@@ -33,7 +33,7 @@ test('when there is no room the least used list goes', () => {
 });
 
 test('a list that is longer than all the room is kept, alone', () => {
-  const shelf = new ListShelf(100 << 10);
+  const shelf = new CrlCache(100 << 10);
   shelf.put('a', 1, listOf(50 << 10));
   shelf.put('b', 1, listOf(500 << 10));
   assert.equal(shelf.findAny('a'), undefined);
@@ -42,7 +42,7 @@ test('a list that is longer than all the room is kept, alone', () => {
 
 test('lists of nothing take room, too, and more with the issuers that their scope names', () => {
   const empty = listOf(0);
-  const shelf = new ListShelf(100 << 10);
+  const shelf = new CrlCache(100 << 10);
   for (let at = 0; at < 1000; at++) shelf.put(`${at}`, 1, empty);
   assert.equal(shelf.findAny('0'), undefined);
   assert.ok(shelf.findAny('950'));

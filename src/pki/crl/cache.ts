@@ -9,7 +9,7 @@ const weigh = ({ list, scope }: FinishedList): number =>
   list.der.length + textBytes(scope) + LIST_BYTES;
 
 /** The lists that are kept ready to be served and to be built upon, the least used going first. */
-export class ListShelf {
+export class CrlCache {
   // A map hands out its keys in the order they were put in: the first is the least used.
   readonly #lists = new Map<string, { number: number; finished: FinishedList }>();
   readonly #most: number;

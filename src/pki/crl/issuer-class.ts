@@ -1,7 +1,7 @@
 import { hash } from 'node:crypto';
-import { remembered } from '../../core/remembered.ts';
+import { memoizeWeak } from '../../core/remembered.ts';
 import type { Certificate } from '../../x509/certificate.ts';
-import type { Authority } from '../mount-state/authority.ts';
+import type { MountState } from '../mount-state/authority.ts';
 import type { Issuer } from '../mount-state/issuer.ts';
 import type { Key } from '../mount-state/key.ts';
 import type { ListScope } from './builder/job.ts';
@@ -22,12 +22,12 @@ export interface IssuerClass {
 /** What an issuer is to the world: its subject and its key. */
 export const classIdOf = ({ certificate }: Issuer): string => classOf(certificate);
 
-const classOf = remembered(({ subject, subjectPublicKeyInfo }: Certificate): string =>
+const classOf = memoizeWeak(({ subject, subjectPublicKeyInfo }: Certificate): string =>
   hash('sha256', Buffer.concat([subject, subjectPublicKeyInfo])).slice(0, 40),
 );
 
 /** Works out the class of an issuer. @see P-123 */
-export function planClass(authority: Authority, issuer: Issuer): IssuerClass {
+export function planClass(authority: MountState, issuer: Issuer): IssuerClass {
   const id = classIdOf(issuer);
   const members = [...authority.issuers.values()].filter((member) => classIdOf(member) === id);
   const signing = members.find(
@@ -49,7 +49,7 @@ export function planClass(authority: Authority, issuer: Issuer): IssuerClass {
  * @param issuer_id of who issued the certificate: it may be gone, or empty
  * @returns undefined where there is nobody to have a list
  */
-export function findClassOf(authority: Authority, issuer_id: string): IssuerClass | undefined {
+export function findClassOf(authority: MountState, issuer_id: string): IssuerClass | undefined {
   const { issuers, former, defaults } = authority;
   const known = former.get(issuer_id);
   const issuer =
@@ -61,7 +61,7 @@ export function findClassOf(authority: Authority, issuer_id: string): IssuerClas
 
 /** What is told of a class whose list nobody may sign, though there is a key: what it has signed before goes on being served. */
 export function warnOfUnsigned(
-  { keys }: Pick<Authority, 'keys'>,
+  { keys }: Pick<MountState, 'keys'>,
   { signer, members }: IssuerClass,
 ): string[] {
   if (signer || !members.some(({ key_id }) => keys.has(key_id))) return [];
@@ -73,7 +73,7 @@ export function warnOfUnsigned(
 
 /** The same of the class of an issuer that becomes another one, or none, where its list could be signed before. */
 export function warnOfChange(
-  authority: Authority,
+  authority: MountState,
   issuer: Issuer,
   next: Issuer | undefined,
 ): string[] {
@@ -92,7 +92,7 @@ export function numberWarnings(told: readonly string[]): string[] {
 
 /** Which revocations are on a class's list, as JSON; see `making/job.ts`. */
 export function planScope(
-  authority: Authority,
+  authority: MountState,
   issuers: IssuerClass,
   ground: { epoch: number; disable: boolean },
 ): string {
@@ -107,7 +107,7 @@ export function planScope(
 }
 
 /** Issuers that are there, and those of whom others stay with the same subject and key. */
-function listKnown({ issuers, former }: Authority): string[] {
+function listKnown({ issuers, former }: MountState): string[] {
   const classes = new Set([...issuers.values()].map(classIdOf));
   const represented = [...former].filter(([, id]) => classes.has(id)).map(([id]) => id);
   return [...issuers.keys(), ...represented].sort();
@@ -117,7 +117,7 @@ function listKnown({ issuers, former }: Authority): string[] {
  * What a list is built from besides revocations, as one short text: when it changes, the list
  * is built anew whatever its age.
  */
-export function listBase(issuers: IssuerClass, scope: string, expiry: string): string {
+export function crlFingerprint(issuers: IssuerClass, scope: string, expiry: string): string {
   const algorithm = issuers.signer?.issuer.settings.revocation_signature_algorithm ?? '';
   return hash('sha256', [algorithm, scope, expiry].join('\n')).slice(0, 32);
 }

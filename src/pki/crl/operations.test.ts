@@ -14,7 +14,7 @@ import type { Store } from '../../store/store.ts';
 import { write } from '../../store/write.ts';
 import { type Crl, isCrlSignedBy, parseCrl } from '../../x509/crl.ts';
 import { formatSerial } from '../../x509/serial.ts';
-import { readAuthority } from '../mount-state/operations.ts';
+import { readMountState } from '../mount-state/operations.ts';
 import { insertRevocation } from '../mount-state/revocations.store.ts';
 import { rootFields } from '../profile/root.ts';
 import { generateRoot } from '../roots/operations.ts';
@@ -50,7 +50,7 @@ async function makeAuthority(
 ): Promise<{ mount: Mount; issuer_id: string }> {
   const mount = testMount({ kind: 'secret', path: 'pki/', type: 'pki' });
   await makeRoot(app, mount, { exported: 'internal', common_name: 'R', key_type });
-  const { defaults } = await readAuthority(app, mount.id);
+  const { defaults } = await readMountState(app, mount.id);
   return { mount, issuer_id: defaults.default_issuer };
 }
 
@@ -116,14 +116,14 @@ eachPlace('lists', (newPlace, engine) => {
     const second = await read(app, mount);
     assert.equal(countOf(second), MANY + 1);
     assert.ok((second.crlNumber ?? 0n) > (first.crlNumber ?? 0n));
-    const { issuers } = await readAuthority(app, mount.id);
+    const { issuers } = await readMountState(app, mount.id);
     const issuer = issuers.get(issuer_id);
     assert.ok(issuer && isCrlSignedBy(second, issuer.certificate.subjectPublicKeyInfo));
 
     await writeCrlConfig(app, testCaller(mount), { max_crl_entries: MANY });
     await revoke(app, mount, issuer_id, MANY + 1, MANY + 2);
     await assert.rejects(read(app, mount), /more than max_crl_entries/);
-    await app.barrier.lock();
+    await app.barrier.seal();
     await assert.rejects(read(app, mount), { kind: 'unavailable' });
   });
 
@@ -176,7 +176,7 @@ eachPlace('lists', (newPlace, engine) => {
     const { app, clock } = await openTestApp(await (await newPlace()).open());
     const { mount, issuer_id } = await makeAuthority(app);
     await makeRoot(app, mount, { exported: 'internal', common_name: 'S', key_type: 'ec' });
-    const { issuers } = await readAuthority(app, mount.id);
+    const { issuers } = await readMountState(app, mount.id);
     const [first, second] = [...issuers.values()];
     assert.ok(first && second && [first.id, second.id].includes(issuer_id));
     const numbersOf = () =>
@@ -254,7 +254,7 @@ eachPlace('lists', (newPlace, engine) => {
     const { mount: large } = await makeAuthority(app, 'rsa');
     const { mount: other } = await makeAuthority(app, 'rsa');
     const { mount: quick } = await makeAuthority(app);
-    const { defaults } = await readAuthority(app, large.id);
+    const { defaults } = await readMountState(app, large.id);
     for (let at = 0; at < MORE; at++) {
       const body = { exported: 'existing', common_name: `R${at}`, key_ref: defaults.default_key };
       await makeRoot(app, large, body);
@@ -263,7 +263,7 @@ eachPlace('lists', (newPlace, engine) => {
     const order: string[] = [];
     const ask = (mount: Mount, ref: string, name: string): Promise<unknown> =>
       doFor('192.0.2.1', () => readCrl(app, mount.id, ref)).then(() => order.push(name));
-    const { issuers } = await readAuthority(app, large.id);
+    const { issuers } = await readMountState(app, large.id);
     const asked = [...issuers.keys()].map((id) => ask(large, id, 'one of many'));
     asked.push(ask(other, 'default', 'other'));
     await ask(quick, 'default', 'quick');

@@ -5,20 +5,20 @@ import { doFor } from '../../core/fairness/asking.ts';
 import { Breath } from '../../core/fairness/breath.ts';
 import { resolveIssuer } from '../mount-state/authority.ts';
 import type { Issuer } from '../mount-state/issuer.ts';
-import { readAuthority } from '../mount-state/operations.ts';
+import { readMountState } from '../mount-state/operations.ts';
 import { readRevocationState } from '../mount-state/revocations.store.ts';
 import { crlSeconds } from './config.ts';
 import {
+  crlFingerprint,
   type IssuerClass,
-  listBase,
   numberWarnings,
   planClass,
   warnOfUnsigned,
 } from './issuer-class.ts';
 import {
   buildCrl,
+  type CrlContext,
   fetchList,
-  type Ground,
   listsOf,
   placeOf,
   readGround,
@@ -43,7 +43,7 @@ export async function readCrl(
   mount_id: string,
   ref: string,
 ): Promise<PublishedCrl | undefined> {
-  const authority = await readAuthority(app, mount_id);
+  const authority = await readMountState(app, mount_id);
   const issuers = planClass(authority, resolveIssuer(authority, ref));
   const { revision: wanted } = await readRevocationState(app.db, mount_id);
   // One that is begun from here on is new enough, however long it takes and however soon it runs out.
@@ -99,12 +99,12 @@ const LEAST_AGE_S = 30;
 /** Says whether a list must be built anew. */
 function judgeStale(
   stored: StoredCrl | undefined,
-  ground: Pick<Ground, 'issuers' | 'config' | 'scope'> & { wanted: number },
+  ground: Pick<CrlContext, 'issuers' | 'config' | 'scope'> & { wanted: number },
   now: number,
 ): boolean {
   const { issuers, config, scope, wanted } = ground;
   if (!stored) return true;
-  if (stored.base !== listBase(issuers, scope, config.expiry)) return true;
+  if (stored.base !== crlFingerprint(issuers, scope, config.expiry)) return true;
   const lifetime = stored.next_update - stored.this_update;
   // Without auto_rebuild a list is renewed halfway through, so that nobody meets one that ran out.
   const grace = config.auto_rebuild
@@ -143,7 +143,7 @@ export async function rotateCrls(app: App, caller: Caller) {
   // first that it was asked for, and whether the caller may.
   await app.commit(caller, []);
   const mount_id = caller.mount.id;
-  const authority = await readAuthority(app, mount_id);
+  const authority = await readMountState(app, mount_id);
   const told: string[] = [];
   const failures: unknown[] = [];
   const done = new Set<Issuer>();

@@ -8,28 +8,28 @@ import {
 } from '../../x509/algorithms.ts';
 import { encodeListFrame } from '../../x509/crl.ts';
 import { keyIdentifier } from '../../x509/keys.ts';
-import type { Authority } from '../mount-state/authority.ts';
+import type { MountState } from '../mount-state/authority.ts';
 import type { Issuer } from '../mount-state/issuer.ts';
-import { readAuthority } from '../mount-state/operations.ts';
+import { readMountState } from '../mount-state/operations.ts';
 import {
   type RevocationState,
   readRevocationState,
   touchLists,
 } from '../mount-state/revocations.store.ts';
-import type { ListContent, ListJob } from './builder/job.ts';
+import type { CrlInput, ListJob } from './builder/job.ts';
 import { makeSignedList, remakeSignedList } from './builder/operations.ts';
-import { ListShelf } from './cache.ts';
+import { CrlCache } from './cache.ts';
 import { type CrlConfig, crlSeconds } from './config.ts';
-import { type IssuerClass, listBase, planClass, planScope } from './issuer-class.ts';
+import { crlFingerprint, type IssuerClass, planClass, planScope } from './issuer-class.ts';
 import { readCrlConfig } from './settings.operations.ts';
-import { findCrl, type StoredCrl, type StoredSeal, saveCrl } from './store.ts';
+import { findCrl, type StoredCrl, type StoredCrlSignature, saveCrl } from './store.ts';
 
 /** What one server remembers of the lists of all its mounts. */
 interface Lists {
   /** Being built or fetched now, so that everybody who waits for one waits for the same. */
   running: Map<string, Promise<void>>;
   /** The last of each class; checked against the stored number at each use. */
-  shelf: ListShelf;
+  shelf: CrlCache;
   /** Waiting for a moment's quiet before they are built. */
   scheduled: Map<string, NodeJS.Timeout>;
   /** How long the last one took to build, in milliseconds. */
@@ -48,13 +48,13 @@ interface TooLong {
 export const listsOf = perApp<Lists>((app) => {
   const scheduled = new Map<string, NodeJS.Timeout>();
   const too_long = new BoundedMap<TooLong>(MOST_PLACES);
-  app.barrier.onLock(() => too_long.clear());
+  app.barrier.onSeal(() => too_long.clear());
   app.onClose(() => {
     for (const timer of scheduled.values()) clearTimeout(timer);
   });
   return {
     running: new Map(),
-    shelf: new ListShelf(),
+    shelf: new CrlCache(),
     scheduled,
     durations: new BoundedMap(MOST_PLACES),
     too_long,
@@ -64,7 +64,7 @@ export const listsOf = perApp<Lists>((app) => {
 export const placeOf = (mount_id: string, { id }: IssuerClass): string => `${mount_id}/${id}`;
 
 /** What a list has to be built from at this moment. */
-export interface Ground {
+export interface CrlContext {
   issuers: IssuerClass;
   config: CrlConfig;
   state: RevocationState;
@@ -77,8 +77,8 @@ export async function readGround(
   app: App,
   mount_id: string,
   { members }: IssuerClass,
-): Promise<Ground | undefined> {
-  const authority: Authority = await readAuthority(app, mount_id);
+): Promise<CrlContext | undefined> {
+  const authority: MountState = await readMountState(app, mount_id);
   const config = await readCrlConfig(app, mount_id);
   const state = await readRevocationState(app.db, mount_id);
   const member = members.find(({ id }) => authority.issuers.has(id));
@@ -90,7 +90,7 @@ export async function readGround(
 }
 
 /** Builds, signs and publishes one complete list (RFC 5280 §5). */
-export async function buildCrl(app: App, mount_id: string, ground: Ground): Promise<void> {
+export async function buildCrl(app: App, mount_id: string, ground: CrlContext): Promise<void> {
   const { issuers, config, scope } = ground;
   if (!issuers.signer) return;
   const { issuer, key } = issuers.signer;
@@ -100,7 +100,7 @@ export async function buildCrl(app: App, mount_id: string, ground: Ground): Prom
   const previous = await findCrl(app.db, mount_id, issuers.id);
   // What is revoked from here on is on the next list.
   const { revision } = await readRevocationState(app.db, mount_id);
-  const content: ListContent = { mount_id, scope, revision };
+  const content: CrlInput = { mount_id, scope, revision };
   const algorithm = listAlgorithm(issuer, key);
   const now_ms = app.now();
   const this_update = Math.floor(now_ms / 1000);
@@ -123,10 +123,10 @@ export async function buildCrl(app: App, mount_id: string, ground: Ground): Prom
   );
   // Not from when it was begun: until now whoever asked was given the one before.
   const modified_at_ms = app.now();
-  const crl: StoredCrl & StoredSeal = {
+  const crl: StoredCrl & StoredCrlSignature = {
     number,
     revision,
-    base: listBase(issuers, scope, config.expiry),
+    base: crlFingerprint(issuers, scope, config.expiry),
     this_update,
     next_update,
     modified_at_ms,
@@ -180,8 +180,8 @@ const MOST_PLACES = 1000;
 export async function fetchList(
   app: App,
   mount_id: string,
-  ground: Ground,
-  stored: StoredCrl & StoredSeal,
+  ground: CrlContext,
+  stored: StoredCrl & StoredCrlSignature,
 ): Promise<void> {
   const { issuers } = ground;
   const place = placeOf(mount_id, issuers);
@@ -189,7 +189,7 @@ export async function fetchList(
   const { number, revision, scope, before_entries, after_entries, signature } = stored;
   const [member] = issuers.members;
   const algorithm = isSignatureAlgorithm(stored.algorithm) ? stored.algorithm : undefined;
-  const content: ListContent = { mount_id, scope, revision };
+  const content: CrlInput = { mount_id, scope, revision };
   const list =
     member &&
     algorithm &&

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import type { App } from '../../app/app.ts';
 import type { Caller } from '../../app/caller.ts';
-import { type Answer, type AnyRoute, vaultRoute } from '../../app/route.ts';
+import { type AnyRoute, type VaultResult, vaultRoute } from '../../app/route.ts';
 import { Failure } from '../../core/failure.ts';
 import { text } from '../../core/fields.ts';
 import { derBody, pemBody } from './bodies.ts';
@@ -14,7 +14,7 @@ const PEM_TYPE = 'application/x-pem-file';
 
 type Form = 'der' | 'pem' | 'json' | 'json-of-old';
 
-function dressCrl({ der, modified_at_ms }: PublishedCrl, form: Form): Answer {
+function dressCrl({ der, modified_at_ms }: PublishedCrl, form: Form): VaultResult {
   const last_modified = modified_at_ms;
   switch (form) {
     case 'der':
@@ -36,7 +36,7 @@ function dressCrl({ der, modified_at_ms }: PublishedCrl, form: Form): Answer {
   }
 }
 
-async function fetchCrl(app: App, caller: Caller, ref: string, form: Form): Promise<Answer> {
+async function fetchCrl(app: App, caller: Caller, ref: string, form: Form): Promise<VaultResult> {
   let crl: PublishedCrl | undefined;
   try {
     crl = await readCrl(app, caller.mount.id, ref);

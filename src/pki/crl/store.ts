@@ -14,7 +14,7 @@ export interface StoredCrl {
 }
 
 /** What makes the same list again, byte for byte, out of the revocations. */
-export interface StoredSeal {
+export interface StoredCrlSignature {
   /** Which revocations are on it; see `ListScope`. */
   scope: string;
   before_entries: Uint8Array;
@@ -37,7 +37,7 @@ export function findCrl(
   db: Db,
   mount_id: string,
   crlClass: string,
-): Promise<(StoredCrl & StoredSeal) | undefined> {
+): Promise<(StoredCrl & StoredCrlSignature) | undefined> {
   return byClass.first(db, { mount_id, class: crlClass });
 }
 
@@ -46,7 +46,7 @@ export const saveCrl = preparedWrite(
   (
     sql,
     p: StoredCrl &
-      StoredSeal & { mount_id: string; class: string } & Record<
+      StoredCrlSignature & { mount_id: string; class: string } & Record<
         string,
         string | number | Uint8Array
       >,
@@ -90,4 +90,4 @@ export const saveCrl = preparedWrite(
       );
   },
   { rows: 1, conflict: 'a newer CRL is there already' },
-) as (crl: StoredCrl & StoredSeal & { mount_id: string; class: string }) => Write;
+) as (crl: StoredCrl & StoredCrlSignature & { mount_id: string; class: string }) => Write;

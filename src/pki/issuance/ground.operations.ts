@@ -11,7 +11,7 @@ import type { Write } from '../../store/write.ts';
 import { resolveSigningIssuer } from '../mount-state/authority.ts';
 import type { Issuer } from '../mount-state/issuer.ts';
 import type { Key } from '../mount-state/key.ts';
-import { chooseUrls, readAuthority } from '../mount-state/operations.ts';
+import { chooseUrls, readMountState } from '../mount-state/operations.ts';
 import { describeIssuing } from '../profile/issuing.ts';
 import type { LeafContext } from '../profile/leaf.ts';
 import { listLookedUp } from '../roles/compiled-rules.ts';
@@ -28,7 +28,7 @@ export interface Target {
   latest?: number | undefined;
 }
 
-export interface Ground {
+export interface IssuanceContext {
   role: Role;
   /** Refuses the write set once role, issuers or keys are not these any more. */
   held: Write;
@@ -37,11 +37,15 @@ export interface Ground {
   context: LeafContext;
 }
 
-export async function readGround(app: App, caller: Caller, target: Target): Promise<Ground> {
+export async function readIssuanceContext(
+  app: App,
+  caller: Caller,
+  target: Target,
+): Promise<IssuanceContext> {
   const mount = await readMountOf(app, caller);
   const mount_id = mount.id;
   const { role, body_tag } = await requireRole(app, caller, target.role);
-  const authority = await readAuthority(app, mount_id);
+  const authority = await readMountState(app, mount_id);
   const { issuer, key } = resolveSigningIssuer(authority, target.issuer_ref ?? role.issuer_ref);
   const { issuing_version } = authority.defaults;
   const mount_tag = settingsTagOf(mount) ?? '';

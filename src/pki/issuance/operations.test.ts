@@ -17,7 +17,7 @@ import { readCertificate } from '../certificates/operations.ts';
 import { listSerials } from '../certificates/store.ts';
 import { updateIssuer } from '../issuers/operations.ts';
 import { pemOf } from '../mount-state/issuer.ts';
-import { readAuthority } from '../mount-state/operations.ts';
+import { readMountState } from '../mount-state/operations.ts';
 import { issueSchema } from '../profile/request.ts';
 import { rootFields } from '../profile/root.ts';
 import { writeRole } from '../roles/operations.ts';
@@ -142,7 +142,7 @@ test('with only a root in the chain and roots left out, there is no chain', asyn
 
 test('the issuer of the path wins over that of the role', async () => {
   await role('by-int', { issuer_ref: 'int' });
-  const { issuers } = await readAuthority(app, mount.id);
+  const { issuers } = await readMountState(app, mount.id);
   const pems = new Map(
     [...issuers.values()].map(({ name, certificate }) => [name, pemOf(certificate)]),
   );
@@ -187,6 +187,6 @@ test('an unknown role is the mistake of the request', async () => {
 });
 
 test('sealed, nothing is signed, though the key was in use before', async () => {
-  await app.barrier.lock();
+  await app.barrier.seal();
   await assert.rejects(issue('web'), refusal('unavailable', /sealed/));
 });

@@ -3,7 +3,7 @@ import { retryOnConflict } from '../../access/standing/attempts.operations.ts';
 import { judgeAgainWith } from '../../access/standing/operations.ts';
 import type { App } from '../../app/app.ts';
 import type { Caller } from '../../app/caller.ts';
-import type { Answer } from '../../app/route.ts';
+import type { VaultResult } from '../../app/route.ts';
 import { Failure } from '../../core/failure.ts';
 import type { Soon } from '../../core/steps.ts';
 import { isForRoom } from '../../store/waiting-sets.ts';
@@ -18,7 +18,7 @@ import { requireCsr } from '../profile/csr-rules.ts';
 import { type LeafPlan, planIssue, planSign } from '../profile/leaf.ts';
 import type { IssueRequest, SignRequest } from '../profile/request.ts';
 import type { Role } from '../roles/role.ts';
-import { type Ground, readGround, type Target } from './ground.operations.ts';
+import { type IssuanceContext, readIssuanceContext, type Target } from './ground.operations.ts';
 import { takeBackNames, writeNames } from './names.operations.ts';
 import { planSigned, type SignedLeaf, type Subject } from './signing.operations.ts';
 
@@ -27,7 +27,7 @@ export async function issueCertificate(
   app: App,
   caller: Caller,
   input: IssueRequest & Target,
-): Promise<Answer<IssuedAnswer>> {
+): Promise<VaultResult<IssuedAnswer>> {
   return retryOnConflict(
     app,
     caller,
@@ -41,13 +41,13 @@ export async function signCsr(
   app: App,
   caller: Caller,
   input: SignRequest & Target,
-): Promise<Answer<IssuedAnswer>> {
+): Promise<VaultResult<IssuedAnswer>> {
   const judgeNames = judgeBringing(caller);
   return retryOnConflict(
     app,
     caller,
     async () => {
-      const ground = await readGround(app, caller, input);
+      const ground = await readIssuanceContext(app, caller, input);
       const { plan, ...subject } = await decideSign(app, caller, input, ground);
       const judging = judgeNames(() => namesOfCsr(ground.role, input, plan.names));
       if (judging) await judging;
@@ -84,7 +84,7 @@ async function decideSign(
   app: App,
   caller: Caller,
   input: SignRequest & Target,
-  { role, context }: Ground,
+  { role, context }: IssuanceContext,
 ): Promise<Subject & { plan: LeafPlan }> {
   if (isHeavyLeaf(role, input)) {
     const { role: _, issuer_ref: __, latest: ___, ...request } = input;
@@ -112,7 +112,7 @@ function decideIssue(
   app: App,
   caller: Caller,
   input: IssueRequest & Target,
-  { role, context }: Ground,
+  { role, context }: IssuanceContext,
 ): { plan: LeafPlan; key: KeyDescription } | Promise<{ plan: LeafPlan; key: KeyDescription }> {
   if (isHeavyLeaf(role, input)) {
     const { role: _, issuer_ref: __, latest: ___, ...request } = input;
@@ -133,7 +133,7 @@ export async function planIssuance(
   caller: Caller,
   input: IssueRequest & Target,
 ): Promise<SignedLeaf> {
-  const ground = await readGround(app, caller, input);
+  const ground = await readIssuanceContext(app, caller, input);
   const { plan, key } = await decideIssue(app, caller, input, ground);
   const { public_key, private_key } = await generateKeyToHandOut(app, caller, key);
   return planSigned(app, caller, input, ground, plan, {
@@ -151,7 +151,7 @@ async function commitSigned(
   app: App,
   caller: Caller,
   leaf: SignedLeaf,
-): Promise<Answer<IssuedAnswer>> {
+): Promise<VaultResult<IssuedAnswer>> {
   // The row is durable before the certificate leaves the process: a crash in between loses a
   // signature that nobody has seen, never one that nobody can revoke. Without a row to keep,
   // the record of the request still comes first.

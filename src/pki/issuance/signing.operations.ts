@@ -15,7 +15,7 @@ import type { IssueRequest, SignRequest } from '../profile/request.ts';
 import type { RequestedNames } from '../roles/name-policy.ts';
 import type { Role } from '../roles/role.ts';
 import { newSerialNumber } from '../roots/operations.ts';
-import type { Ground, Target } from './ground.operations.ts';
+import type { IssuanceContext, Target } from './ground.operations.ts';
 
 export interface Subject {
   /** DER. */
@@ -50,7 +50,7 @@ export async function planSigned(
   app: App,
   caller: Caller,
   input: (IssueRequest | SignRequest) & Target,
-  { role, held, issuer, key, context }: Ground,
+  { role, held, issuer, key, context }: IssuanceContext,
   plan: LeafPlan,
   subject: Subject,
 ): Promise<SignedLeaf> {

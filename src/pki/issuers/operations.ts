@@ -2,17 +2,17 @@ import { refuseDenied, refuseDeniedNow } from '../../access/standing/operations.
 import type { OwnPath } from '../../acl/name-form.ts';
 import type { App } from '../../app/app.ts';
 import type { Caller } from '../../app/caller.ts';
-import type { Answer } from '../../app/route.ts';
+import type { VaultResult } from '../../app/route.ts';
 import { Failure } from '../../core/failure.ts';
 import { classIdOf, numberWarnings, warnOfChange } from '../crl/issuer-class.ts';
-import { type Authority, findIssuer, resolveIssuer } from '../mount-state/authority.ts';
+import { findIssuer, type MountState, resolveIssuer } from '../mount-state/authority.ts';
 import { describeIssuer, type Issuer, type IssuerRecord, pemOf } from '../mount-state/issuer.ts';
 import { deleteAllIssuers, deleteIssuer, saveIssuer } from '../mount-state/issuers.store.ts';
 import { checkName } from '../mount-state/key.ts';
 import { deleteAllKeys } from '../mount-state/keys.store.ts';
 import {
-  changeAuthority,
-  readAuthority,
+  changeMountState,
+  readMountState,
   rememberFormer,
   requireIssuer,
 } from '../mount-state/operations.ts';
@@ -23,7 +23,7 @@ import { warnOfTemplates } from '../mount-state/urls.ts';
 import { countRolesOf, MOST_COUNTED } from '../roles/store.ts';
 import { checkChainLength, type IssuerUpdate, planSettings, updateOf } from './settings.ts';
 
-type IssuerAnswer = Answer<ReturnType<typeof describeIssuer>>;
+type IssuerAnswer = VaultResult<ReturnType<typeof describeIssuer>>;
 
 interface IssuerList {
   keys: string[];
@@ -33,8 +33,8 @@ interface IssuerList {
   >;
 }
 
-export async function listIssuerInfo(app: App, caller: Caller): Promise<Answer<IssuerList>> {
-  const { issuers, defaults } = await readAuthority(app, caller.mount.id);
+export async function listIssuerInfo(app: App, caller: Caller): Promise<VaultResult<IssuerList>> {
+  const { issuers, defaults } = await readMountState(app, caller.mount.id);
   if (issuers.size === 0) throw new Failure('not_found', '');
   const key_info: IssuerList['key_info'] = {};
   for (const issuer of issuers.values()) {
@@ -78,7 +78,7 @@ export async function readIssuerPem(
   app: App,
   caller: Caller,
   input: IssuerRef,
-): Promise<Answer<null>> {
+): Promise<VaultResult<null>> {
   const issuer = await requireIssuer(app, caller, input.issuer_ref);
   const content_type = 'application/pem-certificate-chain';
   const body = `${pemOf(issuer.certificate)}\n`;
@@ -89,7 +89,7 @@ export async function readIssuerDer(
   app: App,
   caller: Caller,
   input: IssuerRef,
-): Promise<Answer<null>> {
+): Promise<VaultResult<null>> {
   const issuer = await requireIssuer(app, caller, input.issuer_ref);
   return {
     raw: { content_type: 'application/pkix-cert', body: issuer.certificate.raw },
@@ -132,7 +132,7 @@ async function changeIssuer(
     caller,
     ownPaths(caller, 'issuer', { name: sent.issuer_name }, RENAMED.issuer),
   );
-  const { id, warnings } = await changeAuthority(app, caller, async (authority) => {
+  const { id, warnings } = await changeMountState(app, caller, async (authority) => {
     const issuer = resolveIssuer(authority, ref);
     await refuseDeniedChain(caller, authority, issuer, sent.manual_chain ?? []);
     const update = updateFrom(issuer);
@@ -166,7 +166,7 @@ async function changeIssuer(
 /** Of the others alone: what is asked for at its own path may be in its own chain. */
 async function refuseDeniedChain(
   caller: Caller,
-  authority: Authority,
+  authority: MountState,
   issuer: Issuer,
   refs: readonly string[],
 ): Promise<void> {
@@ -186,7 +186,7 @@ function recordOf(issuer: Issuer): IssuerRecord {
   return { ...record, certificate: certificate.raw };
 }
 
-function planName(authority: Authority, issuer: Issuer, name: string): string {
+function planName(authority: MountState, issuer: Issuer, name: string): string {
   if (name === '' || name === issuer.name) return name;
   checkName('issuer', name);
   if ([...authority.issuers.values()].some((other) => other.name === name)) {
@@ -217,8 +217,8 @@ export async function removeIssuer(
   app: App,
   caller: Caller,
   input: IssuerRef,
-): Promise<Answer<null>> {
-  return changeAuthority<Answer<null>>(app, caller, async (authority) => {
+): Promise<VaultResult<null>> {
+  return changeMountState<VaultResult<null>>(app, caller, async (authority) => {
     const issuer = findIssuer(authority, input.issuer_ref);
     if (!issuer) return { effects: [], result: { data: null } };
     const effects = [
@@ -249,11 +249,11 @@ export async function removeIssuer(
  *
  * @see P-86
  */
-export async function removeRoot(app: App, caller: Caller): Promise<Answer<null>> {
+export async function removeRoot(app: App, caller: Caller): Promise<VaultResult<null>> {
   const warnings = [
     'DELETE /root deletes all keys and issuers; prefer the new DELETE /key/:key_ref and DELETE /issuer/:issuer_ref for finer granularity, unless removal of all keys and issuers is desired.',
   ];
-  return changeAuthority<Answer<null>>(app, caller, async (authority) => {
+  return changeMountState<VaultResult<null>>(app, caller, async (authority) => {
     await refuseDeniedNow(caller, pathsOfAll(caller, authority));
     const former = [...authority.issuers.values()].map(formerOf);
     return {
@@ -269,7 +269,7 @@ export async function removeRoot(app: App, caller: Caller): Promise<Answer<null>
 }
 
 /** Each is removed, and could be by itself. */
-function pathsOfAll(caller: Caller, { issuers, keys, defaults }: Authority): OwnPath[] {
+function pathsOfAll(caller: Caller, { issuers, keys, defaults }: MountState): OwnPath[] {
   const refOf = (id: string): string =>
     id === defaults.default_issuer || id === defaults.default_key ? 'default' : '';
   const pathsOf = (kind: 'issuer' | 'key', { id, name }: { id: string; name: string }) =>

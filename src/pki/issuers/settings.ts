@@ -4,7 +4,7 @@ import { choice, flag, shortList, text } from '../../core/fields.ts';
 import { findSignatureAlgorithm, fitsKey } from '../../x509/algorithms.ts';
 import { describePublicKey } from '../../x509/keys.ts';
 import { newNameText, referenceList } from '../fields/key-field-kinds.ts';
-import { type Authority, resolveIssuer } from '../mount-state/authority.ts';
+import { type MountState, resolveIssuer } from '../mount-state/authority.ts';
 import { chainLength, MOST_CHAIN_BYTES, MOST_MEMBERS } from '../mount-state/chain.ts';
 import {
   type Issuer,
@@ -71,7 +71,7 @@ export function updateOf({ name, settings }: Issuer): IssuerUpdate {
  * @throws Failure `invalid`; `unresolved` for a manual chain through an unknown issuer
  */
 export function planSettings(
-  authority: Authority,
+  authority: MountState,
   issuer: Issuer,
   update: IssuerUpdate,
 ): IssuerSettings {
@@ -128,7 +128,7 @@ export function checkChainLength(issuer: Issuer, wanted: readonly string[]): boo
 
 /** @see P-93 */
 function planManualChain(
-  authority: Authority,
+  authority: MountState,
   issuer: Issuer,
   wanted: readonly string[],
 ): string[] | null {

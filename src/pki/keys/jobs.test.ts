@@ -52,7 +52,7 @@ test('keys that lie ready are gone once the server is sealed or stopped', async 
   const { app, close } = await openApp(t);
   await takeRsaKey(app, ASKER, 2048);
   await untilReady(app, 2048);
-  await app.barrier.lock();
+  await app.barrier.seal();
   assert.equal(countReadyKeys(app, 2048), 0);
   await takeRsaKey(app, ASKER, 2048);
   await untilReady(app, 2048);

@@ -29,7 +29,7 @@ const poolOf = perApp<Pool>((app) => {
     pool.term += 1;
     pool.shelves.clear();
   };
-  app.barrier.onLock(empty);
+  app.barrier.onSeal(empty);
   app.onClose(() => {
     pool.closed = true;
     empty();

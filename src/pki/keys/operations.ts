@@ -1,7 +1,7 @@
 import { refuseDenied } from '../../access/standing/operations.ts';
 import type { App } from '../../app/app.ts';
 import type { Caller } from '../../app/caller.ts';
-import type { Answer } from '../../app/route.ts';
+import type { VaultResult } from '../../app/route.ts';
 import { Failure } from '../../core/failure.ts';
 import { keyIdentifier } from '../../x509/keys.ts';
 import { exportPrivateKey } from '../../x509/private-keys.ts';
@@ -10,14 +10,14 @@ import { resolveKeyParameters } from '../fields/key-parameters.ts';
 import { resolveKey } from '../mount-state/authority.ts';
 import { checkName, checkNewName, type Key } from '../mount-state/key.ts';
 import { deleteKey, saveKeyName } from '../mount-state/keys.store.ts';
-import { changeAuthority, readAuthority } from '../mount-state/operations.ts';
+import { changeMountState, readMountState } from '../mount-state/operations.ts';
 import { ownPaths, RENAMED } from '../mount-state/own-paths.ts';
 import { requireRoomForKey } from '../mount-state/room.ts';
 import { generateKey } from './generation.operations.ts';
 import { sealKey } from './sealed-keys.operations.ts';
 
-export async function listKeyInfo(app: App, caller: Caller): Promise<Answer<KeyList>> {
-  const { keys, defaults } = await readAuthority(app, caller.mount.id);
+export async function listKeyInfo(app: App, caller: Caller): Promise<VaultResult<KeyList>> {
+  const { keys, defaults } = await readMountState(app, caller.mount.id);
   if (keys.size === 0) throw new Failure('not_found', '');
   const key_info: KeyList['key_info'] = {};
   for (const { id, name } of keys.values()) {
@@ -32,7 +32,7 @@ interface KeyList {
 }
 
 export async function readKey(app: App, caller: Caller, input: { key_ref: string }) {
-  const key = resolveKey(await readAuthority(app, caller.mount.id), input.key_ref);
+  const key = resolveKey(await readMountState(app, caller.mount.id), input.key_ref);
   return {
     data: {
       ...describeKey(key),
@@ -56,9 +56,9 @@ export async function updateKey(
   app: App,
   caller: Caller,
   input: { key_ref: string; key_name?: string | undefined },
-): Promise<Answer<KeyFacts>> {
+): Promise<VaultResult<KeyFacts>> {
   await refuseDenied(caller, ownPaths(caller, 'key', { name: input.key_name }, RENAMED.key));
-  return changeAuthority<Answer<KeyFacts>>(app, caller, (authority) => {
+  return changeMountState<VaultResult<KeyFacts>>(app, caller, (authority) => {
     const key = resolveKey(authority, input.key_ref);
     const name = (input.key_name ?? '').trim();
     if (name === key.name) return { effects: [], result: { data: describeKey(key) } };
@@ -83,8 +83,8 @@ export async function removeKey(
   app: App,
   caller: Caller,
   input: { key_ref: string },
-): Promise<Answer<null>> {
-  return changeAuthority<Answer<null>>(app, caller, (authority) => {
+): Promise<VaultResult<null>> {
+  return changeMountState<VaultResult<null>>(app, caller, (authority) => {
     const key =
       input.key_ref.toLowerCase() === 'default'
         ? authority.keys.get(authority.defaults.default_key)
@@ -128,7 +128,7 @@ export async function generateStoredKey(app: App, caller: Caller, input: NewKey)
   await refuseDenied(caller, ownPaths(caller, 'key', { name: input.key_name }));
   const { key_bits } = resolveKeyParameters({ ...input, signature_bits: 0 });
   const fresh = await generateKey(app, caller, { key_type: input.key_type, key_bits });
-  return changeAuthority(app, caller, (authority) => {
+  return changeMountState(app, caller, (authority) => {
     requireRoomForKey(authority);
     const names = new Set([...authority.keys.values()].map(({ name }) => name));
     const name = checkNewName('key', input.key_name, (wanted) => names.has(wanted));

@@ -67,7 +67,7 @@ test('keys that lie ready are gone once the server is sealed or stopped', async 
   const { app, close } = await openApp(t);
   takeP256Key(app);
   await untilReady(app);
-  await app.barrier.lock();
+  await app.barrier.seal();
   assert.equal(countReadyPairs(app), 0);
   takeP256Key(app);
   await untilReady(app);

@@ -36,7 +36,7 @@ export function countReadyPairs(app: App): number {
 
 const stockOf = perApp((app) => {
   const stock = new Stock((why) => app.log.warn({ why }, 'P-256 keys are not made in advance'));
-  app.barrier.onLock(() => stock.empty());
+  app.barrier.onSeal(() => stock.empty());
   app.onClose(() => stock.close());
   return stock;
 });

@@ -1,6 +1,6 @@
 import { createPrivateKey, type KeyObject } from 'node:crypto';
 import { type App, perApp } from '../../app/app.ts';
-import type { Place } from '../../barrier/envelope.ts';
+import type { EnvelopeContext } from '../../barrier/envelope.ts';
 import { Failure } from '../../core/failure.ts';
 import type { Write } from '../../store/write.ts';
 import type { Key } from '../mount-state/key.ts';
@@ -17,12 +17,12 @@ export function sealKey(
   const { private_key, ...facts } = fresh;
   const key: Key = { id: app.newId(), name, ...facts };
   const plain = private_key.export({ format: 'der', type: 'pkcs8' });
-  const sealed = app.barrier.seal('pki-key', placeOf(mount_id, key.id), plain);
+  const sealed = app.barrier.encrypt('pki-key', placeOf(mount_id, key.id), plain);
   plain.fill(0);
   return { key, insert: insertKey(mount_id, key, sealed) };
 }
 
-function placeOf(mount_id: string, id: string): Place {
+function placeOf(mount_id: string, id: string): EnvelopeContext {
   return { table: 'pki_key', column: 'private_key_sealed', row: `${mount_id}/${id}` };
 }
 
@@ -32,7 +32,7 @@ function placeOf(mount_id: string, id: string): Place {
  */
 const openKeys = perApp((app) => {
   const kept = { keys: new WeakMap<Key, KeyObject>() };
-  app.barrier.onLock(() => {
+  app.barrier.onSeal(() => {
     kept.keys = new WeakMap();
   });
   return kept;
@@ -45,7 +45,7 @@ export async function openKey(app: App, mount_id: string, of: Key): Promise<KeyO
   const { id } = of;
   const sealed = await findSealedKey(app.db, mount_id, id);
   if (!sealed) throw new Failure('unresolved', `unable to find PKI key for reference: ${id}`);
-  const plain = app.barrier.open('pki-key', placeOf(mount_id, id), sealed);
+  const plain = app.barrier.decrypt('pki-key', placeOf(mount_id, id), sealed);
   const key = createPrivateKey({ key: Buffer.from(plain), format: 'der', type: 'pkcs8' });
   plain.fill(0);
   keys.set(of, key);

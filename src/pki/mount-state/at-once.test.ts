@@ -12,8 +12,8 @@ import { cacheConfig } from '../../store/config-cache.ts';
 import { bumpConfigVersion } from '../../store/config-version.ts';
 import type { Store } from '../../store/store.ts';
 import { generateStoredKey } from '../keys/operations.ts';
-import type { Authority } from './authority.ts';
-import { changeAuthority, readAuthority } from './operations.ts';
+import type { MountState } from './authority.ts';
+import { changeMountState, readMountState } from './operations.ts';
 
 /** All issuers and keys of a mount take megabytes: those who read or change one of them at once have them in common. */
 
@@ -51,14 +51,14 @@ async function makeFullMount(app: App, name: string): Promise<Mount> {
 }
 
 /** Plans a change of a mount, and notes by what. */
-function change(app: App, mount: Mount, noted: Authority[], changes: boolean): Promise<void> {
-  return changeAuthority(app, testCaller(mount), (authority) => {
+function change(app: App, mount: Mount, noted: MountState[], changes: boolean): Promise<void> {
+  return changeMountState(app, testCaller(mount), (authority) => {
     noted.push(authority);
     return { effects: [], result: undefined, ...(changes && { defaults: {} }) };
   });
 }
 
-const versionsOf = (noted: readonly Authority[]): Set<number> =>
+const versionsOf = (noted: readonly MountState[]): Set<number> =>
   new Set(noted.map(({ defaults }) => defaults.version));
 
 const CHANGES: [what: string, changes: boolean, versions: number][] = [
@@ -71,8 +71,8 @@ eachEngine('of the issuers and keys of a mount', (open) => {
     test(`each version is read once for all plans at once ${what}`, async () => {
       const { app } = await openTestApp(await open());
       const [mount, other] = [await makeFullMount(app, 'one'), await makeFullMount(app, 'other')];
-      const noted: Authority[] = [];
-      const elsewhere: Authority[] = [];
+      const noted: MountState[] = [];
+      const elsewhere: MountState[] = [];
       await Promise.all([
         ...Array.from({ length: AT_ONCE }, () => change(app, mount, noted, changes)),
         change(app, other, elsewhere, changes),
@@ -90,9 +90,9 @@ eachEngine('of the issuers and keys of a mount', (open) => {
     const { app } = await openTestApp(store);
     const mounts = [await makeFullMount(app, 'one'), await makeFullMount(app, 'other')];
     for (const { id } of mounts) {
-      const reads: Promise<Authority>[] = [];
+      const reads: Promise<MountState>[] = [];
       for (let at = 0; at < AT_ONCE; at += 1) {
-        reads.push(readAuthority(app, id));
+        reads.push(readMountState(app, id));
         await store.commit([bumpConfigVersion()]);
       }
       const read = new Set(await Promise.all(reads));
@@ -113,8 +113,8 @@ eachEngine('of the issuers and keys of a mount', (open) => {
       return Promise.reject(new Failure('unavailable', 'no'));
     };
     await app.store.commit([bumpConfigVersion()]);
-    await assert.rejects(readAuthority(app, mount.id), { kind: 'unavailable' });
-    assert.equal((await readAuthority(app, mount.id)).keys.size, 1);
+    await assert.rejects(readMountState(app, mount.id), { kind: 'unavailable' });
+    assert.equal((await readMountState(app, mount.id)).keys.size, 1);
   });
 });
 
@@ -144,7 +144,7 @@ eachPlace('of two nodes', (newPlace, engine) => {
     const mount = await makeMount(app, 'one');
     for (let keys = 1; keys < 12; keys += 1) {
       await makeKey(app, mount, `key-${keys}`);
-      const noted: Authority[] = [];
+      const noted: MountState[] = [];
       await change(there, mount, noted, false);
       assert.deepEqual(
         noted.map((authority) => authority.keys.size),

@@ -24,7 +24,7 @@ export const NO_DEFAULTS: Defaults = {
 };
 
 /** All that signing in one mount depends on, as it was at one moment. */
-export interface Authority {
+export interface MountState {
   defaults: Defaults;
   /** By id, in order of their ids. */
   issuers: ReadonlyMap<string, Issuer>;
@@ -51,11 +51,11 @@ function findByRef<Thing extends { name: string }>(
   return undefined;
 }
 
-export function findIssuer(authority: Authority, ref: string): Issuer | undefined {
+export function findIssuer(authority: MountState, ref: string): Issuer | undefined {
   return findByRef(authority.issuers, authority.defaults.default_issuer, ref);
 }
 
-export function findKey(authority: Authority, ref: string): Key | undefined {
+export function findKey(authority: MountState, ref: string): Key | undefined {
   return findByRef(authority.keys, authority.defaults.default_key, ref);
 }
 
@@ -63,7 +63,7 @@ export function findKey(authority: Authority, ref: string): Key | undefined {
  * @throws Failure `unresolved`, by whose words clients know that there is no such issuer
  * @see P-8
  */
-export function resolveIssuer(authority: Authority, ref: string): Issuer {
+export function resolveIssuer(authority: MountState, ref: string): Issuer {
   const issuer = findIssuer(authority, ref);
   if (issuer) return issuer;
   throw new Failure(
@@ -78,7 +78,7 @@ export function resolveIssuer(authority: Authority, ref: string): Issuer {
  * @throws Failure `unresolved`, by whose words clients know that there is no such key
  * @see P-8
  */
-export function resolveKey(authority: Authority, ref: string): Key {
+export function resolveKey(authority: MountState, ref: string): Key {
   const key = findKey(authority, ref);
   if (key) return key;
   throw new Failure(
@@ -95,7 +95,7 @@ export function resolveKey(authority: Authority, ref: string): Key {
  * @throws Failure `unresolved` when there is none, when it may not issue, or when its key is elsewhere
  */
 export function resolveSigningIssuer(
-  authority: Authority,
+  authority: MountState,
   ref: string,
 ): { issuer: Issuer; key: Key } {
   const issuer = findIssuer(authority, ref);

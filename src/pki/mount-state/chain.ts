@@ -1,5 +1,5 @@
 import { Buffer } from 'node:buffer';
-import { remembered } from '../../core/remembered.ts';
+import { memoizeWeak } from '../../core/remembered.ts';
 import { type Certificate, isSelfSigned, isSignedBy } from '../../x509/certificate.ts';
 
 /** A chain is part of every answer about its issuer, to anybody, and of all that it signs. */
@@ -105,17 +105,17 @@ async function findParents(
   return parents;
 }
 
-const isRoot = remembered(isSelfSigned);
+const isRoot = memoizeWeak(isSelfSigned);
 
 /** Certificates of one subject are tried in pairs, of which there may be a million: four bytes are kept of each. */
 let lastNumber = 0;
-const numberOf = remembered((_certificate: Certificate) => {
+const numberOf = memoizeWeak((_certificate: Certificate) => {
   lastNumber += 1;
   return lastNumber;
 });
 
 /** By certificate, whose keys were tried: twice the numbers of theirs, and one more where it is signed with that key. */
-const triedOn = remembered((_certificate: Certificate) => ({ last: new Uint32Array(0) }));
+const triedOn = memoizeWeak((_certificate: Certificate) => ({ last: new Uint32Array(0) }));
 
 /** Those with whose keys a certificate is signed: each pair is verified once while both are in use. */
 async function findSigners(

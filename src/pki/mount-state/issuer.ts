@@ -1,5 +1,5 @@
 import { encodePem } from '../../core/pem.ts';
-import { remembered } from '../../core/remembered.ts';
+import { memoizeWeak } from '../../core/remembered.ts';
 import { formatTimestamp } from '../../core/timestamps.ts';
 import type { SignatureAlgorithm } from '../../x509/algorithms.ts';
 import type { Certificate } from '../../x509/certificate.ts';
@@ -75,7 +75,7 @@ export interface ChainLink {
 }
 
 /** A CA certificate for all the answers it is part of: PEM, made when it is asked for first. */
-export const pemOf = remembered(({ raw }: Certificate) => encodeCertificatePem(raw));
+export const pemOf = memoizeWeak(({ raw }: Certificate) => encodeCertificatePem(raw));
 
 /** PEM without a newline at its end. */
 export function encodeCertificatePem(der: Uint8Array): string {

@@ -11,7 +11,7 @@ import { ROOMS } from '../../core/rooms.ts';
 import { readMountsById } from '../../mounts/operations.ts';
 import type { Effect, Write } from '../../store/write.ts';
 import { parseCertificate } from '../../x509/certificate.ts';
-import { type Authority, type Defaults, resolveIssuer } from './authority.ts';
+import { type Defaults, type MountState, resolveIssuer } from './authority.ts';
 import { planChains } from './chain.ts';
 import type { ChainLink, Issuer, IssuerRecord } from './issuer.ts';
 import { listIssuerRecords, touchIssuer } from './issuers.store.ts';
@@ -28,14 +28,14 @@ import {
 } from './urls.ts';
 
 /** The issuers, keys and URLs of a mount; kept between requests until these change. */
-export async function readAuthority(app: App, mount_id: string): Promise<Authority> {
+export async function readMountState(app: App, mount_id: string): Promise<MountState> {
   const kept = await app.cached('pki/authorities', keepAuthorities);
   return kept.find(mount_id) ?? kept.get(mount_id, () => renewAuthority(app, mount_id));
 }
 
-const keepAuthorities = async () => new Kept<Authority>(ROOMS.pki_authorities, weighAuthority);
+const keepAuthorities = async () => new Kept<MountState>(ROOMS.pki_authorities, weighAuthority);
 
-async function loadAuthority(app: App, mount_id: string): Promise<Authority> {
+async function loadMountState(app: App, mount_id: string): Promise<MountState> {
   // The version is read first: what is newer than it only makes a write be refused and retried.
   const defaults = await readDefaults(app.db, mount_id);
   const keys = await listKeys(app.db, mount_id);
@@ -62,7 +62,7 @@ const MOST_FORMER = 1000;
 /** Notes what issuers that are being removed were; belongs into the write set that removes them. */
 export function rememberFormer(
   mount_id: string,
-  { former }: Authority,
+  { former }: MountState,
   removed: Iterable<{ id: string; class: string }>,
 ): Write[] {
   const next = new Map(former);
@@ -79,7 +79,7 @@ function parseCluster(body: string | undefined): ClusterPaths {
 /** An authority with the version of its mount's subject, which was read before it. */
 interface Dated {
   version: number;
-  authority: Authority;
+  authority: MountState;
 }
 
 /**
@@ -91,7 +91,7 @@ const lastAuthorities = perApp((app) => {
     weighAuthority(authority),
   );
   app.store.onConfigChange(onceAtATime(forgetRemoved(app, last)));
-  app.barrier.onLock(() => last.clear());
+  app.barrier.onSeal(() => last.clear());
   return last;
 });
 
@@ -123,16 +123,16 @@ export function countMountsRead(app: App): number {
 /** Those of one mount that are read anew one after the other: whoever waited mostly finds what the one before has read. */
 const linesOf = perApp(() => new Lines());
 
-async function renewAuthority(app: App, mount_id: string): Promise<Authority> {
+async function renewAuthority(app: App, mount_id: string): Promise<MountState> {
   const { authority } = await findLast(app, mount_id);
   return authority ?? linesOf(app).wait(mount_id, () => readOnce(app, mount_id));
 }
 
-async function readOnce(app: App, mount_id: string): Promise<Authority> {
+async function readOnce(app: App, mount_id: string): Promise<MountState> {
   const { version, authority } = await findLast(app, mount_id);
   if (authority) return authority;
   const last = lastAuthorities(app);
-  const loaded = await loadAuthority(app, mount_id);
+  const loaded = await loadMountState(app, mount_id);
   if (version === undefined) last.delete(mount_id);
   else last.set(mount_id, { version, authority: loaded });
   return loaded;
@@ -184,22 +184,22 @@ async function makeIssuers(
 
 /** The issuer that a reference means now. @throws Failure `unresolved` */
 export async function requireIssuer(app: App, caller: Caller, ref: string): Promise<Issuer> {
-  return resolveIssuer(await readAuthority(app, caller.mount.id), ref);
+  return resolveIssuer(await readMountState(app, caller.mount.id), ref);
 }
 
 /**
  * With all that was changed before this was called, on any node: hundreds who plan a change at once have what is
  * kept in common, as each would have megabytes otherwise.
  */
-async function readCurrent(app: App, mount_id: string): Promise<Authority> {
+async function readCurrent(app: App, mount_id: string): Promise<MountState> {
   const { version } = await readDefaults(app.db, mount_id);
-  const authority = await readAuthority(app, mount_id);
+  const authority = await readMountState(app, mount_id);
   if (authority.defaults.version >= version) return authority;
   await app.store.refreshConfig();
-  return readAuthority(app, mount_id);
+  return readMountState(app, mount_id);
 }
 
-/** What {@link changeAuthority} shall do: nothing of it is done unless all of it is. */
+/** What {@link changeMountState} shall do: nothing of it is done unless all of it is. */
 export interface AuthorityChange<Result> {
   effects: readonly Effect[];
   defaults?: Partial<Omit<Defaults, 'version' | 'issuing_version'>>;
@@ -218,10 +218,10 @@ export interface AuthorityChange<Result> {
  * @param decide may be called more than once; no effects and no defaults: nothing to be changed
  * @throws Failure `conflict` after some attempts
  */
-export async function changeAuthority<Result>(
+export async function changeMountState<Result>(
   app: App,
   caller: Caller,
-  decide: (authority: Authority) => Promise<AuthorityChange<Result>> | AuthorityChange<Result>,
+  decide: (authority: MountState) => Promise<AuthorityChange<Result>> | AuthorityChange<Result>,
 ): Promise<Result> {
   const mount_id = caller.mount.id;
   const plan = async (): Promise<Planned<Result>> => {
@@ -246,7 +246,7 @@ export const lineOfAuthority = (mount_id: string): string => `authority ${mount_
  *
  * @throws Failure `unresolved` when templates cannot be filled in
  */
-export function chooseUrls(authority: Authority, issuer: Issuer): AuthorityUrls {
+export function chooseUrls(authority: MountState, issuer: Issuer): AuthorityUrls {
   const { settings } = issuer;
   const own = hasUrls(settings);
   const urls = own ? settings : authority.urls;
@@ -261,7 +261,7 @@ export function chooseUrls(authority: Authority, issuer: Issuer): AuthorityUrls 
  */
 export function planDefaultChange(
   mount_id: string,
-  authority: Authority,
+  authority: MountState,
   next: string,
   now_ms: number,
 ): Write[] {

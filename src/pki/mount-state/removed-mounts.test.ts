@@ -5,7 +5,7 @@ import { openTestApp, testMount } from '../../../test/support/app.ts';
 import { eachEngine } from '../../../test/support/engines.ts';
 import { deleteMount, insertMount } from '../../mounts/store.ts';
 import { bumpConfigVersion } from '../../store/config-version.ts';
-import { countMountsRead, readAuthority } from './operations.ts';
+import { countMountsRead, readMountState } from './operations.ts';
 
 const MANY = 50;
 const CHANGES = 6;
@@ -19,7 +19,7 @@ eachEngine('authorities of many mounts', (open) => {
       accessor: `p${at}`,
     }));
     await store.commit([...mounts.map(insertMount), bumpConfigVersion()]);
-    for (const { id } of mounts) await readAuthority(app, id);
+    for (const { id } of mounts) await readMountState(app, id);
     const { cached } = app;
     let asked = 0;
     const counted: typeof app.cached = (key, load, subjects) => {

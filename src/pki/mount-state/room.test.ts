@@ -3,7 +3,7 @@ import { test } from 'node:test';
 import { Failure } from '../../core/failure.ts';
 import { ROOMS } from '../../core/rooms.ts';
 import { parseCertificate } from '../../x509/certificate.ts';
-import { type Authority, NO_DEFAULTS } from './authority.ts';
+import { type MountState, NO_DEFAULTS } from './authority.ts';
 import { DEFAULT_SETTINGS, type Issuer, type IssuerSettings } from './issuer.ts';
 import type { Key } from './key.ts';
 import {
@@ -43,7 +43,7 @@ const CERTIFICATE = parseCertificate(
 
 const KEY: Key = { id: '', name: '', key_type: 'ec', key_bits: 256, public_key: new Uint8Array() };
 
-function authorityOf(held: { issuers: Issuer[]; keys?: number }): Authority {
+function authorityOf(held: { issuers: Issuer[]; keys?: number }): MountState {
   const keys = Array.from({ length: held.keys ?? 0 }, (_, at): [string, Key] => [`${at}`, KEY]);
   return {
     defaults: NO_DEFAULTS,

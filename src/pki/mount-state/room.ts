@@ -1,7 +1,7 @@
 import { Failure } from '../../core/failure.ts';
 import { textBytes } from '../../core/kept.ts';
-import { remembered } from '../../core/remembered.ts';
-import type { Authority } from './authority.ts';
+import { memoizeWeak } from '../../core/remembered.ts';
+import type { MountState } from './authority.ts';
 import type { Issuer, IssuerRecord, IssuerSettings } from './issuer.ts';
 
 // All issuers and keys of a mount are read at once and kept in memory while they are used, whoever
@@ -16,7 +16,7 @@ export const MOST_BYTES = 2 << 20;
 type Weighed = Pick<IssuerRecord, 'certificate' | 'settings'>;
 
 /** @throws Failure `invalid` when a mount cannot take one more issuer */
-export function requireRoomForIssuer(authority: Authority, issuer: Weighed): void {
+export function requireRoomForIssuer(authority: MountState, issuer: Weighed): void {
   const { size } = authority.issuers;
   if (size >= MOST_ISSUERS) throw refuse(`the mount has ${size} issuers`, MOST_ISSUERS);
   requireBytes(authority, issuer.certificate.length + listsLength(issuer.settings));
@@ -24,7 +24,7 @@ export function requireRoomForIssuer(authority: Authority, issuer: Weighed): voi
 
 /** @throws Failure `invalid` when an issuer's URLs and chain cannot grow to these */
 export function requireRoomForSettings(
-  authority: Authority,
+  authority: MountState,
   issuer: Issuer,
   next: IssuerSettings,
 ): void {
@@ -32,11 +32,11 @@ export function requireRoomForSettings(
 }
 
 /** @throws Failure `invalid` when a mount cannot take one more key */
-export function requireRoomForKey({ keys }: Authority): void {
+export function requireRoomForKey({ keys }: MountState): void {
   if (keys.size >= MOST_KEYS) throw refuse(`the mount has ${keys.size} keys`, MOST_KEYS);
 }
 
-function requireBytes(authority: Authority, more: number): void {
+function requireBytes(authority: MountState, more: number): void {
   if (more <= 0) return;
   const bytes = countBytes(authority) + more;
   if (bytes <= MOST_BYTES) return;
@@ -53,7 +53,7 @@ function refuse(what: string, most: number): Failure {
   );
 }
 
-function countBytes({ issuers }: Authority): number {
+function countBytes({ issuers }: MountState): number {
   let bytes = 0;
   for (const { certificate, settings } of issuers.values()) {
     bytes += certificate.raw.length + listsLength(settings);
@@ -62,7 +62,7 @@ function countBytes({ issuers }: Authority): number {
 }
 
 /** Of what can be long. */
-const listsLength = remembered((settings: IssuerSettings): number => {
+const listsLength = memoizeWeak((settings: IssuerSettings): number => {
   const { issuing_certificates, crl_distribution_points, ocsp_servers } = settings;
   const { delta_crl_distribution_points, manual_chain } = settings;
   return [
@@ -89,7 +89,7 @@ function weighCertificates(lengths: Iterable<number>): number {
 }
 
 /** About how many bytes of memory the issuers and keys of a mount take. */
-export function weighAuthority({ issuers, keys, urls, former }: Authority): number {
+export function weighAuthority({ issuers, keys, urls, former }: MountState): number {
   const certificates = [...issuers.values()].map(({ certificate }) => certificate.raw.length);
   let bytes = weighCertificates(certificates) + keys.size * KEY_BYTES + former.size * FORMER_BYTES;
   for (const { settings } of issuers.values()) bytes += 2 * listsLength(settings);

@@ -1,9 +1,9 @@
 import { signInTurn } from '../../access/concurrency/operations.ts';
 import { type App, perApp } from '../../app/app.ts';
 import type { Caller } from '../../app/caller.ts';
-import type { Answer } from '../../app/route.ts';
+import type { VaultResult } from '../../app/route.ts';
 import { Failure } from '../../core/failure.ts';
-import { remembered } from '../../core/remembered.ts';
+import { memoizeWeak } from '../../core/remembered.ts';
 import { ROOMS } from '../../core/rooms.ts';
 import {
   chooseSignatureAlgorithm,
@@ -25,10 +25,10 @@ import { crlSeconds } from '../crl/config.ts';
 import { classIdOf } from '../crl/issuer-class.ts';
 import { readCrlConfig } from '../crl/settings.operations.ts';
 import { signWithKey } from '../keys/signing.operations.ts';
-import { type Authority, findIssuer } from '../mount-state/authority.ts';
+import { findIssuer, type MountState } from '../mount-state/authority.ts';
 import type { Issuer } from '../mount-state/issuer.ts';
 import type { Key } from '../mount-state/key.ts';
-import { readAuthority } from '../mount-state/operations.ts';
+import { readMountState } from '../mount-state/operations.ts';
 import { findRevocation, type Revocation } from '../mount-state/revocations.store.ts';
 import { type KeptAnswer, KeptAnswers } from './kept-answers.ts';
 import { chooseResponder, type Responder } from './responder.ts';
@@ -38,7 +38,7 @@ const RESPONSE_TYPE = 'application/ocsp-response';
 const UNAUTHORIZED = { status: 401, body: OCSP_ERRORS.unauthorized };
 
 /** Answers one request (RFC 6960 §2). Never throws for what a client sends. */
-export async function respond(app: App, caller: Caller, der: Uint8Array): Promise<Answer> {
+export async function respond(app: App, caller: Caller, der: Uint8Array): Promise<VaultResult> {
   const { status, body } = await respondBytes(app, caller, der);
   return { status, raw: { content_type: RESPONSE_TYPE, body } };
 }
@@ -54,7 +54,7 @@ async function respondBytes(
     const answers = await readKept(app);
     const config = await readCrlConfig(app, mount_id);
     if (config.ocsp_disable) return UNAUTHORIZED;
-    const authority = await readAuthority(app, mount_id);
+    const authority = await readMountState(app, mount_id);
     const now = Math.floor(app.now() / 1000);
     const known = answers.find(mount_id, der, now);
     if (known && (await isStillSo(app, mount_id, known))) return { status: 200, body: known.body };
@@ -129,7 +129,7 @@ interface Chosen {
 
 /** @see P-128, P-129 */
 function chooseIssuer(asked: {
-  authority: Authority;
+  authority: MountState;
   revocation: Revocation | undefined;
   request: OcspRequest;
 }): Chosen | undefined {
@@ -168,7 +168,7 @@ function chooseIssuer(asked: {
 }
 
 /** The issuer, or one that is the same to the world where it is gone; undefined when there is none. */
-function representativeOf({ issuers, former }: Authority, id: string): string | undefined {
+function representativeOf({ issuers, former }: MountState, id: string): string | undefined {
   if (issuers.has(id)) return id;
   const known = former.get(id);
   if (known === undefined) return undefined;
@@ -178,9 +178,9 @@ function representativeOf({ issuers, former }: Authority, id: string): string | 
 type IssuerHashes = Map<string, ReturnType<typeof certIdHashes>>;
 
 /** Gone with what they were made of. */
-const hashesOf = remembered((_authority: Authority) => new Map<OcspHash, IssuerHashes>());
+const hashesOf = memoizeWeak((_authority: MountState) => new Map<OcspHash, IssuerHashes>());
 
-function issuerHashes(authority: Authority, algorithm: OcspHash): IssuerHashes {
+function issuerHashes(authority: MountState, algorithm: OcspHash): IssuerHashes {
   const known = hashesOf(authority).get(algorithm);
   if (known) return known;
   const hashes: IssuerHashes = new Map(

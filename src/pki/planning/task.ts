@@ -1,5 +1,5 @@
 import type { FailureDetail, FailureKind } from '../../core/failure.ts';
-import { remembered } from '../../core/remembered.ts';
+import { memoizeWeak } from '../../core/remembered.ts';
 import type { KeyDescription } from '../../x509/keys.ts';
 import { requireCsrSync, requireSoundKey } from '../profile/csr-rules.ts';
 import { type LeafContext, type LeafPlan, planIssue, planSign } from '../profile/leaf.ts';
@@ -109,7 +109,7 @@ function weighTexts(values: readonly unknown[]): number {
 }
 
 /** The role is the same object for as long as it stays as it is. */
-const weighRole = remembered((role: Role): { patterns: number; conversions: number } => {
+const weighRole = memoizeWeak((role: Role): { patterns: number; conversions: number } => {
   const lists = [
     role.allowed_domains,
     role.allowed_uri_sans,

@@ -1,6 +1,6 @@
 import { Failure } from '../../core/failure.ts';
 import { WorkedOut } from '../../core/fairness/worked-out.ts';
-import { remembered } from '../../core/remembered.ts';
+import { memoizeWeak } from '../../core/remembered.ts';
 import { type Certificate, isSelfIssued } from '../../x509/certificate.ts';
 import { type Extension, findExtension } from '../../x509/extensions.ts';
 import { keyIdentifier } from '../../x509/keys.ts';
@@ -107,7 +107,7 @@ const hasConstraints = (certificate: Certificate): boolean =>
   findConstraints(certificate) !== undefined;
 
 /** What each certificate's constraints were read to, once for all issuers beneath it. */
-const readOf = remembered((_certificate: Certificate) => new WorkedOut<JudgedConstraints>());
+const readOf = memoizeWeak((_certificate: Certificate) => new WorkedOut<JudgedConstraints>());
 
 function readConstraints(certificate: Certificate): JudgedConstraints[] {
   const known = readOf(certificate).value;

@@ -1,6 +1,6 @@
 import { Failure } from '../../core/failure.ts';
 import type { IdentityFacts } from '../../core/identity-template.ts';
-import { remembered } from '../../core/remembered.ts';
+import { memoizeWeak } from '../../core/remembered.ts';
 import type { BasicConstraints } from '../../x509/extensions.ts';
 import type { KeyDescription } from '../../x509/keys.ts';
 import { encodeSubject } from '../../x509/names.ts';
@@ -77,8 +77,8 @@ export function planSign(
 }
 
 /** By the role, which stays the same object until configuration changes. */
-const extKeyUsagesOf = remembered(chooseExtKeyUsages);
-const policiesOf = remembered(({ policy_identifiers }: Role) =>
+const extKeyUsagesOf = memoizeWeak(chooseExtKeyUsages);
+const policiesOf = memoizeWeak(({ policy_identifiers }: Role) =>
   parsePolicyIdentifiers(policy_identifiers),
 );
 

@@ -1,4 +1,4 @@
-import { remembered } from '../../core/remembered.ts';
+import { memoizeWeak } from '../../core/remembered.ts';
 import { chooseSignatureAlgorithm, type SignatureAlgorithm } from '../../x509/algorithms.ts';
 import type { TbsCertificate } from '../../x509/certificate.ts';
 import { type CertificatePolicy, certificatePolicies } from '../../x509/certificate-policies.ts';
@@ -101,10 +101,10 @@ function chooseAlgorithm(plan: CertificatePlan, own: KeyDescription): SignatureA
 }
 
 // The same for all certificates of an issuer or a role, as long as their configuration is in use.
-const rememberedKeyUsage = remembered(keyUsage);
-const rememberedUsage = remembered(extKeyUsage);
-const rememberedIssuer = remembered(authorityKeyIdentifier);
-const rememberedAddresses = remembered((urls: AuthorityUrls) => ({
+const rememberedKeyUsage = memoizeWeak(keyUsage);
+const rememberedUsage = memoizeWeak(extKeyUsage);
+const rememberedIssuer = memoizeWeak(authorityKeyIdentifier);
+const rememberedAddresses = memoizeWeak((urls: AuthorityUrls) => ({
   access: authorityInfoAccess({ ocsp: urls.ocsp_servers, caIssuers: urls.issuing_certificates }),
   points: crlDistributionPoints(urls.crl_distribution_points),
   freshest: freshestCrl(urls.delta_crl_distribution_points),

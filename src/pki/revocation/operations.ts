@@ -2,7 +2,7 @@ import type { KeyObject } from 'node:crypto';
 import { signInTurn } from '../../access/concurrency/operations.ts';
 import type { App, LeaseKind } from '../../app/app.ts';
 import type { Caller } from '../../app/caller.ts';
-import type { Answer } from '../../app/route.ts';
+import type { VaultResult } from '../../app/route.ts';
 import { Failure, isConflict } from '../../core/failure.ts';
 import { listKeys } from '../../core/key-list.ts';
 import type { Effect } from '../../store/write.ts';
@@ -13,13 +13,18 @@ import { findCertificate, insertCertificate, markRevoked } from '../certificates
 import { findClassOf, numberWarnings, warnOfUnsigned } from '../crl/issuer-class.ts';
 import { scheduleCrl } from '../crl/operations.ts';
 import { readCrlConfig } from '../crl/settings.operations.ts';
-import { readAuthority } from '../mount-state/operations.ts';
+import { readMountState } from '../mount-state/operations.ts';
 import {
   findRevocation,
   insertRevocation,
   listRevocations,
 } from '../mount-state/revocations.store.ts';
-import { type RevokeInput, requireOneOf, requireTarget, type Target } from './target.operations.ts';
+import {
+  type RevocationTarget,
+  type RevokeInput,
+  requireOneOf,
+  requireTarget,
+} from './target.operations.ts';
 
 /** Certificates that end this soon are as good as expired; seconds. @see P-114 */
 const EXPIRY_MARGIN = 2;
@@ -58,7 +63,7 @@ function parseProof(pem: string): KeyObject {
   return parsePrivateKey(pem);
 }
 
-async function revoke(app: App, caller: Caller, target: Target) {
+async function revoke(app: App, caller: Caller, target: RevocationTarget) {
   const mount_id = caller.mount.id;
   const { serial, stored, not_after } = target;
   caller.record.outcome.serial_number = serial;
@@ -118,7 +123,7 @@ export const certificateLease: LeaseKind = {
     const revoked_at_ms = app.now();
     if (!stored || stored.not_after <= revoked_at_ms / 1000 + EXPIRY_MARGIN) return { effects: [] };
     if (await findRevocation(app.db, mount_id, serial)) return { effects: [] };
-    const authority = await readAuthority(app, mount_id);
+    const authority = await readMountState(app, mount_id);
     const isIssuer = [...authority.issuers.values()].some(
       ({ certificate }) => certificate.serial === serial,
     );
@@ -135,7 +140,7 @@ export const certificateLease: LeaseKind = {
   },
 };
 
-function storedForm({ der, issuer_id }: Target) {
+function storedForm({ der, issuer_id }: RevocationTarget) {
   const certificate = parseCertificate(der);
   return {
     serial: certificate.serial,
@@ -149,8 +154,13 @@ function storedForm({ der, issuer_id }: Target) {
 }
 
 /** With what keeps the revocation from the list, which is served on as it is. */
-async function answer(app: App, mount_id: string, { issuer_id }: Target, revoked_at_ms: number) {
-  const authority = await readAuthority(app, mount_id);
+async function answer(
+  app: App,
+  mount_id: string,
+  { issuer_id }: RevocationTarget,
+  revoked_at_ms: number,
+) {
+  const authority = await readMountState(app, mount_id);
   const { disable } = await readCrlConfig(app, mount_id);
   const issuers = disable ? undefined : findClassOf(authority, issuer_id);
   return {
@@ -168,7 +178,7 @@ export function listRevoked(
   app: App,
   caller: Caller,
   page: { after: string; limit: number },
-): Promise<Answer<{ keys: string[] }>> {
+): Promise<VaultResult<{ keys: string[] }>> {
   return listKeys(async (next) => {
     const rows = await listRevocations(app.db, caller.mount.id, next);
     return rows.map(({ serial }) => serial);

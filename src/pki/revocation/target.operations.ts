@@ -7,9 +7,9 @@ import { type Certificate, isSignedBy, parseCertificate } from '../../x509/certi
 import { canonicaliseSerial } from '../../x509/serial.ts';
 import { findCertificate, type StoredCertificate } from '../certificates/store.ts';
 import { classIdOf } from '../crl/issuer-class.ts';
-import type { Authority } from '../mount-state/authority.ts';
+import type { MountState } from '../mount-state/authority.ts';
 import type { Issuer } from '../mount-state/issuer.ts';
-import { readAuthority } from '../mount-state/operations.ts';
+import { readMountState } from '../mount-state/operations.ts';
 
 /** Which certificate is meant: exactly one of the two. */
 export interface RevokeInput {
@@ -19,7 +19,7 @@ export interface RevokeInput {
 }
 
 /** A certificate that is to be revoked. */
-export interface Target {
+export interface RevocationTarget {
   /** Lower-case colon hex. */
   serial: string;
   /** Unix seconds. */
@@ -44,9 +44,13 @@ export function requireOneOf({ serial_number, certificate }: RevokeInput): void 
   }
 }
 
-export async function requireTarget(app: App, caller: Caller, input: RevokeInput): Promise<Target> {
+export async function requireTarget(
+  app: App,
+  caller: Caller,
+  input: RevokeInput,
+): Promise<RevocationTarget> {
   requireOneOf(input);
-  const authority = await readAuthority(app, caller.mount.id);
+  const authority = await readMountState(app, caller.mount.id);
   return input.certificate === undefined
     ? findBySerial(app, caller, authority, input.serial_number ?? '')
     : findPresented(app, caller, authority, input.certificate);
@@ -55,9 +59,9 @@ export async function requireTarget(app: App, caller: Caller, input: RevokeInput
 async function findBySerial(
   app: App,
   caller: Caller,
-  authority: Authority,
+  authority: MountState,
   text: string,
-): Promise<Target> {
+): Promise<RevocationTarget> {
   if (text === '') throw new Failure('invalid', 'The serial number must be provided');
   const serial = serialOf(text);
   refuseIssuers(authority, serial);
@@ -78,7 +82,7 @@ function serialOf(text: string): string {
 }
 
 /** An authority's own certificate never goes on the list that it signs itself. @see P-113 */
-function refuseIssuers(authority: Authority, serial: string): void {
+function refuseIssuers(authority: MountState, serial: string): void {
   for (const issuer of authority.issuers.values()) {
     if (issuer.certificate.serial === serial) {
       throw new Failure(
@@ -93,9 +97,9 @@ function refuseIssuers(authority: Authority, serial: string): void {
 async function findPresented(
   app: App,
   caller: Caller,
-  authority: Authority,
+  authority: MountState,
   pem: string,
-): Promise<Target> {
+): Promise<RevocationTarget> {
   if (pem.length < 75) {
     throw new Failure(
       'invalid',
@@ -134,7 +138,7 @@ async function findPresented(
 
 /** Of a thousand issuers that bear the name: each of their keys is tried once, and others have their turn. */
 async function findSigner(
-  { issuers }: Authority,
+  { issuers }: MountState,
   certificate: Certificate,
 ): Promise<Issuer | undefined> {
   const breath = new Breath();
@@ -151,7 +155,7 @@ async function findSigner(
   return undefined;
 }
 
-function targetOf(stored: StoredCertificate): Target {
+function targetOf(stored: StoredCertificate): RevocationTarget {
   const { serial, not_after, der, issuer_id } = stored;
   return { serial, not_after, der, issuer_id, stored };
 }

@@ -9,7 +9,7 @@ import {
 } from '../../core/identity-template.ts';
 import { textBytes } from '../../core/kept.ts';
 import { type Budget, PatternSet } from '../../core/pattern-set.ts';
-import { remembered } from '../../core/remembered.ts';
+import { memoizeWeak } from '../../core/remembered.ts';
 import { isHostPart, isUriPart, isWholeName, isWholeUri } from '../../core/template-values.ts';
 import { isAscii, toAsciiHostName } from '../fields/host-name.ts';
 import { parseOtherSan } from '../fields/other-san.ts';
@@ -87,7 +87,7 @@ export function compileRules(
 /** What is filled in for somebody, besides the entries. */
 const FILLED_BYTES = 1_024;
 
-const compileFixed = remembered((rules: ListedRules): Fixed => {
+const compileFixed = memoizeWeak((rules: ListedRules): Fixed => {
   const domains = divide(rules.allowed_domains, rules.allowed_domains_template);
   const uris = divide(rules.allowed_uri_sans, rules.allowed_uri_sans_template);
   return {
@@ -100,7 +100,7 @@ const compileFixed = remembered((rules: ListedRules): Fixed => {
     ),
     other: compileOtherSans(rules.allowed_other_sans),
     templates: { domains: domains.templates, uris: uris.templates },
-    filled: remembered(() => new WorkedOut()),
+    filled: memoizeWeak(() => new WorkedOut()),
   };
 });
 
@@ -139,7 +139,7 @@ export const weighLists = (rules: ListedRules): number =>
   ]);
 
 /** What the templates of a role name of groups and of what is said of aliases, with a key for all of it. */
-export const listLookedUp = remembered(
+export const listLookedUp = memoizeWeak(
   (rules: ListedRules): { selectors: readonly LookedUp[]; key: string } => {
     const templates = [
       ...(rules.allowed_domains_template ? rules.allowed_domains : []),
@@ -203,11 +203,11 @@ const fitsUri: Fit = (value, { before, isWhole }) =>
 function fillIn(entry: string, identity: IdentityFacts, fits: Fit): string[] {
   const isWhole = entry.startsWith('{{') && entry.indexOf('}}') === entry.length - 2;
   const text = expandTemplate(entry, identity, (value, before) => fits(value, { before, isWhole }));
-  return text === undefined || text === '' || climbs(text) ? [] : [toComparable(text)];
+  return text === undefined || text === '' || hasDotSegments(text) ? [] : [toComparable(text)];
 }
 
 /** Says whether a path in the text has a `.` or `..` segment. */
-export function climbs(text: string): boolean {
+export function hasDotSegments(text: string): boolean {
   return text.split(/[/?#]/).some((segment) => /^(?:\.|%2e){1,2}$/i.test(segment));
 }
 

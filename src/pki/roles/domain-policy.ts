@@ -22,7 +22,7 @@ interface Judged {
 
 /** @see P-33 */
 export function isAdmitted({ rules, compiled, budget }: Ground, name: string): boolean {
-  const judged = takeApart(rules, name);
+  const judged = splitName(rules, name);
   if (!judged) return false;
   return (
     rules.allow_any_name ||
@@ -32,7 +32,7 @@ export function isAdmitted({ rules, compiled, budget }: Ground, name: string): b
 }
 
 /** @returns `undefined` when the form of the name is refused, whatever the domain */
-function takeApart(rules: NameRules, name: string): Judged | undefined {
+function splitName(rules: NameRules, name: string): Judged | undefined {
   if (name === '' || CONTROL.test(name)) return undefined;
   const at = name.indexOf('@');
   const isEmail = at >= 0;

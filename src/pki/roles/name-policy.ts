@@ -4,7 +4,7 @@ import { parseUrl } from '../../core/domain-names.ts';
 import type { IdentityFacts } from '../../core/identity-template.ts';
 import { isAscii } from '../fields/host-name.ts';
 import type { OtherSan } from '../fields/other-san.ts';
-import { climbs, compileRules, isListed } from './compiled-rules.ts';
+import { compileRules, hasDotSegments, isListed } from './compiled-rules.ts';
 import { type Ground, isAdmitted, isLocalPart } from './domain-policy.ts';
 import type { NameRules } from './role.ts';
 
@@ -169,7 +169,7 @@ function isUri(text: string): boolean {
   return (
     /^[A-Za-z][A-Za-z0-9+.-]*:[A-Za-z0-9\-._~:/?#[\]@!$&'()*+,;=%]+$/.test(text) &&
     parseUrl(text) !== undefined &&
-    !climbs(text)
+    !hasDotSegments(text)
   );
 }
 

@@ -2,13 +2,13 @@ import { commitInTurn, type Planned } from '../../access/standing/attempts.opera
 import { refuseDenied, refuseDeniedNow } from '../../access/standing/operations.ts';
 import type { App } from '../../app/app.ts';
 import type { Caller } from '../../app/caller.ts';
-import type { Answer } from '../../app/route.ts';
+import type { VaultResult } from '../../app/route.ts';
 import { Failure } from '../../core/failure.ts';
 import { Kept, textBytes } from '../../core/kept.ts';
 import { listKeys } from '../../core/key-list.ts';
 import { ROOMS } from '../../core/rooms.ts';
 import { findIssuer } from '../mount-state/authority.ts';
-import { readAuthority } from '../mount-state/operations.ts';
+import { readMountState } from '../mount-state/operations.ts';
 import { ownPaths } from '../mount-state/own-paths.ts';
 import { weighLists } from './compiled-rules.ts';
 import { type PlannedRole, patchRole, planRole } from './plan.ts';
@@ -24,7 +24,7 @@ import {
   saveRole,
 } from './store.ts';
 
-type RoleAnswer = Answer<ReturnType<typeof describeRole>>;
+type RoleAnswer = VaultResult<ReturnType<typeof describeRole>>;
 
 /** A role for the path of every issuance; kept between requests until configuration changes. */
 export async function findCachedRole(
@@ -69,7 +69,7 @@ export function listRoles(
   app: App,
   caller: Caller,
   input: { after?: string | undefined; limit?: number | undefined },
-): Promise<Answer<{ keys: string[] }>> {
+): Promise<VaultResult<{ keys: string[] }>> {
   return listKeys((page) => listRoleNames(app.db, { mount_id: caller.mount.id, ...page }), input);
 }
 
@@ -111,7 +111,7 @@ async function keepRole(
   const ref = namesIssuer(issuer_ref) ? issuer_ref : '';
   await refuseDenied(caller, ownPaths(caller, 'issuer', { ref }));
   const planNow = async (): Promise<Planned<PlannedRole>> => {
-    const issuer = findIssuer(await readAuthority(app, mount_id), ref);
+    const issuer = findIssuer(await readMountState(app, mount_id), ref);
     await refuseDeniedNow(caller, ownPaths(caller, 'issuer', issuer));
     const read = await findStoredRole(app.db, mount_id, name);
     const planned = plan(read?.role);
@@ -126,7 +126,7 @@ async function keepRole(
     changes: true,
     bytes,
   });
-  const known = findIssuer(await readAuthority(app, mount_id), role.issuer_ref) !== undefined;
+  const known = findIssuer(await readMountState(app, mount_id), role.issuer_ref) !== undefined;
   return { data: describeRole(role), warnings: [...warnings, ...warnOfIssuer(role, known)] };
 }
 
@@ -135,7 +135,7 @@ export async function removeRole(
   app: App,
   caller: Caller,
   input: { name: string },
-): Promise<Answer<null>> {
+): Promise<VaultResult<null>> {
   await app.commit(caller, deleteRole(caller.mount.id, input.name));
   return {};
 }

@@ -22,7 +22,7 @@ import {
 } from '../issuers/operations.ts';
 import { issuerFields } from '../issuers/settings.ts';
 import { generateStoredKey, removeKey, updateKey } from '../keys/operations.ts';
-import { readAuthority } from '../mount-state/operations.ts';
+import { readMountState } from '../mount-state/operations.ts';
 import { rootFields } from '../profile/root.ts';
 import { generateRoot, newSerialNumber } from './operations.ts';
 
@@ -64,7 +64,7 @@ test('a root signs itself, is stored, and is the default of an empty mount', asy
   assert.ok(certificate.isCa);
   assert.equal('private_key' in data, false);
   assert.match(warnings[0] ?? '', /^This mount hasn't configured any authority information/);
-  const { defaults } = await readAuthority(app, mount.id);
+  const { defaults } = await readMountState(app, mount.id);
   assert.equal(defaults.default_issuer, data.issuer_id);
   assert.equal(defaults.default_key, data.key_id);
 });
@@ -80,7 +80,7 @@ for (const key_type of ['rsa', 'ed25519']) {
   test(`a root of type ${key_type} signs itself`, async () => {
     const mount = newMount();
     const { data } = await generate(mount, { key_type });
-    const { issuers } = await readAuthority(app, mount.id);
+    const { issuers } = await readMountState(app, mount.id);
     const issuer = issuers.get(data.issuer_id);
     assert.ok(issuer && isSelfSigned(issuer.certificate));
   });
@@ -105,7 +105,7 @@ for (const [fields, phrase, why] of refusals) {
   test(`refused: ${why}`, async () => {
     const mount = newMount();
     await assert.rejects(generate(mount, fields), refusal('invalid', phrase));
-    const { issuers, keys } = await readAuthority(app, mount.id);
+    const { issuers, keys } = await readMountState(app, mount.id);
     assert.equal(issuers.size + keys.size, 0, 'nothing is left of it');
   });
 }
@@ -127,19 +127,19 @@ test('a second root leaves the default, unless the default follows the latest', 
   const mount = newMount();
   const first = await generate(mount);
   await generate(mount);
-  assert.equal((await readAuthority(app, mount.id)).defaults.default_issuer, first.data.issuer_id);
+  assert.equal((await readMountState(app, mount.id)).defaults.default_issuer, first.data.issuer_id);
   await writeIssuersConfig(app, testCaller(mount), {
     default: first.data.issuer_id,
     default_follows_latest_issuer: true,
   });
   const third = await generate(mount);
-  assert.equal((await readAuthority(app, mount.id)).defaults.default_issuer, third.data.issuer_id);
+  assert.equal((await readMountState(app, mount.id)).defaults.default_issuer, third.data.issuer_id);
 });
 
 test('two roots made at once are both there, and one of them is the default', async () => {
   const mount = newMount();
   const made = await Promise.all([generate(mount), generate(mount), generate(mount)]);
-  const { issuers, defaults } = await readAuthority(app, mount.id);
+  const { issuers, defaults } = await readMountState(app, mount.id);
   assert.equal(issuers.size, 3);
   assert.ok(made.some(({ data }) => data.issuer_id === defaults.default_issuer));
 });
@@ -292,6 +292,6 @@ test('of many keys that are made at once none is refused for the others', async 
       }),
     ),
   );
-  const { keys } = await readAuthority(app, mount.id);
+  const { keys } = await readMountState(app, mount.id);
   assert.deepEqual([...keys.values()].map(({ name }) => name).sort(), names.sort());
 });

@@ -15,11 +15,11 @@ import { checkSignatureSize, resolveKeyParameters } from '../fields/key-paramete
 import { type FreshKey, generateKey } from '../keys/generation.operations.ts';
 import { sealKey } from '../keys/sealed-keys.operations.ts';
 import { signCertificate, signWith, signWithKey } from '../keys/signing.operations.ts';
-import { type Authority, resolveKey } from '../mount-state/authority.ts';
+import { type MountState, resolveKey } from '../mount-state/authority.ts';
 import { DEFAULT_SETTINGS, type IssuerRecord } from '../mount-state/issuer.ts';
 import { insertIssuer } from '../mount-state/issuers.store.ts';
 import { checkNewName, type Key } from '../mount-state/key.ts';
-import { changeAuthority, planDefaultChange } from '../mount-state/operations.ts';
+import { changeMountState, planDefaultChange } from '../mount-state/operations.ts';
 import { ownPaths } from '../mount-state/own-paths.ts';
 import { requireRoomForIssuer, requireRoomForKey } from '../mount-state/room.ts';
 import { planRootOnThread } from '../planning/operations.ts';
@@ -47,7 +47,7 @@ export async function generateRoot(
     source === 'existing' ? undefined : await generateKey(app, caller, planKey(request));
   const mount_id = caller.mount.id;
 
-  return changeAuthority(app, caller, async (authority) => {
+  return changeMountState(app, caller, async (authority) => {
     const issuer_name = checkNewName('issuer', request.issuer_name, (name) =>
       [...authority.issuers.values()].some((other) => other.name === name),
     );
@@ -108,7 +108,7 @@ interface RootContext {
   request: RootRequest;
   now_ms: number;
   mount: Mount;
-  authority: Authority;
+  authority: MountState;
   key: Key;
   /** Where the key is new: it is nowhere but here yet. */
   fresh: FreshKey | undefined;
@@ -217,7 +217,7 @@ function planKey(request: RootRequest) {
 function planFreshKey(
   app: App,
   mount_id: string,
-  authority: Authority,
+  authority: MountState,
   fresh: FreshKey,
   wanted: string | undefined,
 ): { key: Key; effects: Effect[] } {
@@ -231,7 +231,7 @@ function planFreshKey(
 
 async function requireExistingKey(
   caller: Caller,
-  authority: Authority,
+  authority: MountState,
   request: RootRequest,
 ): Promise<Key> {
   if (request.key_type !== undefined || request.key_bits !== undefined) {

@@ -33,7 +33,7 @@ interface RootAttempt {
 
 const memoryOf = perApp<{ attempt: RootAttempt | undefined }>((app) => {
   const memory: { attempt: RootAttempt | undefined } = { attempt: undefined };
-  app.barrier.onLock(() => drop(app));
+  app.barrier.onSeal(() => drop(app));
   return memory;
 });
 

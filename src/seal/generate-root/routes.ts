@@ -1,8 +1,8 @@
 import { z } from 'zod';
 import { TOKEN_LENGTH } from '../../access/tokens/token-format.ts';
-import { type Answer, type AnyRoute, vaultRoute } from '../../app/route.ts';
+import { type AnyRoute, type VaultResult, vaultRoute } from '../../app/route.ts';
 import { longText, optional, text } from '../../core/fields.ts';
-import { refusePgp } from '../initialisation.ts';
+import { rejectPgpKeys } from '../initialisation.ts';
 import {
   cancelRootGeneration,
   type RootStatus,
@@ -23,7 +23,7 @@ function bareOf(status: RootStatus): Record<string, unknown> {
 }
 
 /** How an answer stands in its body: as it is, or in the `data` of an envelope. */
-type Form = (status: RootStatus) => Answer;
+type Form = (status: RootStatus) => VaultResult;
 const asItIs: Form = (status) => ({ bare: bareOf(status) });
 const inEnvelope: Form = (status) => ({ data: bareOf(status) });
 
@@ -72,7 +72,7 @@ function attemptRoutes({ path, end, form }: (typeof ATTEMPTS)[number]): AnyRoute
       output: anything,
       failures: ['invalid'],
       run: async (app, caller, { pgp_key, otp, key }) => {
-        refusePgp({ pgp_key });
+        rejectPgpKeys({ pgp_key });
         return form(await startRootGeneration(app, caller, { otp, key }));
       },
     }),

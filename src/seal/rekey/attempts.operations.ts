@@ -8,7 +8,7 @@ type Attempts = Record<RekeyTarget, RekeyAttempt | undefined>;
 /** Under way at this node; sealing it ends them. */
 export const attemptsOf = perApp<Attempts>((app) => {
   const attempts: Attempts = { secret: undefined, recovery: undefined };
-  app.barrier.onLock(() => {
+  app.barrier.onSeal(() => {
     drop(attempts, 'secret');
     drop(attempts, 'recovery');
   });

@@ -209,7 +209,7 @@ function makeKey(
   };
   const gathering = startGathering(app.newId(), next, app.now());
   if (input.target === 'recovery') {
-    const recovery_hash_sealed = app.barrier.seal('config', RECOVERY_PLACE, recoveryHash(key));
+    const recovery_hash_sealed = app.barrier.encrypt('config', RECOVERY_PLACE, recoveryHash(key));
     return { pending: { key, seal: { ...next, recovery_hash_sealed }, gathering }, shares };
   }
   const root_key = openRootKey(input.old_key, seal.root_key_sealed);

@@ -1,10 +1,10 @@
 import { z } from 'zod';
 import type { App } from '../../app/app.ts';
 import type { Caller } from '../../app/caller.ts';
-import { type Answer, type AnyRoute, type SetElsewhere, vaultRoute } from '../../app/route.ts';
+import { type AnyRoute, type SetElsewhere, type VaultResult, vaultRoute } from '../../app/route.ts';
 import { Failure } from '../../core/failure.ts';
 import { flag, integer, list, optional, text } from '../../core/fields.ts';
-import { refusePgp } from '../initialisation.ts';
+import { rejectPgpKeys } from '../initialisation.ts';
 import { shareText } from '../share-text.ts';
 import type { RekeyTarget } from './attempt.ts';
 import {
@@ -40,7 +40,7 @@ const startInput = z.object({
 });
 
 /** How an answer stands in its body: as it is, with its warnings, or in the `data` of an envelope. */
-type Form = (status: Record<string, unknown>, warnings?: string[]) => Answer;
+type Form = (status: Record<string, unknown>, warnings?: string[]) => VaultResult;
 const asItIs: Form = (status, warnings) => ({
   bare: warnings ? { ...status, warnings } : status,
 });
@@ -140,7 +140,7 @@ async function start(
   target: RekeyTarget,
   input: z.output<typeof startInput>,
 ): Promise<Record<string, unknown>> {
-  refusePgp({ pgp_keys: input.pgp_keys });
+  rejectPgpKeys({ pgp_keys: input.pgp_keys });
   if (input.backup) {
     throw new Failure('invalid', 'backup is not supported: shares are told once and not kept');
   }
@@ -151,7 +151,7 @@ async function start(
 }
 
 /** What whoever gave a share is told; the new shares are wiped. */
-function tellOutcome(outcome: RekeyOutcome, form: Form): Answer {
+function tellOutcome(outcome: RekeyOutcome, form: Form): VaultResult {
   if (!outcome.complete) return form(outcome.status);
   const texts = outcome.shares.map(shareText);
   for (const share of outcome.shares) share.fill(0);

@@ -12,7 +12,7 @@ import {
   type Place,
   placeOf,
 } from '../../app/mount.ts';
-import type { Answer } from '../../app/route.ts';
+import type { VaultResult } from '../../app/route.ts';
 import { Failure } from '../../core/failure.ts';
 import { Breath } from '../../core/fairness/breath.ts';
 import { FewInTurn } from '../../core/fairness/few-in-turn.ts';
@@ -27,13 +27,13 @@ async function findByPath(app: App, input: Place): Promise<Mount | undefined> {
 }
 
 /** All mounts of a kind, as `sys/mounts` and `sys/auth` answer them. */
-export async function describeMounts(app: App, kind: MountKind): Promise<Answer> {
+export async function describeMounts(app: App, kind: MountKind): Promise<VaultResult> {
   const all = [...(await readMounts(app)).values()];
   const mounts = all.filter((mount) => mount.kind === kind);
   return { ...presentMounts([{ mounts, about: describeMount }]), flat: true };
 }
 
-export async function readMount(app: App, input: Place): Promise<Answer> {
+export async function readMount(app: App, input: Place): Promise<VaultResult> {
   const mount = await findByPath(app, input);
   if (!mount) {
     const what = input.kind === 'auth' ? 'No auth engine at' : 'No secret engine mount at';
@@ -42,7 +42,7 @@ export async function readMount(app: App, input: Place): Promise<Answer> {
   return { data: describeMount(mount), flat: true };
 }
 
-export async function readTune(app: App, input: Place): Promise<Answer> {
+export async function readTune(app: App, input: Place): Promise<VaultResult> {
   const mount = await findByPath(app, input);
   if (!mount) throw refuseToTune(input);
   const { default_ttl, max_ttl } = effectiveLeaseTtls(mount.config);
@@ -68,7 +68,7 @@ export async function readTune(app: App, input: Place): Promise<Answer> {
 }
 
 /** What the caller may see of the mounts; without a token, those listed for everybody. */
-export async function listVisibleMounts(app: App, caller: Caller): Promise<Answer> {
+export async function listVisibleMounts(app: App, caller: Caller): Promise<VaultResult> {
   if (!caller.acl && caller.wrap_ttl === undefined) {
     return { data: {}, written_data: await readListed(app) };
   }
@@ -129,7 +129,7 @@ export async function readVisibleMount(
   app: App,
   caller: Caller,
   input: { path: string },
-): Promise<Answer> {
+): Promise<VaultResult> {
   const wanted = input.path.replace(/\/$/, '');
   const walk = new RuleWalk();
   for (const [path, mount] of await readMounts(app)) {

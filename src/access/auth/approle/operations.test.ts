@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { openTestApp, testCaller, testMount } from '../../../../test/support/app.ts';
 import { eachEngine } from '../../../../test/support/engines.ts';
-import type { Answer } from '../../../app/route.ts';
+import type { VaultResult } from '../../../app/route.ts';
 import { Failure } from '../../../core/failure.ts';
 import type { Store } from '../../../store/store.ts';
 import type { Effect } from '../../../store/write.ts';
@@ -20,7 +20,7 @@ import {
 const ROLE = { role_name: 'ci' };
 const WISH = { metadata: '', cidr_list: [], token_bound_cidrs: [] };
 
-const textOf = (answer: Answer, field: string): string => {
+const textOf = (answer: VaultResult, field: string): string => {
   const value = (answer.data as Record<string, unknown>)[field];
   return typeof value === 'string' ? value : assert.fail(`${field} is missing`);
 };

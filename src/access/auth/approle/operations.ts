@@ -1,6 +1,6 @@
 import type { App } from '../../../app/app.ts';
 import type { Caller } from '../../../app/caller.ts';
-import type { Answer } from '../../../app/route.ts';
+import type { VaultResult } from '../../../app/route.ts';
 import { Failure } from '../../../core/failure.ts';
 import { foldName } from '../../../core/fold.ts';
 import { listKeys } from '../../../core/key-list.ts';
@@ -59,11 +59,11 @@ export async function isApprole(
   return (await measureApprole(app.db, key)) > 0;
 }
 
-export async function readApprole(app: App, caller: Caller, input: RoleName): Promise<Answer> {
+export async function readApprole(app: App, caller: Caller, input: RoleName): Promise<VaultResult> {
   return { data: describeApprole((await requireRole(app, caller, input)).rules) };
 }
 
-export async function listApproleNames(app: App, caller: Caller): Promise<Answer> {
+export async function listApproleNames(app: App, caller: Caller): Promise<VaultResult> {
   return listKeys((page) => listApproles(app.db, { mount_id: caller.mount.id, ...page }), {});
 }
 
@@ -72,7 +72,7 @@ export async function writeApprole(
   app: App,
   caller: Caller,
   input: RoleName & { role_id: string; policies?: string[] | undefined } & SentRole,
-): Promise<Answer> {
+): Promise<VaultResult> {
   const { role_name: _name, role_id, policies, ...sent } = input;
   const token_policies = sent.token_policies ?? policies;
   const newId = app.newId();
@@ -89,7 +89,11 @@ export async function writeApprole(
   });
 }
 
-export async function removeApprole(app: App, caller: Caller, input: RoleName): Promise<Answer> {
+export async function removeApprole(
+  app: App,
+  caller: Caller,
+  input: RoleName,
+): Promise<VaultResult> {
   const key = keyOf(caller, input);
   return commitEnding(app, caller, input, async () => {
     const existing = await findApprole(app.db, key);
@@ -126,8 +130,8 @@ async function commitEnding(
   app: App,
   caller: Caller,
   input: RoleName,
-  plan: () => Promise<Planned<Answer>>,
-): Promise<Answer> {
+  plan: () => Promise<Planned<VaultResult>>,
+): Promise<VaultResult> {
   const key = keyOf(caller, input);
   const bytes = await measureApprole(app.db, key);
   const thing = lineOfApprole(key);
@@ -136,7 +140,7 @@ async function commitEnding(
   return answer;
 }
 
-export async function readRoleId(app: App, caller: Caller, input: RoleName): Promise<Answer> {
+export async function readRoleId(app: App, caller: Caller, input: RoleName): Promise<VaultResult> {
   const { role_id } = await requireRole(app, caller, input);
   return { data: { role_id } };
 }
@@ -145,7 +149,7 @@ export async function writeRoleId(
   app: App,
   caller: Caller,
   input: RoleName & { role_id: string },
-): Promise<Answer> {
+): Promise<VaultResult> {
   if (input.role_id === '') throw new Failure('invalid', 'missing role_id');
   const { role_id } = input;
   return commitEnding(app, caller, input, async () => {
@@ -176,7 +180,7 @@ async function planRole(
 }
 
 /** What ends log-ins in its write set, and what of them ends before. */
-type Ending = Pick<Planned<Answer>, 'effects' | 'beforehand'>;
+type Ending = Pick<Planned<VaultResult>, 'effects' | 'beforehand'>;
 
 /**
  * Whoever logs in is the entity that the ID names, where letters count alike in either case: a

@@ -33,7 +33,7 @@ export interface SecretId extends SecretIdBody {
   uses_left: number;
 }
 
-export interface SecretIdWish {
+export interface SecretIdRequest {
   /** JSON object as text. */
   metadata: string;
   cidr_list: string[];
@@ -47,7 +47,7 @@ export interface SecretIdWish {
  *
  * @throws Failure `invalid` when it is asked for more than the role allows
  */
-export function planSecretId(role: Approle, wish: SecretIdWish, now: number): SecretIdBody {
+export function planSecretId(role: Approle, wish: SecretIdRequest, now: number): SecretIdBody {
   const num_uses = wish.num_uses ?? role.secret_id_num_uses;
   const ttl = wish.ttl ?? role.secret_id_ttl;
   if (num_uses < 0) throw refuse('num_uses cannot be negative');

@@ -1,7 +1,7 @@
 import type { App } from '../../../app/app.ts';
 import type { Caller } from '../../../app/caller.ts';
-import type { Turn } from '../../../app/job.ts';
-import type { Answer } from '../../../app/route.ts';
+import type { JobRun } from '../../../app/job.ts';
+import type { VaultResult } from '../../../app/route.ts';
 import { hashSecret } from '../../../audit/operations.ts';
 import { Failure } from '../../../core/failure.ts';
 import { type KeyPage, listKeys, listMatching } from '../../../core/key-list.ts';
@@ -15,7 +15,7 @@ import {
   planSecretId,
   type SecretId,
   type SecretIdBody,
-  type SecretIdWish,
+  type SecretIdRequest,
 } from './secret-id.ts';
 import {
   DELETED_AT_ONCE,
@@ -42,8 +42,8 @@ export function secretKey(app: App, mount_id: string, secret_id: string): string
 export async function createSecretId(
   app: App,
   caller: Caller,
-  input: BySecretId & SecretIdWish,
-): Promise<Answer> {
+  input: BySecretId & SecretIdRequest,
+): Promise<VaultResult> {
   const key = keyOf(caller, input);
   const now = nowSeconds(app);
   const secret_id = input.secret_id || app.newId();
@@ -86,8 +86,8 @@ const KNOWN = 'the secret ID exists already';
 export async function createCustomSecretId(
   app: App,
   caller: Caller,
-  input: BySecretId & SecretIdWish,
-): Promise<Answer> {
+  input: BySecretId & SecretIdRequest,
+): Promise<VaultResult> {
   if (input.secret_id === '') throw new Failure('invalid', 'missing secret_id');
   return createSecretId(app, caller, input);
 }
@@ -96,7 +96,7 @@ export async function listSecretIdAccessors(
   app: App,
   caller: Caller,
   input: RoleName,
-): Promise<Answer> {
+): Promise<VaultResult> {
   await requireRole(app, caller, input);
   const key = keyOf(caller, input);
   const now = nowSeconds(app);
@@ -113,7 +113,7 @@ export async function listSecretIdAccessors(
 }
 
 /** Deletes secret IDs that have run out; those that are spent go with their last log-in. */
-export async function tidySecretIds(app: App, turn: Turn): Promise<void> {
+export async function tidySecretIds(app: App, turn: JobRun): Promise<void> {
   while (!turn.stopping) {
     const now = nowSeconds(app);
     const ids = await listExpiredSecretIds(app.db, now, DELETED_AT_ONCE);
@@ -146,7 +146,11 @@ async function requireOfRole(app: App, caller: Caller, input: ByAccessor): Promi
   throw new Failure('not_found', 'failed to find accessor entry for secret_id_accessor');
 }
 
-export async function lookUpSecretId(app: App, caller: Caller, input: BySecretId): Promise<Answer> {
+export async function lookUpSecretId(
+  app: App,
+  caller: Caller,
+  input: BySecretId,
+): Promise<VaultResult> {
   const secret = await findOfRole(app, caller, input);
   return secret && isUsable(secret, nowSeconds(app)) ? { data: describeSecretId(secret) } : {};
 }
@@ -155,7 +159,7 @@ export async function destroySecretId(
   app: App,
   caller: Caller,
   input: BySecretId,
-): Promise<Answer> {
+): Promise<VaultResult> {
   const secret = await findOfRole(app, caller, input);
   if (secret) await app.commit(caller, [deleteSecretId(secret)]);
   return {};
@@ -165,7 +169,7 @@ export async function lookUpSecretIdAccessor(
   app: App,
   caller: Caller,
   input: ByAccessor,
-): Promise<Answer> {
+): Promise<VaultResult> {
   return { data: describeSecretId(await requireOfRole(app, caller, input)) };
 }
 
@@ -173,7 +177,7 @@ export async function destroySecretIdAccessor(
   app: App,
   caller: Caller,
   input: ByAccessor,
-): Promise<Answer> {
+): Promise<VaultResult> {
   const secret = await requireOfRole(app, caller, input);
   await app.commit(caller, [deleteSecretId(secret)]);
   return {};

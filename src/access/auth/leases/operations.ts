@@ -2,7 +2,7 @@ import { type App, perApp } from '../../../app/app.ts';
 import type { Caller } from '../../../app/caller.ts';
 import { describeLease, LAST, type Lease, rangeOf, segmentOf } from '../../../app/lease.ts';
 import { fullPath } from '../../../app/mount.ts';
-import type { Answer } from '../../../app/route.ts';
+import type { VaultResult } from '../../../app/route.ts';
 import { base62 } from '../../../core/base62.ts';
 import { Failure } from '../../../core/failure.ts';
 import { SharedRuns } from '../../../core/fairness/shared-runs.ts';
@@ -44,7 +44,7 @@ export function planLease(
   app: App,
   caller: Caller,
   wish: Pick<Lease, 'kind' | 'data' | 'expires_at' | 'renewable'>,
-): { effects: Effect[]; lease: NonNullable<Answer['lease']> } {
+): { effects: Effect[]; lease: NonNullable<VaultResult['lease']> } {
   const now = nowSeconds(app);
   const id = `${caller.record.path}/${base62(app.randomBytes(TOKEN_RANDOMNESS), LETTERS)}`;
   if (Buffer.byteLength(id) > MAX_ID) {
@@ -104,7 +104,7 @@ export async function lookUpLease(
   app: App,
   caller: Caller,
   input: { lease_id: string },
-): Promise<Answer> {
+): Promise<VaultResult> {
   await refuseDeniedLease(caller, 'lookup', input.lease_id);
   const lease = await requireLease(app, input.lease_id);
   const path = lease.id.slice(0, lease.id.lastIndexOf('/'));
@@ -116,7 +116,7 @@ export async function renewLease(
   app: App,
   caller: Caller,
   input: { lease_id: string },
-): Promise<Answer> {
+): Promise<VaultResult> {
   await refuseDeniedLease(caller, 'renew', input.lease_id);
   if (input.lease_id === '') throw new Failure('invalid', 'lease_id must be specified');
   const lease = await findLivingLease(app.db, input.lease_id, nowSeconds(app));
@@ -142,7 +142,7 @@ export async function revokeLease(
   app: App,
   caller: Caller,
   input: { lease_id: string; sync: boolean },
-): Promise<Answer> {
+): Promise<VaultResult> {
   const id = input.lease_id;
   await refuseDeniedLease(caller, 'revoke', id);
   if (id === '') throw new Failure('invalid', 'lease_id must be specified');
@@ -153,7 +153,7 @@ export async function revokeLease(
 }
 
 /** Dead from here on; what they stand for is ended by the job. */
-async function postpone(app: App, caller: Caller, effects: Effect[]): Promise<Answer> {
+async function postpone(app: App, caller: Caller, effects: Effect[]): Promise<VaultResult> {
   await app.commit(caller, effects);
   return { status: 202 };
 }
@@ -167,7 +167,7 @@ export async function revokePrefix(
   app: App,
   caller: Caller,
   input: { prefix: string; sync: boolean; force: boolean },
-): Promise<Answer> {
+): Promise<VaultResult> {
   const { prefix, force } = input;
   // What is named may be one lease. Those beneath it, which may be many, are not asked about each.
   const alike = ['sync'];
@@ -202,7 +202,7 @@ export async function listLeases(
   app: App,
   caller: Caller,
   input: { prefix: string },
-): Promise<Answer> {
+): Promise<VaultResult> {
   const range = rangeOf(input.prefix);
   const fillPage = startFilling(app, caller);
   return listKeys((page) => fillPage((read) => listSegments(app, read, range, page)), {});
@@ -242,7 +242,7 @@ function endOf(segment: string, { from }: IdRange): string {
 }
 
 /** How many leases there are, in all and by mount. */
-export async function readLeaseCount(app: App): Promise<Answer> {
+export async function readLeaseCount(app: App): Promise<VaultResult> {
   const rows = await countLeases(app.db, nowSeconds(app));
   const counts: [path: string, count: number][] = [];
   for (const { mount_id, count } of rows) {
@@ -256,7 +256,7 @@ export async function readLeaseCount(app: App): Promise<Answer> {
 const tidyingOf = perApp(() => new SharedRuns());
 
 /** Ends what is due now instead of with the next run of the job, also what that would not try again so soon. */
-export async function tidyLeases(app: App, caller: Caller): Promise<Answer> {
+export async function tidyLeases(app: App, caller: Caller): Promise<VaultResult> {
   // Many are ended at once: the request's own record says first whether the caller may.
   await app.commit(caller, []);
   await tidyingOf(app).run(() => endDueLeases(app, workOf(app, caller), () => true));

@@ -301,7 +301,7 @@ eachEngine('failed log-ins', (open) => {
     clock.now += 60;
     await namesNow();
     assert.equal(said.length, 2, 'again after a while');
-    app.barrier.lock();
+    app.barrier.seal();
     await assert.rejects(readLockedNames(logged), { kind: 'unavailable' });
   });
 

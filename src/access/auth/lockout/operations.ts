@@ -1,6 +1,6 @@
 import { type App, perApp } from '../../../app/app.ts';
 import type { Caller } from '../../../app/caller.ts';
-import type { Turn } from '../../../app/job.ts';
+import type { JobRun } from '../../../app/job.ts';
 import { Breath } from '../../../core/fairness/breath.ts';
 import { networkOf } from '../../../core/fairness/party.ts';
 import { GrowingWaits } from '../../../core/growing-waits.ts';
@@ -143,7 +143,7 @@ const MAX_KEPT_NAME = 512;
 // Sealed: in place of their name people type their password now and then.
 function sealName(app: App, id: string, name: string): Uint8Array {
   if (name.length > MAX_KEPT_NAME) return new Uint8Array(0);
-  return app.barrier.seal('token', nameAt(id), Buffer.from(name));
+  return app.barrier.encrypt('token', nameAt(id), Buffer.from(name));
 }
 
 const nameAt = (row: string) => ({ table: 'login_failure', column: 'name_sealed', row }) as const;
@@ -193,7 +193,7 @@ export async function readLockedNames(app: App, method_id?: string): Promise<Log
 function openName(app: App, { id, name_sealed }: FailuresRow, failures: unknown[]): string {
   if (name_sealed.length === 0) return '';
   try {
-    return Buffer.from(app.barrier.open('token', nameAt(id), name_sealed)).toString('utf8');
+    return Buffer.from(app.barrier.decrypt('token', nameAt(id), name_sealed)).toString('utf8');
   } catch (error) {
     if (app.barrier.sealed) throw error;
     failures.push(error);
@@ -214,7 +214,7 @@ export function planUnlock(app: App, name: LogInName): Effect {
 }
 
 /** Deletes failures that count no more. */
-export async function tidyFailures(app: App, turn: Turn): Promise<void> {
+export async function tidyFailures(app: App, turn: JobRun): Promise<void> {
   const { lockout_duration, lockout_counter_reset } = app.config.user_lockout;
   const before = Math.floor(app.now() / 1000) - Math.max(lockout_duration, lockout_counter_reset);
   while (!turn.stopping && (await hasFailuresBefore(app.db, before))) {

@@ -5,7 +5,7 @@ import { eachEngine } from '../../../../test/support/engines.ts';
 import { judgeAccess } from '../../../acl/acl.ts';
 import type { App } from '../../../app/app.ts';
 import type { Caller } from '../../../app/caller.ts';
-import type { Answer } from '../../../app/route.ts';
+import type { VaultResult } from '../../../app/route.ts';
 import { Failure, isConflict } from '../../../core/failure.ts';
 import type { Store } from '../../../store/store.ts';
 import { authenticate, authenticateAgain } from '../../permissions/authentication.operations.ts';
@@ -14,7 +14,7 @@ import { planned } from '../../tokens/creation.ts';
 import { tidyTokens } from '../../tokens/expiration.operations.ts';
 import { createRootToken, type MintedToken, mintToken } from '../../tokens/minting.operations.ts';
 import { planRootToken } from '../../tokens/token.ts';
-import type { TokenWish } from '../../tokens/wish.ts';
+import type { TokenRequest } from '../../tokens/wish.ts';
 import { createToken, lookUpAccessor, lookUpSelf, lookUpToken } from './operations.ts';
 import { renewSelf } from './renewal.operations.ts';
 import {
@@ -25,7 +25,7 @@ import {
 } from './revocation.operations.ts';
 import { writeTokenRole } from './roles.operations.ts';
 
-const WISH: TokenWish = {
+const WISH: TokenRequest = {
   id: '',
   policies: [],
   no_parent: false,
@@ -49,7 +49,7 @@ async function openServer(open: () => Promise<Store>) {
     assert.ok(known, 'the token can be used');
     return testCaller(mount, known);
   };
-  const create = async (by: string, wish: Partial<TokenWish> = {}, role_name?: string) => {
+  const create = async (by: string, wish: Partial<TokenRequest> = {}, role_name?: string) => {
     const answer = await createToken(app, await as(by), {
       wish: { ...WISH, ...wish },
       orphan: false,
@@ -70,7 +70,7 @@ async function createChosen(app: App, now: number): Promise<MintedToken> {
   return minted;
 }
 
-const dataOf = (answer: Answer): Record<string, unknown> => ({ ...(answer.data as object) });
+const dataOf = (answer: VaultResult): Record<string, unknown> => ({ ...(answer.data as object) });
 
 const refusal = (message: RegExp) => (error: unknown) =>
   error instanceof Failure && message.test(error.message);

@@ -3,7 +3,7 @@ import { maySudo } from '../../../acl/grants.ts';
 import type { App } from '../../../app/app.ts';
 import type { Caller, TokenFacts } from '../../../app/caller.ts';
 import { effectiveLeaseTtls, fullPath } from '../../../app/mount.ts';
-import type { Answer } from '../../../app/route.ts';
+import type { VaultResult } from '../../../app/route.ts';
 import { Failure } from '../../../core/failure.ts';
 import { type KeyPage, listKeys, listMatching } from '../../../core/key-list.ts';
 import { presentMount } from '../../../mounts/operations.ts';
@@ -29,7 +29,7 @@ import { noteToken } from '../../tokens/recorded.ts';
 import { holdTokenRole } from '../../tokens/roles.store.ts';
 import { findTokenByAccessor, listAccessors } from '../../tokens/store.ts';
 import type { PlannedToken, Token } from '../../tokens/token.ts';
-import type { TokenWish } from '../../tokens/wish.ts';
+import type { TokenRequest } from '../../tokens/wish.ts';
 import { answerMinted, entityPolicies, identityPolicies } from '../minted.operations.ts';
 import { lineOfTokenRole, requireTokenRole } from './roles.operations.ts';
 
@@ -37,8 +37,8 @@ import { lineOfTokenRole, requireTokenRole } from './roles.operations.ts';
 export async function createToken(
   app: App,
   caller: Caller,
-  input: { wish: TokenWish; orphan: boolean; role_name?: string },
-): Promise<Answer> {
+  input: { wish: TokenRequest; orphan: boolean; role_name?: string },
+): Promise<VaultResult> {
   const { role_name, wish } = input;
   const path = `${fullPath(caller.mount)}${creationPath(input)}`;
   const plan = async (): Promise<Planned<{ minted: MintedToken; warnings: string[] }>> => {
@@ -90,7 +90,7 @@ function creationPath(input: { orphan: boolean; role_name?: string }): string {
 }
 
 /** What the caller's own token is. */
-export async function lookUpSelf(app: App, caller: Caller): Promise<Answer> {
+export async function lookUpSelf(app: App, caller: Caller): Promise<VaultResult> {
   const { text, token } = requirePresented(caller);
   // The use that this request takes is gone already.
   const left = token.num_uses > 0 ? { uses_left: token.uses_left - 1 } : {};
@@ -109,7 +109,7 @@ export async function lookUpToken(
   app: App,
   caller: Caller,
   input: { token: string },
-): Promise<Answer> {
+): Promise<VaultResult> {
   if (input.token === '') return lookUpSelf(app, caller);
   const token = await requireLiving(app, caller, input.token);
   return {
@@ -130,7 +130,7 @@ export async function requireLiving(app: App, caller: Caller, text: string): Pro
 }
 
 /** Accessors of all tokens that are alive. */
-export async function listTokenAccessors(app: App, caller: Caller): Promise<Answer> {
+export async function listTokenAccessors(app: App, caller: Caller): Promise<VaultResult> {
   const fillPage = startFilling(app, caller);
   return listKeys(
     (page) =>
@@ -158,7 +158,7 @@ export async function lookUpAccessor(
   app: App,
   caller: Caller,
   input: { accessor: string },
-): Promise<Answer> {
+): Promise<VaultResult> {
   const token = await requireByAccessor(app, input.accessor);
   noteToken(caller, token);
   return { data: describeToken(token, '', nowSeconds(app), await identityPolicies(app, token)) };

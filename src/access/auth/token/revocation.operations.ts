@@ -1,6 +1,6 @@
 import type { App } from '../../../app/app.ts';
 import type { Caller } from '../../../app/caller.ts';
-import type { Answer } from '../../../app/route.ts';
+import type { VaultResult } from '../../../app/route.ts';
 import { Failure } from '../../../core/failure.ts';
 import type { Effect } from '../../../store/write.ts';
 import { commitEnd, endInTurn } from '../../endings/operations.ts';
@@ -20,11 +20,11 @@ export async function revokeByText(
   app: App,
   caller: Caller,
   input: { token: string },
-): Promise<Answer> {
+): Promise<VaultResult> {
   return revoke(app, caller, requireRevocable(app, caller, input.token));
 }
 
-export async function revokeSelf(app: App, caller: Caller): Promise<Answer> {
+export async function revokeSelf(app: App, caller: Caller): Promise<VaultResult> {
   const { token } = requireAuthenticated(caller);
   if (token.type === 'batch') throw unrevocable();
   return revoke(app, caller, token.id);
@@ -34,7 +34,7 @@ export async function revokeByAccessor(
   app: App,
   caller: Caller,
   input: { accessor: string },
-): Promise<Answer> {
+): Promise<VaultResult> {
   const token = await requireByAccessor(app, input.accessor);
   return revoke(app, caller, token.id);
 }
@@ -44,7 +44,7 @@ export async function revokeOrphan(
   app: App,
   caller: Caller,
   input: { token: string },
-): Promise<Answer> {
+): Promise<VaultResult> {
   const id = requireRevocable(app, caller, input.token);
   const token = await findToken(app.db, id);
   // The children of one that is dead are dead, and stay so.
@@ -57,7 +57,12 @@ export async function revokeOrphan(
  * Its leases and children are dead with the token, and what others keep of it ends in the same write set. As much
  * of them as a request may take is removed before this is answered, the rest by the jobs.
  */
-async function revoke(app: App, caller: Caller, id: string, marks?: Effect[]): Promise<Answer> {
+async function revoke(
+  app: App,
+  caller: Caller,
+  id: string,
+  marks?: Effect[],
+): Promise<VaultResult> {
   const token = await findToken(app.db, id);
   noteToken(caller, token ?? { id });
   const stands = (token?.entity_id ?? '') !== '';

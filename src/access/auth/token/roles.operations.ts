@@ -1,6 +1,6 @@
 import type { App } from '../../../app/app.ts';
 import type { Caller } from '../../../app/caller.ts';
-import type { Answer } from '../../../app/route.ts';
+import type { VaultResult } from '../../../app/route.ts';
 import { Failure } from '../../../core/failure.ts';
 import { listKeys } from '../../../core/key-list.ts';
 import { mergePatch } from '../../../core/patches.ts';
@@ -32,7 +32,7 @@ export async function readTokenRole(
   app: App,
   _caller: Caller,
   input: { role_name: string },
-): Promise<Answer> {
+): Promise<VaultResult> {
   const role = await findTokenRole(app.db, input.role_name);
   if (!role) throw new Failure('not_found', '');
   return { data: describeTokenRole(input.role_name, role) };
@@ -46,7 +46,7 @@ export async function isTokenRole(
   return (await measureTokenRole(app.db, { name: params.role_name ?? '' })) > 0;
 }
 
-export async function listTokenRoleNames(app: App): Promise<Answer> {
+export async function listTokenRoleNames(app: App): Promise<VaultResult> {
   return listKeys((page) => listTokenRoles(app.db, page), {});
 }
 
@@ -58,9 +58,9 @@ export async function writeTokenRole(
   app: App,
   caller: Caller,
   input: { role_name: string } & { [Name in keyof TokenRole]?: TokenRole[Name] | undefined },
-): Promise<Answer> {
+): Promise<VaultResult> {
   const { role_name, ...sent } = input;
-  const plan = async (): Promise<Planned<Answer>> => {
+  const plan = async (): Promise<Planned<VaultResult>> => {
     const existing = await findStoredTokenRole(app.db, role_name);
     const role = mergePatch(existing?.rules ?? tokenRoleSchema.parse({}), sent);
     checkTokenRole(role);
@@ -76,7 +76,7 @@ export async function removeTokenRole(
   app: App,
   caller: Caller,
   input: { role_name: string },
-): Promise<Answer> {
+): Promise<VaultResult> {
   await app.commit(caller, [deleteTokenRole(input.role_name)]);
   return {};
 }

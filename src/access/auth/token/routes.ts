@@ -4,7 +4,7 @@ import { duration, flag, integer, optional, stringMap, text } from '../../../cor
 import { workOf } from '../../leases/ending.operations.ts';
 import { tidyTokensOnce } from '../../tokens/expiration.operations.ts';
 import { displayText, policyList, tokenTypeText } from '../../tokens/field-kinds.ts';
-import type { TokenWish } from '../../tokens/wish.ts';
+import type { TokenRequest } from '../../tokens/wish.ts';
 import {
   createToken,
   listTokenAccessors,
@@ -48,7 +48,7 @@ const wishSchema = z.object(wishFields);
 /** Request fields that a record may hold as they are: everything but the token itself. */
 const audited = Object.keys(wishFields).filter((name) => name !== 'id');
 
-function wishOf({ lease, ...fields }: z.output<typeof wishSchema>): TokenWish {
+function wishOf({ lease, ...fields }: z.output<typeof wishSchema>): TokenRequest {
   return { ...fields, ttl: fields.ttl || lease };
 }
 

@@ -1,9 +1,9 @@
 import type { App } from '../../../app/app.ts';
-import { readAuthority } from '../../iam/grants/operations.ts';
+import { loadGrantSet } from '../../iam/grants/operations.ts';
 import { listPlacesById, type Place } from '../../resource/by-ids.store.ts';
 import { type BrokerCaller, RECOVERY_USER } from '../../resource/caller.ts';
 import { refuseField } from '../../resource/field-errors.ts';
-import type { Authority } from '../../resource/grants/decision.ts';
+import type { GrantSet } from '../../resource/grants/decision.ts';
 import { listLinksOfAll } from '../../resource/links/store.ts';
 import { listPicked } from '../../resource/lists/operations.ts';
 import { formatTime, type Resource } from '../../resource/resource.ts';
@@ -29,7 +29,7 @@ export async function listResolvableAliases(
   if (user.id === RECOVERY_USER) {
     refuseField('id', `${RECOVERY_USER} has no aliases of its own: name another user.`);
   }
-  const authority = await readAuthority(app, { user_id: user.id, account_id: '' });
+  const authority = await loadGrantSet(app, { user_id: user.id, account_id: '' });
   const tree = await readScopeTree(app);
   return listPicked(app, caller, aliasDefinition, query, {
     container_id: 'global',
@@ -41,7 +41,7 @@ export async function listResolvableAliases(
 
 async function showResolvable(
   app: App,
-  authority: Authority,
+  authority: GrantSet,
   tree: ScopeTree,
   aliases: readonly Resource[],
 ): Promise<(Record<string, unknown> | undefined)[]> {
@@ -66,7 +66,7 @@ async function showResolvable(
   });
 }
 
-function maySee(authority: Authority, tree: ScopeTree, { id, scope_id }: Place): boolean {
+function maySee(authority: GrantSet, tree: ScopeTree, { id, scope_id }: Place): boolean {
   const parent_scope_id = tree.byId.get(scope_id)?.parent_scope_id ?? '';
   const place = { scope_id, parent_scope_id, type: 'target' } as const;
   return authority.listActions({ ...place, id }, RESOURCE_TYPES.target.actions).length > 0;

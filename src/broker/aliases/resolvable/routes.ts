@@ -1,10 +1,10 @@
 import { userDefinition } from '../../iam/users/operations.ts';
 import type { BoundaryRoute } from '../../resource/route.ts';
-import { verbRoute } from '../../resource/verbs.routes.ts';
+import { actionRoute } from '../../resource/verbs.routes.ts';
 import { listResolvableAliases } from './operations.ts';
 
 export const resolvableAliasRoutes: readonly BoundaryRoute[] = [
-  verbRoute(userDefinition, 'list-resolvable-aliases', {
+  actionRoute(userDefinition, 'list-resolvable-aliases', {
     method: 'GET',
     summary: 'List the aliases that lead a user to targets',
     fields: {},

@@ -2,7 +2,7 @@ import { z } from 'zod';
 import type { LogInAlias, TokenBounds } from '../../../app/caller.ts';
 import { recordedAs } from '../../../core/recorded-shape.ts';
 import { wholeNumber } from '../../resource/fields.ts';
-import type { Item } from '../../resource/handler.ts';
+import type { ResourceInput } from '../../resource/handler.ts';
 import { CREDENTIAL_TYPES } from './mapping.ts';
 
 /** What a library keeps. */
@@ -125,7 +125,7 @@ const FIXED_TYPES: Readonly<Record<string, string>> = {
   'authority-certificate': 'certificate',
 };
 
-export function credentialTypeOf(type: string, item: Item): string {
+export function credentialTypeOf(type: string, item: ResourceInput): string {
   const given = item.credential_type;
   return FIXED_TYPES[type] ?? (typeof given === 'string' && given !== 'unspecified' ? given : '');
 }

@@ -6,7 +6,7 @@ import { readMounts } from '../../../mounts/operations.ts';
 import { endBeforehand } from '../../iam/removal.operations.ts';
 import type { BrokerCaller } from '../../resource/caller.ts';
 import { FieldErrors, IN_REQUEST, refuseField } from '../../resource/field-errors.ts';
-import type { Container, Definition } from '../../resource/handler.ts';
+import type { Container, ResourceHandler } from '../../resource/handler.ts';
 import { isIdOf } from '../../resource/ids.ts';
 import { planSourceRemoval } from '../../sessions/credentials/termination.operations.ts';
 import type { AuthorityStoreBody } from '../stores/store-fields.ts';
@@ -18,7 +18,7 @@ import { checkChanged, checkLibraryChange, checkNewLibrary } from './rules.ts';
 
 const NO_STORE = 'This field must be a valid credential store id.';
 
-export const credentialLibraryDefinition: Definition = {
+export const credentialLibraryDefinition: ResourceHandler = {
   type: 'credential-library',
   containerField: 'credential_store_id',
   fields: {

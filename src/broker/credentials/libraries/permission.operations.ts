@@ -5,7 +5,7 @@ import type { App } from '../../../app/app.ts';
 import { fullPath, type Mount } from '../../../app/mount.ts';
 import { issueSchema } from '../../../pki/profile/request.ts';
 import type { Write } from '../../../store/write.ts';
-import { holdResource, holdResources } from '../../resource/holds.store.ts';
+import { lockResource, lockResources } from '../../resource/holds.store.ts';
 import { findResource } from '../../resource/store.ts';
 import type { SavedBy } from './library.ts';
 
@@ -43,7 +43,7 @@ async function isMakerThere(app: App, { user_id, account_id }: SavedBy): Promise
 /** Refuses its write set unless whoever saved a library is there as they were. */
 export function holdMaker({ user_id, account_id }: SavedBy): Write[] {
   return [
-    ...(user_id ? [holdResource(user_id)] : []),
-    ...holdResources(account_id ? [account_id] : [], user_id),
+    ...(user_id ? [lockResource(user_id)] : []),
+    ...lockResources(account_id ? [account_id] : [], user_id),
   ];
 }

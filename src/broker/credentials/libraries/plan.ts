@@ -1,4 +1,4 @@
-import type { Item } from '../../resource/handler.ts';
+import type { ResourceInput } from '../../resource/handler.ts';
 import { credentialTypeOf, DEFAULTS, type LibraryBody, libraryAttributes } from './library.ts';
 import { CREDENTIAL_TYPES } from './mapping.ts';
 
@@ -23,7 +23,7 @@ export function libraryPaths(type: string): string[] {
 export function planLibrary(
   type: string,
   before: LibraryBody | undefined,
-  item: Item,
+  item: ResourceInput,
   mask: readonly string[],
 ): LibraryBody {
   const attributes: Record<string, unknown> = { ...before?.attributes };
@@ -48,7 +48,7 @@ export function planLibrary(
 
 function planOverrides(
   before: Readonly<Record<string, string>>,
-  item: Item,
+  item: ResourceInput,
   speaksOf: (path: string) => boolean,
 ): Readonly<Record<string, string>> {
   const field = 'credential_mapping_overrides';

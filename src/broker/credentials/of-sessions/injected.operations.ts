@@ -2,7 +2,7 @@ import type { App } from '../../../app/app.ts';
 import type { Effect } from '../../../store/write.ts';
 import type { SessionCredential } from '../../sessions/credentials/credential.ts';
 import { insertInjected, listInjected } from '../../sessions/credentials/store.ts';
-import type { SessionFacts } from './session-facts.ts';
+import type { SessionContext } from './session-facts.ts';
 
 const placeOf = (session_id: string, source_id: string) =>
   ({
@@ -14,12 +14,12 @@ const placeOf = (session_id: string, source_id: string) =>
 /** Stores an injected credential, sealed, for the worker that carries the session. */
 export function keepInjected(
   app: App,
-  session: SessionFacts,
+  session: SessionContext,
   credential: SessionCredential,
 ): Effect {
   const source_id = credential.credential_source.id;
   const bytes = Buffer.from(JSON.stringify(credential));
-  const secret_sealed = app.barrier.seal('credential', placeOf(session.id, source_id), bytes);
+  const secret_sealed = app.barrier.encrypt('credential', placeOf(session.id, source_id), bytes);
   bytes.fill(0);
   const { id: session_id, expires_at } = session;
   return insertInjected({ session_id, source_id, expires_at, secret_sealed });
@@ -33,7 +33,7 @@ export async function readInjectedCredentials(
   const rows = await listInjected(app.db, session_id);
   return rows.map(({ source_id, secret_sealed }) => {
     const place = placeOf(session_id, source_id);
-    const opened = app.barrier.open('credential', place, secret_sealed);
+    const opened = app.barrier.decrypt('credential', place, secret_sealed);
     const credential = JSON.parse(Buffer.from(opened).toString('utf8'));
     opened.fill(0);
     return credential;

@@ -11,7 +11,7 @@ import type { Issued } from '../issuing/issued.ts';
 import { issueFromLibrary } from '../issuing/operations.ts';
 import { connectorFor } from '../issuing/vault.operations.ts';
 import type { TemplateFacts } from '../libraries/template.ts';
-import type { SessionFacts } from './session-facts.ts';
+import type { SessionContext } from './session-facts.ts';
 import { AT_ONCE, type Dress, readSource } from './sources.operations.ts';
 import type { SourceHead } from './sources.store.ts';
 
@@ -28,7 +28,7 @@ export async function issueAll(
     session,
     dress,
     hold,
-  }: { libraries: readonly SourceHead[]; session: SessionFacts; dress: Dress; hold: SecretHold },
+  }: { libraries: readonly SourceHead[]; session: SessionContext; dress: Dress; hold: SecretHold },
 ): Promise<Dressed[]> {
   const facts = await readFacts(app, caller);
   const connect = connectorFor(app);

@@ -5,7 +5,7 @@ import { eachEngine, sqlitePlace } from '../../../../test/support/engines.ts';
 import { findLease, insertLease } from '../../../access/leases/store.ts';
 import type { App } from '../../../app/app.ts';
 import type { BrokerCaller } from '../../resource/caller.ts';
-import { Authority } from '../../resource/grants/decision.ts';
+import { GrantSet } from '../../resource/grants/decision.ts';
 import { insertLink } from '../../resource/links/store.ts';
 import type { Resource } from '../../resource/resource.ts';
 import { insertResource } from '../../resource/store.ts';
@@ -48,7 +48,7 @@ function credential(app: App, id: string, password: string): Resource {
     container_id: 'csst_1',
     name: id,
     body: { username: 'u', domain: '', hmacs: {} },
-    secret_sealed: app.barrier.seal('credential', place, bytes),
+    secret_sealed: app.barrier.encrypt('credential', place, bytes),
   };
 }
 
@@ -72,7 +72,7 @@ const pendingSession = (id: string, now: number): NewSession => ({
 
 async function callerOf(app: App): Promise<BrokerCaller> {
   const who = { user_id: 'u_1', account_id: '', auth_method_id: '', auth_token_id: '' };
-  const authority = new Authority('recovery', []);
+  const authority = new GrantSet('recovery', []);
   return { ...testCaller(await requireTestMount(app, 'sys/')), who: { ...who, authority } };
 }
 

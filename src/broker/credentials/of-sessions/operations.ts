@@ -16,7 +16,7 @@ import {
 } from '../../sessions/credentials/room.ts';
 import { keepInjected } from './injected.operations.ts';
 import { type Dressed, giveBack, issueAll } from './issued.operations.ts';
-import type { SessionFacts } from './session-facts.ts';
+import type { SessionContext } from './session-facts.ts';
 import {
   type Dress,
   dressFor,
@@ -74,7 +74,7 @@ const MOST_EVER = 512;
 export async function resolveCredentials(
   app: App,
   caller: BrokerCaller,
-  of: { target: Resource; session: SessionFacts },
+  of: { target: Resource; session: SessionContext },
 ): Promise<ResolvedCredentials> {
   const room = roomOf(app);
   const asker = askerOf(caller);
@@ -95,7 +95,7 @@ export async function resolveCredentials(
 async function resolve(
   app: App,
   caller: BrokerCaller,
-  { target, session }: { target: Resource; session: SessionFacts },
+  { target, session }: { target: Resource; session: SessionContext },
   hold: SecretHold,
 ): Promise<ResolvedCredentials> {
   const [brokered, injected] = await Promise.all([
@@ -132,7 +132,7 @@ const librariesOf = ({ shown, hidden }: Sources): Given['libraries'] => ({
 
 /** What is the same however a session's credentials are had. */
 interface Given {
-  session: SessionFacts;
+  session: SessionContext;
   libraries: { shown: readonly SourceHead[]; hidden: readonly SourceHead[] };
   hold: SecretHold;
 }

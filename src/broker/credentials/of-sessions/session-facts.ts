@@ -1,5 +1,5 @@
 /** What of a session its credentials depend on. */
-export interface SessionFacts {
+export interface SessionContext {
   /** `s_…`. */
   id: string;
   /** Unix seconds. */

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { checkLengths, type FieldErrors } from '../../resource/field-errors.ts';
-import type { Item } from '../../resource/handler.ts';
+import type { ResourceInput } from '../../resource/handler.ts';
 
 /** What a stored credential shows; its secret is sealed beside it. */
 export interface CredentialBody {
@@ -96,7 +96,11 @@ function checkObject({ object }: Record<string, unknown>, errors: FieldErrors): 
 const EMPTY = 'This is a required field and cannot be set to empty.';
 
 /** What is missing of a new credential. */
-export function checkNewCredential({ attributes = {} }: Item, type: string, errors: FieldErrors) {
+export function checkNewCredential(
+  { attributes = {} }: ResourceInput,
+  type: string,
+  errors: FieldErrors,
+) {
   const kind = CREDENTIAL_KINDS[type];
   if (!kind) return;
   checkLengths(attributes, LONGEST, errors, 'attributes.');
@@ -109,7 +113,7 @@ export function checkNewCredential({ attributes = {} }: Item, type: string, erro
 
 /** What a change would leave empty that must not be. */
 export function checkCredentialChange(
-  { attributes = {} }: Item,
+  { attributes = {} }: ResourceInput,
   { subtype, mask }: { subtype: string; mask: readonly string[] },
   errors: FieldErrors,
 ): void {
@@ -142,7 +146,7 @@ export function credentialPaths(type: string): string[] {
 export function planCredential(
   type: string,
   before: { open: Pick<CredentialBody, 'username' | 'domain'>; secret: CredentialSecret },
-  { attributes = {} }: Item,
+  { attributes = {} }: ResourceInput,
   mask: readonly string[] | 'all',
 ): { open: Pick<CredentialBody, 'username' | 'domain'>; secret: CredentialSecret } {
   const kind = CREDENTIAL_KINDS[type];

@@ -6,7 +6,7 @@ import { omitEmpty } from '../../../core/omit-empty.ts';
 import { endBeforehand } from '../../iam/removal.operations.ts';
 import type { BrokerCaller } from '../../resource/caller.ts';
 import { IN_REQUEST, refuseField } from '../../resource/field-errors.ts';
-import type { Definition, Item, Plan } from '../../resource/handler.ts';
+import type { Plan, ResourceHandler, ResourceInput } from '../../resource/handler.ts';
 import { isIdOf } from '../../resource/ids.ts';
 import { requireVersion } from '../../resource/operations.ts';
 import type { Resource } from '../../resource/resource.ts';
@@ -28,7 +28,7 @@ import { canUnlock, judgeSshKey, type LockedKey, UNLOCK_LENGTH } from './ssh-key
 
 const NO_STORE = 'This field must be a valid credential store id.';
 
-export const credentialDefinition: Definition = {
+export const credentialDefinition: ResourceHandler = {
   type: 'credential',
   containerField: 'credential_store_id',
   fields: {},
@@ -80,7 +80,7 @@ export const credentialDefinition: Definition = {
 };
 
 /** A new private key in the clear takes no passphrase over from the one before. */
-function keyMask({ attributes = {} }: Item, mask: readonly string[]): readonly string[] {
+function keyMask({ attributes = {} }: ResourceInput, mask: readonly string[]): readonly string[] {
   const { private_key } = attributes;
   if (!mask.includes('attributes.private_key') || typeof private_key !== 'string') return mask;
   return judgeSshKey(private_key, '').kind === 'open'
@@ -102,7 +102,7 @@ function planRow(
   );
   const body: CredentialBody = { username: open.username, domain: open.domain, hmacs };
   const bytes = Buffer.from(JSON.stringify(secret));
-  const secret_sealed = app.barrier.seal('credential', placeOf(row.id), bytes);
+  const secret_sealed = app.barrier.encrypt('credential', placeOf(row.id), bytes);
   bytes.fill(0);
   return { body, secret_sealed };
 }
@@ -117,7 +117,7 @@ const placeOf = (row: string) => ({ table: 'resource', column: 'secret_sealed', 
 /** The secret fields of a stored credential. */
 export function openCredential(app: App, { id, secret_sealed }: Resource): CredentialSecret {
   if (secret_sealed === null) return {};
-  const opened = app.barrier.open('credential', placeOf(id), secret_sealed);
+  const opened = app.barrier.decrypt('credential', placeOf(id), secret_sealed);
   const secret = JSON.parse(Buffer.from(opened).toString('utf8'));
   opened.fill(0);
   return secret;

@@ -5,7 +5,7 @@ import { omitEmpty } from '../../../core/omit-empty.ts';
 import { readMounts } from '../../../mounts/operations.ts';
 import { endBeforehand } from '../../iam/removal.operations.ts';
 import { IN_REQUEST, refuseField } from '../../resource/field-errors.ts';
-import type { Definition, Item, Plan } from '../../resource/handler.ts';
+import type { Plan, ResourceHandler, ResourceInput } from '../../resource/handler.ts';
 import { requireVersion } from '../../resource/operations.ts';
 import type { Resource, Scope } from '../../resource/resource.ts';
 import { planSourceRemoval } from '../../sessions/credentials/termination.operations.ts';
@@ -31,7 +31,7 @@ import {
 
 const TYPES: readonly string[] = ['static', 'vault', 'authority'];
 
-export const credentialStoreDefinition: Definition = {
+export const credentialStoreDefinition: ResourceHandler = {
   type: 'credential-store',
   containerField: 'scope_id',
   fields: {},
@@ -80,7 +80,7 @@ export const credentialStoreDefinition: Definition = {
 };
 
 /** @throws Failure `invalid` for what is no mount of a certificate authority */
-async function planAuthority(app: App, { attributes = {} }: Item): Promise<Plan> {
+async function planAuthority(app: App, { attributes = {} }: ResourceInput): Promise<Plan> {
   const mount = withoutTrailing(withoutLeading(String(attributes.mount ?? ''), '/'), '/');
   const found = (await readMounts(app)).get(`${mount}/`);
   if (found?.type !== 'pki') {
@@ -97,7 +97,7 @@ async function planAuthority(app: App, { attributes = {} }: Item): Promise<Plan>
 async function planNewVault(
   app: App,
   store: { id: string; scope: Scope },
-  item: Item,
+  item: ResourceInput,
 ): Promise<Plan> {
   const fields = planVaultStore(undefined, item, []);
   const { attributes = {} } = item;
@@ -117,7 +117,7 @@ async function planNewVault(
 async function planVaultChange(
   app: App,
   { resource, scope }: { resource: Resource; scope: Scope },
-  item: Item,
+  item: ResourceInput,
   mask: readonly string[],
 ): Promise<Plan> {
   // Nobody is asked on behalf of a change that comes too late.

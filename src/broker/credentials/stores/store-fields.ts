@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { parseUrl } from '../../../core/domain-names.ts';
 import { checkLengths, type FieldErrors } from '../../resource/field-errors.ts';
-import type { Item } from '../../resource/handler.ts';
+import type { ResourceInput } from '../../resource/handler.ts';
 
 /** What a store of type `vault` keeps; its token lies in rows of its own. */
 export interface VaultStoreBody {
@@ -60,7 +60,7 @@ const LONGEST: Readonly<Record<string, number>> = {
 };
 
 /** What is wrong with a new store, as far as its fields tell. */
-export function checkNewStore(item: Item, type: string, errors: FieldErrors): void {
+export function checkNewStore(item: ResourceInput, type: string, errors: FieldErrors): void {
   const { attributes } = item;
   if (type === 'authority' && !attributes?.mount) {
     errors.add('attributes.mount', 'Field required for creating an authority credential store.');
@@ -80,7 +80,7 @@ export function checkNewStore(item: Item, type: string, errors: FieldErrors): vo
 
 /** What is wrong with a change of a store. */
 export function checkStoreChange(
-  { attributes = {} }: Item,
+  { attributes = {} }: ResourceInput,
   { subtype, mask }: { subtype: string; mask: readonly string[] },
   errors: FieldErrors,
 ): void {
@@ -161,7 +161,7 @@ const NEW_STORE: VaultStoreBody = {
  */
 export function planVaultStore(
   before: VaultStoreBody | undefined,
-  { attributes = {} }: Item,
+  { attributes = {} }: ResourceInput,
   mask: readonly string[],
 ): VaultStoreBody {
   const next = { ...(before ?? NEW_STORE) };

@@ -1,8 +1,8 @@
 import { endBeforehand } from '../../iam/removal.operations.ts';
-import type { Definition } from '../../resource/handler.ts';
-import { planLoss } from '../../sessions/termination.operations.ts';
+import type { ResourceHandler } from '../../resource/handler.ts';
+import { planDependentCancellation } from '../../sessions/termination.operations.ts';
 
-export const hostCatalogDefinition: Definition = {
+export const hostCatalogDefinition: ResourceHandler = {
   type: 'host-catalog',
   containerField: 'scope_id',
   fields: {},
@@ -25,6 +25,7 @@ export const hostCatalogDefinition: Definition = {
   checkChange() {},
   planChange: async () => ({}),
   endBeforehand,
-  planRemoval: async (app, _caller, { id }) => planLoss(app, { host_catalog_id: id }),
+  planRemoval: async (app, _caller, { id }) =>
+    planDependentCancellation(app, { host_catalog_id: id }),
   describe: async (_app, _caller, catalogs) => catalogs.map(() => ({})),
 };

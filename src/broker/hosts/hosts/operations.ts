@@ -5,9 +5,9 @@ import { omitEmpty } from '../../../core/omit-empty.ts';
 import { endBeforehand } from '../../iam/removal.operations.ts';
 import { judgeAddress } from '../../resource/address.ts';
 import type { FieldErrors } from '../../resource/field-errors.ts';
-import type { Definition, Item } from '../../resource/handler.ts';
+import type { ResourceHandler, ResourceInput } from '../../resource/handler.ts';
 import { listLinksToAll } from '../../resource/links/store.ts';
-import { planLoss } from '../../sessions/termination.operations.ts';
+import { planDependentCancellation } from '../../sessions/termination.operations.ts';
 
 /** What a static host keeps. */
 export interface HostBody {
@@ -17,7 +17,7 @@ export interface HostBody {
 const PORT = 'Address for static hosts does not support a port.';
 const FIELD = 'attributes.address';
 
-export const hostDefinition: Definition = {
+export const hostDefinition: ResourceHandler = {
   type: 'host',
   containerField: 'host_catalog_id',
   fields: {},
@@ -54,7 +54,7 @@ export const hostDefinition: Definition = {
     return mask.includes(FIELD) ? { body: bodyOf(item) } : {};
   },
   endBeforehand,
-  planRemoval: async (app, _caller, { id }) => planLoss(app, { host_ids: [id] }),
+  planRemoval: async (app, _caller, { id }) => planDependentCancellation(app, { host_ids: [id] }),
   async describe(app, _caller, hosts) {
     const sets = await listSetsOf(
       app,
@@ -88,12 +88,12 @@ async function listSetsOf(app: App, ids: readonly string[]): Promise<Map<string,
   return sets;
 }
 
-function checkAddress({ attributes = {} }: Item, errors: FieldErrors): void {
+function checkAddress({ attributes = {} }: ResourceInput, errors: FieldErrors): void {
   const verdict = judgeAddress(String(attributes.address ?? ''), PORT);
   if (!verdict.valid) errors.add(FIELD, verdict.because);
 }
 
-function bodyOf({ attributes = {} }: Item): HostBody {
+function bodyOf({ attributes = {} }: ResourceInput): HostBody {
   const verdict = judgeAddress(String(attributes.address ?? ''), PORT);
   if (!verdict.valid) throw new TypeError('the address was checked before');
   return { address: verdict.address };

@@ -6,7 +6,7 @@ import { endBeforehand } from '../../iam/removal.operations.ts';
 import { listPlacesById } from '../../resource/by-ids.store.ts';
 import type { BrokerCaller } from '../../resource/caller.ts';
 import { type FieldErrors, refuseField } from '../../resource/field-errors.ts';
-import type { Definition, Item } from '../../resource/handler.ts';
+import type { ResourceHandler, ResourceInput } from '../../resource/handler.ts';
 import { isIdOf } from '../../resource/ids.ts';
 import { checkIds, idsOf } from '../../resource/links/fields.ts';
 import { changeLinks } from '../../resource/links/operations.ts';
@@ -15,11 +15,14 @@ import { showLinkedIds } from '../../resource/links/shown.operations.ts';
 import { haveAllLinksTo, holdLinksTo } from '../../resource/links/store.ts';
 import { BOUNDS, MOST_SETS_OF_HOST } from '../../resource/org-bounds/bounds.ts';
 import type { Resource } from '../../resource/resource.ts';
-import { endSessionsBeforehand, planLoss } from '../../sessions/termination.operations.ts';
+import {
+  endSessionsBeforehand,
+  planDependentCancellation,
+} from '../../sessions/termination.operations.ts';
 
 const ofPlugins = (about: string) => z.unknown().optional().describe(`${about} Plugins only.`);
 
-export const hostSetDefinition: Definition = {
+export const hostSetDefinition: ResourceHandler = {
   type: 'host-set',
   containerField: 'host_catalog_id',
   fields: {
@@ -42,7 +45,8 @@ export const hostSetDefinition: Definition = {
   checkChange: (item, _request, errors) => refuseForeign(item, errors),
   planChange: async () => ({}),
   endBeforehand,
-  planRemoval: async (app, _caller, { id }) => planLoss(app, { of_host_sets: [id] }),
+  planRemoval: async (app, _caller, { id }) =>
+    planDependentCancellation(app, { of_host_sets: [id] }),
   async describe(app, _caller, sets, how) {
     if (how === 'list') return sets.map(() => ({}));
     return Promise.all(
@@ -53,7 +57,7 @@ export const hostSetDefinition: Definition = {
   },
 };
 
-function refuseForeign(item: Item, errors: FieldErrors): void {
+function refuseForeign(item: ResourceInput, errors: FieldErrors): void {
   if (item.host_ids !== undefined) errors.add('host_ids', 'This is a read only field.');
   for (const field of ['preferred_endpoints', 'sync_interval_seconds']) {
     if (item[field] !== undefined) {
@@ -72,7 +76,7 @@ const SETS_OF_HOST = {
 const ONE_MORE_SET = { ...SETS_OF_HOST, most: MOST_SETS_OF_HOST - 1 };
 
 export function checkHosts(change: LinkChange) {
-  return (item: Item, errors: FieldErrors, id: string): void => {
+  return (item: ResourceInput, errors: FieldErrors, id: string): void => {
     if (isIdOf(id, 'host-set', 'plugin')) {
       errors.add('id', 'The hosts of such a host set are not chosen by hand.');
     }
@@ -90,7 +94,7 @@ export function changeHosts(change: LinkChange) {
   return (
     app: App,
     caller: BrokerCaller,
-    { resource, item }: { resource: Resource; item: Item },
+    { resource, item }: { resource: Resource; item: ResourceInput },
   ): Promise<Resource> =>
     changeLinks(app, caller, hostSetDefinition, {
       resource,
@@ -110,7 +114,7 @@ export function changeHosts(change: LinkChange) {
         const { id } = resource;
         return {
           grounds: holdLinksTo(added, ONE_MORE_SET),
-          effects: planLoss(app, { host_set_id_of: id, host_ids: removed }),
+          effects: planDependentCancellation(app, { host_set_id_of: id, host_ids: removed }),
           end: (work) =>
             endSessionsBeforehand(app, work, { host_set_id_of: id, host_ids_of: removed }),
         };

@@ -2,7 +2,7 @@ import { idList } from '../../resource/links/fields.ts';
 import type { LinkChange } from '../../resource/links/plan.ts';
 import type { BoundaryRoute } from '../../resource/route.ts';
 import { standardRoutes } from '../../resource/routes.ts';
-import { verbRoute } from '../../resource/verbs.routes.ts';
+import { actionRoute } from '../../resource/verbs.routes.ts';
 import { changeHosts, checkHosts, hostSetDefinition } from './operations.ts';
 
 const SUMMARIES: readonly [change: LinkChange, summary: string][] = [
@@ -14,7 +14,7 @@ const SUMMARIES: readonly [change: LinkChange, summary: string][] = [
 export const hostSetRoutes: readonly BoundaryRoute[] = [
   ...standardRoutes(hostSetDefinition),
   ...SUMMARIES.map(([change, summary]) =>
-    verbRoute(hostSetDefinition, `${change}-hosts`, {
+    actionRoute(hostSetDefinition, `${change}-hosts`, {
       summary,
       fields: { host_ids: idList('Hosts of the same catalog.') },
       audit: ['host_ids'],

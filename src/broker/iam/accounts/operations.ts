@@ -1,12 +1,12 @@
 import { attemptLogIn } from '../../../access/auth/lockout/operations.ts';
-import { hashInTurn } from '../../../access/concurrency/operations.ts';
+import { hashWithinLimit } from '../../../access/concurrency/operations.ts';
 import type { App } from '../../../app/app.ts';
 import { faultOfLoginName, type PasswordMethodBody } from '../../../config/password-method.ts';
 import { Failure } from '../../../core/failure.ts';
 import { omitEmpty } from '../../../core/omit-empty.ts';
 import type { BrokerCaller } from '../../resource/caller.ts';
 import { type FieldErrors, IN_REQUEST, refuseField } from '../../resource/field-errors.ts';
-import type { Definition, Item, VerbRequest } from '../../resource/handler.ts';
+import type { ResourceHandler, ResourceInput, VerbRequest } from '../../resource/handler.ts';
 import { parseId } from '../../resource/ids.ts';
 import { commitChange, requireVersion } from '../../resource/operations.ts';
 import type { Resource } from '../../resource/resource.ts';
@@ -16,7 +16,7 @@ import { endBeforehand } from '../removal.operations.ts';
 import { type AccountBody, accountAttributes, loginKey } from './account.ts';
 import { hashPassword, SALT_LENGTH, verifyPassword } from './password.ts';
 
-export const accountDefinition: Definition = {
+export const accountDefinition: ResourceHandler = {
   type: 'account',
   containerField: 'auth_method_id',
   fields: {},
@@ -113,11 +113,11 @@ async function hashNew(
       message,
     );
   }
-  return hashInTurn(app, caller, () => hashPassword(password, app.randomBytes(SALT_LENGTH)));
+  return hashWithinLimit(app, caller, () => hashPassword(password, app.randomBytes(SALT_LENGTH)));
 }
 
 export function checkPasswords(...fields: readonly string[]) {
-  return (item: Item, errors: FieldErrors, id: string): void => {
+  return (item: ResourceInput, errors: FieldErrors, id: string): void => {
     if (parseId(id)?.subtype !== 'password') errors.add('id', 'Account has no password.');
     for (const field of fields) {
       if (!item[field]) errors.add(field, 'This is a required field.');

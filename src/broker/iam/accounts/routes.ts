@@ -1,20 +1,20 @@
 import { z } from 'zod';
 import type { BoundaryRoute } from '../../resource/route.ts';
 import { standardRoutes } from '../../resource/routes.ts';
-import { verbRoute } from '../../resource/verbs.routes.ts';
+import { actionRoute } from '../../resource/verbs.routes.ts';
 import { accountDefinition, changePassword, checkPasswords, setPassword } from './operations.ts';
 
 const password = (about: string) => z.string().optional().describe(about);
 
 export const accountRoutes: readonly BoundaryRoute[] = [
   ...standardRoutes(accountDefinition),
-  verbRoute(accountDefinition, 'set-password', {
+  actionRoute(accountDefinition, 'set-password', {
     summary: 'Give an account a password',
     fields: { password: password('The new one.') },
     check: checkPasswords('password'),
     run: setPassword,
   }),
-  verbRoute(accountDefinition, 'change-password', {
+  actionRoute(accountDefinition, 'change-password', {
     summary: 'Change a password by whoever knows it',
     fields: {
       current_password: password('The present one.'),

@@ -4,7 +4,7 @@ import { Failure, isConflict } from '../../../core/failure.ts';
 import type { Effect } from '../../../store/write.ts';
 import type { UserBody } from '../../principals/user.ts';
 import type { BrokerCaller } from '../../resource/caller.ts';
-import { holdResource } from '../../resource/holds.store.ts';
+import { lockResource } from '../../resource/holds.store.ts';
 import { formatTime, type Resource } from '../../resource/resource.ts';
 import type { BoundaryAnswer, Located } from '../../resource/route.ts';
 import { requireScope } from '../../resource/scope-tree/operations.ts';
@@ -12,7 +12,7 @@ import { findResource } from '../../resource/store.ts';
 import { RESOURCE_TYPES } from '../../resource/types.ts';
 import type { AccountBody } from '../accounts/account.ts';
 import { describeAuthToken, type MadeAuthToken, makeAuthToken } from '../auth-tokens/operations.ts';
-import { readAuthority } from '../grants/operations.ts';
+import { loadGrantSet } from '../grants/operations.ts';
 import type { LogInRequest } from './login-request.ts';
 import { refused, userOf } from './login-user.operations.ts';
 
@@ -94,7 +94,7 @@ async function tryLogIn(
     ...login.effects,
     ...effects,
     // What a removal takes away with its log-ins.
-    ...[method.scope_id, method.id, user.id].map(holdResource),
+    ...[method.scope_id, method.id, user.id].map(lockResource),
     ...made.effects,
   ]);
   return answerLogIn(app, made, login.type);
@@ -140,7 +140,7 @@ async function answerLogIn(
 async function ownActions(app: App, token: Resource): Promise<Record<string, unknown>> {
   const { account_id = '' } = token.body as { account_id?: string };
   const [authority, scope] = await Promise.all([
-    readAuthority(app, { user_id: token.owner_id, account_id }),
+    loadGrantSet(app, { user_id: token.owner_id, account_id }),
     requireScope(app, token.scope_id),
   ]);
   const place = {

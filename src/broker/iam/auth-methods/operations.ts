@@ -1,7 +1,7 @@
 import { PASSWORD_DEFAULTS, type PasswordMethodBody } from '../../../config/password-method.ts';
 import { omitEmpty } from '../../../core/omit-empty.ts';
 import { type FieldErrors, refuseField } from '../../resource/field-errors.ts';
-import type { Definition, Item } from '../../resource/handler.ts';
+import type { ResourceHandler, ResourceInput } from '../../resource/handler.ts';
 import { isIdOf } from '../../resource/ids.ts';
 import { readScopeTree } from '../../resource/scope-tree/operations.ts';
 import { endLogIns } from '../auth-tokens/operations.ts';
@@ -9,7 +9,7 @@ import { endBeforehand } from '../removal.operations.ts';
 import { clearPrimary } from '../scopes/store.ts';
 import { AUTH_METHOD_TYPES, authMethodAttributes } from './auth-method.ts';
 
-export const authMethodDefinition: Definition = {
+export const authMethodDefinition: ResourceHandler = {
   type: 'auth-method',
   containerField: 'scope_id',
   fields: {},
@@ -71,7 +71,7 @@ export const authMethodDefinition: Definition = {
   },
 };
 
-function checkLengths({ attributes = {} }: Item, errors: FieldErrors): void {
+function checkLengths({ attributes = {} }: ResourceInput, errors: FieldErrors): void {
   for (const field of ['min_login_name_length', 'min_password_length']) {
     const length = attributes[field];
     if (typeof length === 'number' && (length < 1 || length > 1000)) {
@@ -80,7 +80,10 @@ function checkLengths({ attributes = {} }: Item, errors: FieldErrors): void {
   }
 }
 
-function bodyFrom(base: PasswordMethodBody, { attributes = {} }: Item): PasswordMethodBody {
+function bodyFrom(
+  base: PasswordMethodBody,
+  { attributes = {} }: ResourceInput,
+): PasswordMethodBody {
   const lengthOf = (field: keyof PasswordMethodBody): number => {
     const given = attributes[field];
     return typeof given === 'number' ? given : base[field];

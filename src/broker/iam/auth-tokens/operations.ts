@@ -4,7 +4,7 @@ import { mintToken, nowSeconds } from '../../../access/tokens/minting.operations
 import { listUnmountedTokens } from '../../../access/tokens/store.ts';
 import { type App, perApp } from '../../../app/app.ts';
 import { type EndingPages, noteEnding } from '../../../app/ended.ts';
-import type { Turn } from '../../../app/job.ts';
+import type { JobRun } from '../../../app/job.ts';
 import { base62 } from '../../../core/base62.ts';
 import { omitEmpty } from '../../../core/omit-empty.ts';
 import type { Effect } from '../../../store/write.ts';
@@ -27,15 +27,18 @@ import {
 } from '../../principals/log-ins.store.ts';
 import { listPlacesById } from '../../resource/by-ids.store.ts';
 import { type BrokerCaller, RECOVERY_USER } from '../../resource/caller.ts';
-import type { Definition } from '../../resource/handler.ts';
+import type { ResourceHandler } from '../../resource/handler.ts';
 import { newResourceId } from '../../resource/ids.ts';
 import { insertLink } from '../../resource/links/store.ts';
 import { removeResources, takeResources } from '../../resource/removals.store.ts';
 import { formatTime, type Resource } from '../../resource/resource.ts';
 import { insertResource } from '../../resource/store.ts';
-import { endSessionsBeforehand, planLoss } from '../../sessions/termination.operations.ts';
+import {
+  endSessionsBeforehand,
+  planDependentCancellation,
+} from '../../sessions/termination.operations.ts';
 
-export const authTokenDefinition: Definition = {
+export const authTokenDefinition: ResourceHandler = {
   type: 'auth-token',
   containerField: 'scope_id',
   fields: {},
@@ -51,7 +54,7 @@ export const authTokenDefinition: Definition = {
     await endSessionsBeforehand(app, work, { log_in_ids: [id] });
   },
   planRemoval: async (app, _caller, resource) => [
-    ...planLoss(app, { log_ins: { ids: [resource.id] } }),
+    ...planDependentCancellation(app, { log_ins: { ids: [resource.id] } }),
     deleteTreesOf(tokenRowsOf({ ids: [resource.id] })),
   ],
   async describe(_app, _caller, tokens) {
@@ -157,7 +160,7 @@ export async function endLogIns(app: Pick<App, 'now'>, of: LogInsOf): Promise<Ef
   const ids = logInsOf(of);
   return [
     ...takeResources({ ids }),
-    ...planLoss(app, { log_ins: of }),
+    ...planDependentCancellation(app, { log_ins: of }),
     deleteTreesOf(tokenRowsOf(of)),
     ...removeResources({ ids }, app.now()),
   ];
@@ -235,7 +238,7 @@ const lookedAt = perApp(() => ({ next: OLDEST }));
  * as many as it takes a moment to look through, from where the run of before stopped. Those that were
  * left unused are refused on both APIs in the meantime: the order of use has no index, as it changes often.
  */
-export async function endDeadLogIns(app: App, turn: Turn): Promise<void> {
+export async function endDeadLogIns(app: App, turn: JobRun): Promise<void> {
   const endPage = async (at: LogInCursor): Promise<LogInPage> => {
     const page = await planDeadLogIns(app, at);
     if (page.dead.length > 0) {

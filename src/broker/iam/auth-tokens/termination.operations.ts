@@ -5,7 +5,10 @@ import type { Effect } from '../../../store/write.ts';
 import { listIdsByToken, listLogInsByToken, usersNamed } from '../../principals/log-ins.store.ts';
 import { loosenEntities } from '../../principals/users.store.ts';
 import type { PagedLoss } from '../../sessions/paged-termination.store.ts';
-import { endSessionsBeforehand, planLoss } from '../../sessions/termination.operations.ts';
+import {
+  endSessionsBeforehand,
+  planDependentCancellation,
+} from '../../sessions/termination.operations.ts';
 import { endLogInsBeforehand } from './log-ins.operations.ts';
 import { endLogIns } from './operations.ts';
 
@@ -15,7 +18,7 @@ import { endLogIns } from './operations.ts';
  */
 export async function planEnded(app: App, ended: Ended): Promise<Effect[]> {
   if ('token_ids' in ended) {
-    const sessions = planLoss(app, ended);
+    const sessions = planDependentCancellation(app, ended);
     // A log-in is there as soon as its token is: none comes later.
     const ofLogIns = await listLogInsByToken(app.db, ended.token_ids);
     if (ofLogIns.size === 0) return sessions;
@@ -23,22 +26,25 @@ export async function planEnded(app: App, ended: Ended): Promise<Effect[]> {
   }
   if ('entity_ids' in ended) {
     const { entity_ids } = ended;
-    return [...(await endLogIns(app, ended)), ...planLoss(app, { of_entities: entity_ids })];
+    return [
+      ...(await endLogIns(app, ended)),
+      ...planDependentCancellation(app, { of_entities: entity_ids }),
+    ];
   }
   if ('disabled_entity_id' in ended) {
-    return planLoss(app, { of_entities: [ended.disabled_entity_id] });
+    return planDependentCancellation(app, { of_entities: [ended.disabled_entity_id] });
   }
   if ('alias_ids' in ended) {
     const { alias_ids } = ended;
     // Whoever has the entity by another alias is not the user by it any more, either.
     return [
       ...(await endLogIns(app, ended)),
-      ...planLoss(app, { of_named: alias_ids }),
-      ...planLoss(app, ended),
+      ...planDependentCancellation(app, { of_named: alias_ids }),
+      ...planDependentCancellation(app, ended),
       loosenEntities(usersNamed(alias_ids)),
     ];
   }
-  return planLoss(app, ended);
+  return planDependentCancellation(app, ended);
 }
 
 /** As {@link planEnded}, page by page, until less than a page of each kind is left. */

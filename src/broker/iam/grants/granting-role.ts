@@ -1,13 +1,13 @@
 import type { Seen } from '../../resource/by-ids.store.ts';
 import { type Grant, parseGrant } from '../../resource/grants/grant.ts';
-import type { HeldGrant } from '../../resource/grants/reach.ts';
+import type { EffectiveGrant } from '../../resource/grants/reach.ts';
 import type { RoleBody } from '../../resource/grants/role.ts';
 import { weighRead } from '../../resource/grants/weight.ts';
 import type { Resource } from '../../resource/resource.ts';
 
 /** A role as grants are looked up: what it grants where. */
 export interface GrantingRole extends Seen {
-  held: readonly HeldGrant[];
+  held: readonly EffectiveGrant[];
   /** About how many bytes it takes. */
   bytes: number;
 }
@@ -45,7 +45,7 @@ export function readGrants(
 ): GrantingRole {
   const { grant_strings, grant_scope_ids: where } = body as RoleBody;
   const grant_scope_ids = where.length === 1 && where[0] === 'this' ? THIS : where;
-  const held: HeldGrant[] = [];
+  const held: EffectiveGrant[] = [];
   let bytes = ROLE_BYTES + grant_scope_ids.length * SCOPE_ID_BYTES;
   for (const written of grant_strings) {
     const found = read(written);
@@ -59,10 +59,10 @@ export function readGrants(
 
 /** Of most roles. */
 const THIS: readonly string[] = ['this'];
-const NONE: readonly HeldGrant[] = [];
+const NONE: readonly EffectiveGrant[] = [];
 
 /** A list that has grown has room for more; of many thousands of roles that is most of what they take. */
-const compact = (list: readonly HeldGrant[]): readonly HeldGrant[] =>
+const compact = (list: readonly EffectiveGrant[]): readonly EffectiveGrant[] =>
   list.length === 0 ? NONE : list.slice();
 
 /** About how many bytes a grant takes that was read. */

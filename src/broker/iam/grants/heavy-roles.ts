@@ -1,6 +1,6 @@
 import { hash } from 'node:crypto';
 import { Breath } from '../../../core/fairness/breath.ts';
-import { remembered } from '../../../core/remembered.ts';
+import { memoizeWeak } from '../../../core/remembered.ts';
 import type { Seen } from '../../resource/by-ids.store.ts';
 import type { GrantingRole } from './granting-role.ts';
 
@@ -66,7 +66,7 @@ function packOf(roles: readonly Seen[]): Pack {
 }
 
 /** The same for all who have the role as it was read: each of them holds hundreds. */
-const packOfOne = remembered(({ id, version, updated_ms }: Seen): Pack => {
+const packOfOne = memoizeWeak(({ id, version, updated_ms }: Seen): Pack => {
   return { key: `${id} ${version} ${updated_ms}`, ids: id };
 });
 

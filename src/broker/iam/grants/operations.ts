@@ -4,7 +4,7 @@ import { Kept } from '../../../core/kept.ts';
 import { ROOMS } from '../../../core/rooms.ts';
 import type { Seen } from '../../resource/by-ids.store.ts';
 import { ANONYMOUS_USER, AUTHENTICATED_USER, RECOVERY_USER } from '../../resource/caller.ts';
-import { Authority, type Besides } from '../../resource/grants/decision.ts';
+import { type Besides, GrantSet } from '../../resource/grants/decision.ts';
 import type { GrantingRole } from './granting-role.ts';
 import { type Pack, splitByWeight, weighPack } from './heavy-roles.ts';
 import {
@@ -22,11 +22,11 @@ import {
  *
  * @param principals further ones that hold for this log-in: managed groups of the account
  */
-export async function readAuthority(
+export async function loadGrantSet(
   app: App,
   user: { user_id: string; account_id: string; principals?: readonly string[] },
-): Promise<Authority> {
-  if (user.user_id === RECOVERY_USER) return new Authority('recovery', []);
+): Promise<GrantSet> {
+  if (user.user_id === RECOVERY_USER) return new GrantSet('recovery', []);
   const { user_id, account_id, principals = [] } = user;
   // It may take longer to put together than all the others. Of each scope that was asked about something is kept,
   // which goes when scopes go.
@@ -41,14 +41,14 @@ export async function readAuthority(
     kept.find(key) ?? (await kept.get(key, () => readOwn(app, person)));
   if (packs.length === 0) return light;
   const bases = [light, ...(await filePacks(app, asker, packs))];
-  return new Authority(asker, [], { bases, own: person });
+  return new GrantSet(asker, [], { bases, own: person });
 }
 
 /** What somebody is allowed. */
 interface OwnAuthority {
   asker: 'user' | 'anonymous';
   /** But for packs. */
-  light: Authority;
+  light: GrantSet;
   /** Roles that grant so much that it is filed once for all who have them. */
   packs: readonly Pack[];
 }
@@ -84,7 +84,7 @@ async function makeOwn(
   besides: Besides,
 ): Promise<OwnAuthority> {
   const { light, packs } = await splitByWeight(roles);
-  return { asker, light: await Authority.make(asker, await holdGrants(light), besides), packs };
+  return { asker, light: await GrantSet.make(asker, await holdGrants(light), besides), packs };
 }
 
 /** Whose roles everybody has who is logged in. */
@@ -92,7 +92,7 @@ const EVERYBODY = [ANONYMOUS_USER, AUTHENTICATED_USER];
 
 interface Everybody {
   /** With templates as they are: whom they stand for is known of whoever asks. */
-  base: Authority;
+  base: GrantSet;
   /** The roles in it. */
   shared: ReadonlyMap<string, GrantingRole>;
 }
@@ -139,7 +139,7 @@ async function mapById<Role extends Seen>(roles: readonly Role[]): Promise<Map<s
 }
 
 async function makeEverybody(roles: readonly GrantingRole[]): Promise<Everybody | undefined> {
-  const base = await Authority.make('user', await holdGrants(roles));
+  const base = await GrantSet.make('user', await holdGrants(roles));
   if (base.bytes + roles.length * READ_ROLE_BYTES > ROOMS.everybody) return undefined;
   await base.fileNamed();
   return { base, shared: await mapById(roles) };

@@ -4,8 +4,8 @@ import { FewInTurn } from '../../../core/fairness/few-in-turn.ts';
 import { Kept, LastOf } from '../../../core/kept.ts';
 import { ROOMS } from '../../../core/rooms.ts';
 import { listResourcesById, type Seen } from '../../resource/by-ids.store.ts';
-import { Authority } from '../../resource/grants/decision.ts';
-import type { HeldGrant } from '../../resource/grants/reach.ts';
+import { GrantSet } from '../../resource/grants/decision.ts';
+import type { EffectiveGrant } from '../../resource/grants/reach.ts';
 import {
   type GrantingRole,
   type ReadGrant,
@@ -120,13 +120,13 @@ export function filePacks(
   app: App,
   asker: 'user' | 'anonymous',
   packs: readonly Pack[],
-): Promise<Authority[]> {
+): Promise<GrantSet[]> {
   const byKey = new Map(packs.map((pack) => [`${asker} ${pack.key}`, pack]));
   return filedOf(app).getAll([...byKey.keys()], async (keys) => {
     const missing = keys.flatMap((key) => byKey.get(key) ?? []);
     const seen = await listRolesById(app.db, idsOfPacks(missing));
     const roles = new Map((await readSeen(app, seen)).map((role) => [role.id, role]));
-    const filed = new Map<Pack, Authority>();
+    const filed = new Map<Pack, GrantSet>();
     for (const pack of missing) {
       // Who has gone meanwhile grants nothing.
       const some = pack.ids.split(',').flatMap((id) => roles.get(id) ?? []);
@@ -139,24 +139,22 @@ export function filePacks(
   });
 }
 
-const NOTHING = new Authority('user', []);
+const NOTHING = new GrantSet('user', []);
 
 async function fileRoles(
   asker: 'user' | 'anonymous',
   roles: readonly GrantingRole[],
-): Promise<Authority> {
-  const authority = await Authority.make(asker, await holdGrants(roles));
+): Promise<GrantSet> {
+  const authority = await GrantSet.make(asker, await holdGrants(roles));
   await authority.fileNamed();
   return authority;
 }
 
 /** As many as there is room for, and each of those, however much it is: filed for each request it would take more. */
-const filedOf = perApp(
-  () => new Kept<Authority>(ROOMS.broker_heavy_roles, ({ bytes }) => bytes, 1),
-);
+const filedOf = perApp(() => new Kept<GrantSet>(ROOMS.broker_heavy_roles, ({ bytes }) => bytes, 1));
 
-export async function holdGrants(roles: readonly GrantingRole[]): Promise<HeldGrant[]> {
-  const all: HeldGrant[] = [];
+export async function holdGrants(roles: readonly GrantingRole[]): Promise<EffectiveGrant[]> {
+  const all: EffectiveGrant[] = [];
   const breath = new Breath();
   for (const { held } of roles) {
     for (const one of held) all.push(one);

@@ -4,7 +4,7 @@ import { omitEmpty } from '../../../core/omit-empty.ts';
 import { listPlacesById } from '../../resource/by-ids.store.ts';
 import { type BrokerCaller, RECOVERY_USER } from '../../resource/caller.ts';
 import { type FieldErrors, refuseField } from '../../resource/field-errors.ts';
-import type { Definition, Item } from '../../resource/handler.ts';
+import type { ResourceHandler, ResourceInput } from '../../resource/handler.ts';
 import { isIdOf } from '../../resource/ids.ts';
 import { checkIds, idsOf } from '../../resource/links/fields.ts';
 import { changeLinks } from '../../resource/links/operations.ts';
@@ -21,7 +21,7 @@ import type { Resource } from '../../resource/resource.ts';
 import { requireScope } from '../../resource/scope-tree/operations.ts';
 import { endBeforehand } from '../removal.operations.ts';
 
-export const groupDefinition: Definition = {
+export const groupDefinition: ResourceHandler = {
   type: 'group',
   containerField: 'scope_id',
   fields: {},
@@ -59,7 +59,7 @@ export const groupDefinition: Definition = {
 const FIELD = 'member_ids';
 
 export function checkMembers(change: LinkChange) {
-  return (item: Item, errors: FieldErrors): void =>
+  return (item: ResourceInput, errors: FieldErrors): void =>
     checkIds(item, errors, {
       field: FIELD,
       change,
@@ -77,7 +77,7 @@ export function changeMembers(change: LinkChange) {
   return async (
     app: App,
     caller: BrokerCaller,
-    { resource, item }: { resource: Resource; item: Item },
+    { resource, item }: { resource: Resource; item: ResourceInput },
   ): Promise<Resource> => {
     const scope = await requireScope(app, resource.scope_id);
     return changeLinks(app, caller, groupDefinition, {

@@ -2,7 +2,7 @@ import { idList } from '../../resource/links/fields.ts';
 import type { LinkChange } from '../../resource/links/plan.ts';
 import type { BoundaryRoute } from '../../resource/route.ts';
 import { standardRoutes } from '../../resource/routes.ts';
-import { verbRoute } from '../../resource/verbs.routes.ts';
+import { actionRoute } from '../../resource/verbs.routes.ts';
 import { changeMembers, checkMembers, groupDefinition } from './operations.ts';
 
 const SUMMARIES: readonly [change: LinkChange, summary: string][] = [
@@ -14,7 +14,7 @@ const SUMMARIES: readonly [change: LinkChange, summary: string][] = [
 export const groupRoutes: readonly BoundaryRoute[] = [
   ...standardRoutes(groupDefinition),
   ...SUMMARIES.map(([change, summary]) =>
-    verbRoute(groupDefinition, `${change}-members`, {
+    actionRoute(groupDefinition, `${change}-members`, {
       summary,
       fields: { member_ids: idList('Users in the group.') },
       audit: ['member_ids'],

@@ -3,7 +3,7 @@ import { MAX_NAME_LENGTH } from '../../../core/fields.ts';
 import { omitEmpty } from '../../../core/omit-empty.ts';
 import { type FieldErrors, IN_REQUEST, refuseField } from '../../resource/field-errors.ts';
 import { parseExpression } from '../../resource/filter/expression.ts';
-import type { Definition, Item } from '../../resource/handler.ts';
+import type { ResourceHandler, ResourceInput } from '../../resource/handler.ts';
 import { isIdOf } from '../../resource/ids.ts';
 
 /** What a managed group keeps: the rule by which an auth method puts accounts into it. */
@@ -16,7 +16,7 @@ export interface ManagedGroupBody {
 
 const NO_GROUPS = 'This field must be the id of an auth method of type "oidc" or "ldap".';
 
-export const managedGroupDefinition: Definition = {
+export const managedGroupDefinition: ResourceHandler = {
   type: 'managed-group',
   containerField: 'auth_method_id',
   fields: { member_ids: z.unknown().optional().describe('Output only.') },
@@ -56,7 +56,7 @@ const MAX_NAMES = 256;
 const isTooLong = (name: unknown): boolean => String(name).length > MAX_NAME_LENGTH;
 
 function checkRule(
-  { attributes = {} }: Item,
+  { attributes = {} }: ResourceInput,
   subtype: string,
   mask: readonly string[],
   errors: FieldErrors,
@@ -80,7 +80,7 @@ function checkRule(
   }
 }
 
-function bodyOf({ attributes = {} }: Item): ManagedGroupBody {
+function bodyOf({ attributes = {} }: ResourceInput): ManagedGroupBody {
   return { ...attributes };
 }
 

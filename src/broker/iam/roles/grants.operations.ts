@@ -5,7 +5,7 @@ import type { BrokerCaller } from '../../resource/caller.ts';
 import { type FieldErrors, refuseField } from '../../resource/field-errors.ts';
 import { canonicalGrant, faultOfGrantLengths, parseGrant } from '../../resource/grants/grant.ts';
 import type { RoleBody } from '../../resource/grants/role.ts';
-import type { Item, VerbRequest } from '../../resource/handler.ts';
+import type { ResourceInput, VerbRequest } from '../../resource/handler.ts';
 import { checkIds, idsOf } from '../../resource/links/fields.ts';
 import { type LinkChange, planLinks } from '../../resource/links/plan.ts';
 import { commitChange, requireVersion } from '../../resource/operations.ts';
@@ -19,7 +19,7 @@ import { moreOnceChanged, planRoom } from './room.operations.ts';
 const GRANTS = 'grant_strings';
 
 export function checkGrants(change: LinkChange) {
-  return (item: Item, errors: FieldErrors): void => {
+  return (item: ResourceInput, errors: FieldErrors): void => {
     const texts = idsOf(item, GRANTS);
     if (texts.length === 0 && change !== 'set') errors.add(GRANTS, 'Must be non-empty.');
     const unread = faultOfGrantLengths(texts);
@@ -93,7 +93,7 @@ function canonicalOf(text: string): string {
 const GRANT_SCOPES = 'grant_scope_ids';
 
 export function checkGrantScopes(change: LinkChange) {
-  return (item: Item, errors: FieldErrors): void =>
+  return (item: ResourceInput, errors: FieldErrors): void =>
     checkIds(item, errors, { field: GRANT_SCOPES, change, faultOf: faultOfGrantScope });
 }
 
@@ -130,7 +130,7 @@ export function changeGrantScopes(change: LinkChange) {
 async function commitRole(
   app: App,
   caller: BrokerCaller,
-  item: Item,
+  item: ResourceInput,
   resource: Resource,
   { field, value }: { field: keyof RoleBody; value: readonly string[] },
 ): Promise<Resource> {

@@ -3,7 +3,7 @@ import type { Place } from '../../resource/by-ids.store.ts';
 import { type FieldErrors, refuseField } from '../../resource/field-errors.ts';
 import { canonicalGrant, grantJson, parseGrant } from '../../resource/grants/grant.ts';
 import { type RoleBody, roleFields } from '../../resource/grants/role.ts';
-import type { Definition, Item } from '../../resource/handler.ts';
+import type { ResourceHandler, ResourceInput } from '../../resource/handler.ts';
 import { isIdOf } from '../../resource/ids.ts';
 import { showLinked } from '../../resource/links/shown.operations.ts';
 import { sizeOfGrants } from '../../resource/org-bounds/grant-room.ts';
@@ -19,7 +19,7 @@ const READ_ONLY = [
   'grant_scope_ids',
 ] as const;
 
-export const roleDefinition: Definition = {
+export const roleDefinition: ResourceHandler = {
   type: 'role',
   containerField: 'scope_id',
   fields: roleFields,
@@ -66,7 +66,7 @@ export const roleDefinition: Definition = {
   },
 };
 
-function refuseReadOnly(item: Item, errors: FieldErrors): void {
+function refuseReadOnly(item: ResourceInput, errors: FieldErrors): void {
   for (const field of READ_ONLY) {
     if (item[field] !== undefined) errors.add(field, 'This is a read only field.');
   }

@@ -2,7 +2,7 @@ import type { App } from '../../../app/app.ts';
 import { listPlacesById } from '../../resource/by-ids.store.ts';
 import { type BrokerCaller, RECOVERY_USER } from '../../resource/caller.ts';
 import { type FieldErrors, refuseField } from '../../resource/field-errors.ts';
-import type { Item, VerbRequest } from '../../resource/handler.ts';
+import type { ResourceInput, VerbRequest } from '../../resource/handler.ts';
 import { isIdOf } from '../../resource/ids.ts';
 import { checkIds, idsOf } from '../../resource/links/fields.ts';
 import { changeLinks } from '../../resource/links/operations.ts';
@@ -17,7 +17,7 @@ import { holdRoom } from './store.ts';
 const PRINCIPALS = 'principal_ids';
 
 export function checkPrincipals(change: LinkChange) {
-  return (item: Item, errors: FieldErrors): void =>
+  return (item: ResourceInput, errors: FieldErrors): void =>
     checkIds(item, errors, { field: PRINCIPALS, change, faultOf: faultOfPrincipal });
 }
 

@@ -2,7 +2,7 @@ import { idList } from '../../resource/links/fields.ts';
 import type { LinkChange } from '../../resource/links/plan.ts';
 import type { BoundaryRoute } from '../../resource/route.ts';
 import { standardRoutes } from '../../resource/routes.ts';
-import { verbRoute } from '../../resource/verbs.routes.ts';
+import { actionRoute } from '../../resource/verbs.routes.ts';
 import {
   changeGrantScopes,
   changeGrants,
@@ -22,21 +22,21 @@ const WORDS: Readonly<Record<LinkChange, string>> = {
 export const roleRoutes: readonly BoundaryRoute[] = [
   ...standardRoutes(roleDefinition),
   ...CHANGES.flatMap((change) => [
-    verbRoute(roleDefinition, `${change}-principals`, {
+    actionRoute(roleDefinition, `${change}-principals`, {
       summary: `${WORDS[change]} those that a role's grants are for`,
       fields: { principal_ids: idList('Users, groups and managed groups.') },
       audit: ['principal_ids'],
       check: checkPrincipals(change),
       run: changePrincipals(change),
     }),
-    verbRoute(roleDefinition, `${change}-grants`, {
+    actionRoute(roleDefinition, `${change}-grants`, {
       summary: `${WORDS[change]} grants of a role`,
       fields: { grant_strings: idList('Grants, e.g. `ids=*;type=target;actions=read`.') },
       audit: ['grant_strings'],
       check: checkGrants(change),
       run: changeGrants(change),
     }),
-    verbRoute(roleDefinition, `${change}-grant-scopes`, {
+    actionRoute(roleDefinition, `${change}-grant-scopes`, {
       summary: `${WORDS[change]} scopes that a role's grants reach`,
       fields: { grant_scope_ids: idList('`this`, `children`, `descendants`, or scope ids.') },
       audit: ['grant_scope_ids'],

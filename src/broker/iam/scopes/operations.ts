@@ -6,8 +6,8 @@ import type { Effect } from '../../../store/write.ts';
 import { type BrokerCaller, RECOVERY_USER } from '../../resource/caller.ts';
 import { refuseField } from '../../resource/field-errors.ts';
 import type { RoleBody } from '../../resource/grants/role.ts';
-import type { Definition } from '../../resource/handler.ts';
-import { holdResource } from '../../resource/holds.store.ts';
+import type { ResourceHandler } from '../../resource/handler.ts';
+import { lockResource } from '../../resource/holds.store.ts';
 import { isIdOf, newResourceId, scopeTypeOf } from '../../resource/ids.ts';
 import { insertLink } from '../../resource/links/store.ts';
 import {
@@ -37,7 +37,7 @@ import { holdScopeRoom, readScopeCounts } from './store.ts';
 
 const NO_SUCH_METHOD = 'There is no such auth method in this scope.';
 
-export const scopeDefinition: Definition = {
+export const scopeDefinition: ResourceHandler = {
   type: 'scope',
   containerField: 'scope_id',
   fields: scopeFields,
@@ -109,7 +109,7 @@ export const scopeDefinition: Definition = {
     }
     const body: ScopeBody = { primary_auth_method_id: id };
     // It goes with its removal, which waits for this to be durable.
-    const held = { ...holdResource(id), conflict: NO_SUCH_METHOD };
+    const held = { ...lockResource(id), conflict: NO_SUCH_METHOD };
     return { body, effects: id === '' ? noted : [held, ...noted] };
   },
   endBeforehand,

@@ -19,8 +19,8 @@ import {
   RECOVERY_USER,
 } from '../../resource/caller.ts';
 import { type FieldErrors, refuseField } from '../../resource/field-errors.ts';
-import type { Definition, Item, Plan } from '../../resource/handler.ts';
-import { holdResources } from '../../resource/holds.store.ts';
+import type { Plan, ResourceHandler, ResourceInput } from '../../resource/handler.ts';
+import { lockResources } from '../../resource/holds.store.ts';
 import { isIdOf } from '../../resource/ids.ts';
 import { checkIds, faultOfTotal, idsOf } from '../../resource/links/fields.ts';
 import { type LinkChange, planLinks } from '../../resource/links/plan.ts';
@@ -28,14 +28,14 @@ import { commitChange, planInTime, requireVersion } from '../../resource/operati
 import type { Resource } from '../../resource/resource.ts';
 import { readScopeTree } from '../../resource/scope-tree/operations.ts';
 import { listOwnedIds } from '../../resource/store.ts';
-import { planLoss } from '../../sessions/termination.operations.ts';
+import { planDependentCancellation } from '../../sessions/termination.operations.ts';
 import { endLogInsBeforehand } from '../auth-tokens/log-ins.operations.ts';
 import { endLogIns } from '../auth-tokens/operations.ts';
 import { endBeforehand } from '../removal.operations.ts';
 
 const BUILT_IN: readonly string[] = [ANONYMOUS_USER, AUTHENTICATED_USER, RECOVERY_USER];
 
-export const userDefinition: Definition = {
+export const userDefinition: ResourceHandler = {
   type: 'user',
   containerField: 'scope_id',
   fields: {},
@@ -63,7 +63,7 @@ export const userDefinition: Definition = {
     }
     return [
       ...(await endLogIns(app, { user_ids: [resource.id] })),
-      ...planLoss(app, { user_ids: [resource.id] }),
+      ...planDependentCancellation(app, { user_ids: [resource.id] }),
       clearOwner(resource.id),
     ];
   },
@@ -100,7 +100,7 @@ const FIELD = 'account_ids';
 const MOST_ACCOUNTS = 64;
 
 export function checkAccounts(change: LinkChange) {
-  return (item: Item, errors: FieldErrors): void =>
+  return (item: ResourceInput, errors: FieldErrors): void =>
     checkIds(item, errors, {
       field: FIELD,
       change,
@@ -113,7 +113,7 @@ export function changeAccounts(change: LinkChange) {
   return async (
     app: App,
     caller: BrokerCaller,
-    { resource, item }: { resource: Resource; item: Item },
+    { resource, item }: { resource: Resource; item: ResourceInput },
   ): Promise<Resource> => {
     const expected = item.version ?? 0;
     requireVersion(userDefinition, resource, expected);
@@ -136,7 +136,7 @@ export function changeAccounts(change: LinkChange) {
 
 async function planAccounts(
   app: App,
-  { user, item, change }: { user: Resource; item: Item; change: LinkChange },
+  { user, item, change }: { user: Resource; item: ResourceInput; change: LinkChange },
 ): Promise<Plan> {
   const present = await listOwnedIds(app.db, 'account', user.id);
   const plan = planLinks(change, present, idsOf(item, FIELD));
@@ -160,7 +160,7 @@ async function planAccounts(
     ],
     beforehand: {
       end: (work) => endLogInsBeforehand(app, work, { account_ids: removed }),
-      grounds: [...holdResources(removed, user.id), ...holdResources(added, '')],
+      grounds: [...lockResources(removed, user.id), ...lockResources(added, '')],
     },
   };
 }

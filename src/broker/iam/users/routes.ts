@@ -2,7 +2,7 @@ import { idList } from '../../resource/links/fields.ts';
 import type { LinkChange } from '../../resource/links/plan.ts';
 import type { BoundaryRoute } from '../../resource/route.ts';
 import { standardRoutes } from '../../resource/routes.ts';
-import { verbRoute } from '../../resource/verbs.routes.ts';
+import { actionRoute } from '../../resource/verbs.routes.ts';
 import { changeAccounts, checkAccounts, userDefinition } from './operations.ts';
 
 const SUMMARIES: readonly [change: LinkChange, summary: string][] = [
@@ -14,7 +14,7 @@ const SUMMARIES: readonly [change: LinkChange, summary: string][] = [
 export const userRoutes: readonly BoundaryRoute[] = [
   ...standardRoutes(userDefinition),
   ...SUMMARIES.map(([change, summary]) =>
-    verbRoute(userDefinition, `${change}-accounts`, {
+    actionRoute(userDefinition, `${change}-accounts`, {
       summary,
       fields: { account_ids: idList('Accounts that stand for the user.') },
       audit: ['account_ids'],

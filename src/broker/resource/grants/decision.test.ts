@@ -2,10 +2,10 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { Action } from '../actions.ts';
 import { RESOURCE_TYPES, type ResourceTypeName } from '../types.ts';
-import { Authority } from './decision.ts';
+import { GrantSet } from './decision.ts';
 import { parseGrant, templateOf } from './grant.ts';
-import type { HeldGrant } from './reach.ts';
-import type { Asker } from './sorted.ts';
+import type { EffectiveGrant } from './reach.ts';
+import type { PrincipalKind } from './sorted.ts';
 import type { Place } from './verdict.ts';
 
 const GLOBAL = { scope_id: 'global', parent_scope_id: '' };
@@ -17,14 +17,14 @@ const FOREIGN_PROJECT = { scope_id: 'p_9', parent_scope_id: 'o_9' };
 const TARGET = 'ttcp_1';
 const OTHER_TARGET = 'ttcp_2';
 
-function hold(text: string, where: string[] = ['this'], role_scope_id = 'p_1'): HeldGrant {
+function hold(text: string, where: string[] = ['this'], role_scope_id = 'p_1'): EffectiveGrant {
   const reading = parseGrant(text);
   assert.ok(reading.valid, text);
   return { grant: reading.grant, role_id: 'r_1', role_scope_id, grant_scope_ids: where };
 }
 
-const holder = (asker: Asker, ...texts: string[]): Authority =>
-  new Authority(
+const holder = (asker: PrincipalKind, ...texts: string[]): GrantSet =>
+  new GrantSet(
     asker,
     texts.map((text) => hold(text)),
   );
@@ -139,7 +139,7 @@ for (const [role_scope, grant_scope, place, reached, why] of reaches) {
   test(`a role of ${role_scope} with ${grant_scope} in ${place.scope_id}: ${why}`, () => {
     const grants = [hold('ids=*;type=group;actions=read', [grant_scope], role_scope)];
     const asked = { ...place, type: 'group', id: 'g_1', action: 'read' } as const;
-    assert.equal(new Authority('user', grants).judge(asked).authorized, reached);
+    assert.equal(new GrantSet('user', grants).judge(asked).authorized, reached);
   });
 }
 
@@ -175,7 +175,7 @@ for (const [grant, type, action, allowed] of strangers) {
 }
 
 test('a recovery is allowed everything, with all fields', () => {
-  const authority = new Authority('recovery', []);
+  const authority = new GrantSet('recovery', []);
   const asked = { ...PROJECT, type: 'target', id: TARGET, action: 'delete' } as const;
   assert.deepEqual(authority.judge(asked), { authorized: true, output_fields: 'all' });
   const { actions } = RESOURCE_TYPES.target;
@@ -187,41 +187,42 @@ test('a recovery is allowed everything, with all fields', () => {
 });
 
 // Output fields.
-const fields: [grants: string[], asker: Asker, expected: 'all' | string[], why: string][] = [
-  [['ids=*;type=scope;actions=no-op'], 'user', 'all', 'all unless somebody says otherwise'],
-  [['ids=*;type=scope;actions=no-op;output_fields=id'], 'user', ['id'], 'exactly those listed'],
+const fields: [grants: string[], asker: PrincipalKind, expected: 'all' | string[], why: string][] =
   [
-    ['ids=*;type=scope;actions=no-op;output_fields=id', 'ids=*;type=scope;actions=read'],
-    'user',
-    ['id'],
-    'a grant of another action says nothing',
-  ],
-  [
-    ['ids=*;type=scope;actions=no-op;output_fields=id', 'ids=*;type=scope;actions=no-op'],
-    'user',
-    ['id'],
-    'a match without fields adds none',
-  ],
-  [
-    ['ids=*;type=scope;actions=no-op;output_fields=id', 'ids=*;type=scope;output_fields=name'],
-    'user',
-    ['id', 'name'],
-    'a grant of fields alone adds its own',
-  ],
-  [
-    ['ids=*;type=scope;actions=no-op;output_fields=id', 'ids=*;type=scope;output_fields=*'],
-    'user',
-    'all',
-    '* wins',
-  ],
-  [['ids=*;type=scope;actions=no-op;output_fields='], 'user', [], 'none at all'],
-  [
-    ['ids=*;type=scope;actions=no-op;output_fields=version'],
-    'anonymous',
-    ['version'],
-    'as granted',
-  ],
-];
+    [['ids=*;type=scope;actions=no-op'], 'user', 'all', 'all unless somebody says otherwise'],
+    [['ids=*;type=scope;actions=no-op;output_fields=id'], 'user', ['id'], 'exactly those listed'],
+    [
+      ['ids=*;type=scope;actions=no-op;output_fields=id', 'ids=*;type=scope;actions=read'],
+      'user',
+      ['id'],
+      'a grant of another action says nothing',
+    ],
+    [
+      ['ids=*;type=scope;actions=no-op;output_fields=id', 'ids=*;type=scope;actions=no-op'],
+      'user',
+      ['id'],
+      'a match without fields adds none',
+    ],
+    [
+      ['ids=*;type=scope;actions=no-op;output_fields=id', 'ids=*;type=scope;output_fields=name'],
+      'user',
+      ['id', 'name'],
+      'a grant of fields alone adds its own',
+    ],
+    [
+      ['ids=*;type=scope;actions=no-op;output_fields=id', 'ids=*;type=scope;output_fields=*'],
+      'user',
+      'all',
+      '* wins',
+    ],
+    [['ids=*;type=scope;actions=no-op;output_fields='], 'user', [], 'none at all'],
+    [
+      ['ids=*;type=scope;actions=no-op;output_fields=version'],
+      'anonymous',
+      ['version'],
+      'as granted',
+    ],
+  ];
 
 for (const [grants, asker, expected, why] of fields) {
   test(`output fields of ${grants.join(' and ')}: ${why}`, () => {
@@ -329,7 +330,7 @@ test('a fingerprint does not depend on the order in which roles were found', asy
   const one = await holder('user', ...grants).fingerprint('target');
   assert.equal(await holder('user', ...grants.reverse()).fingerprint('target'), one);
   const elsewhere = grants.map((text) => hold(text, ['children']));
-  assert.notEqual(await new Authority('user', elsewhere).fingerprint('target'), one);
+  assert.notEqual(await new GrantSet('user', elsewhere).fingerprint('target'), one);
 });
 
 /** Grants on what is somebody's own, and beside them others on the same types. */
@@ -351,7 +352,7 @@ const OWN_ITEMS: [type: ResourceTypeName, ids: (string | undefined)[], actions: 
 type Own = Record<'user_id' | 'account_id', string>;
 
 /** As if the role named whoever has it. */
-function fill(held: readonly HeldGrant[], own: Own): HeldGrant[] {
+function fill(held: readonly EffectiveGrant[], own: Own): EffectiveGrant[] {
   return held.flatMap((one) => {
     const ids = one.grant.ids.flatMap((id) => {
       const template = templateOf(id);
@@ -372,19 +373,19 @@ for (const own of [
   test(`grants say the same filled in, as they are, shared and in parts, for ${whose}`, () => {
     for (let chosen = 1; chosen < 1 << OWN_GRANTS.length; chosen++) {
       const held = OWN_GRANTS.filter((_, at) => chosen & (1 << at)).map((text) => hold(text));
-      const alone = new Authority('user', fill(held, own));
-      const parts = held.map((one) => new Authority('user', [{ ...one, role_id: 'r_2' }]));
+      const alone = new GrantSet('user', fill(held, own));
+      const parts = held.map((one) => new GrantSet('user', [{ ...one, role_id: 'r_2' }]));
       const forms = [
-        new Authority('user', held, { own }),
-        new Authority('user', [], { bases: [new Authority('user', held)], own }),
-        new Authority('user', held.slice(0, 1), { bases: parts.slice(1), own }),
+        new GrantSet('user', held, { own }),
+        new GrantSet('user', [], { bases: [new GrantSet('user', held)], own }),
+        new GrantSet('user', held.slice(0, 1), { bases: parts.slice(1), own }),
       ];
       for (const [at, form] of forms.entries()) requireSame(form, alone, `${at} of ${chosen}`);
     }
   });
 }
 
-function requireSame(form: Authority, alone: Authority, what: string): void {
+function requireSame(form: GrantSet, alone: GrantSet, what: string): void {
   for (const [type, ids, actions] of OWN_ITEMS) {
     const place = { ...PROJECT, type };
     for (const id of ids) {
@@ -401,7 +402,7 @@ function requireSame(form: Authority, alone: Authority, what: string): void {
 }
 
 /** The ids of all sets together: by which grant they are seen is no matter. */
-function seenBy(authority: Authority, place: Place, actions: Action[]): unknown {
+function seenBy(authority: GrantSet, place: Place, actions: Action[]): unknown {
   const { all, own, ids, pins } = authority.describeVisibility(place, actions);
   const sorted = (sets: typeof ids): string[] =>
     [...new Set(sets.flatMap((set) => [...set]))].sort();
@@ -409,9 +410,9 @@ function seenBy(authority: Authority, place: Place, actions: Action[]): unknown 
 }
 
 test('whose templates they are tells apart what is granted by the same grants', async () => {
-  const base = new Authority('user', [hold('ids={{.User.Id}};actions=read')]);
+  const base = new GrantSet('user', [hold('ids={{.User.Id}};actions=read')]);
   const printOf = (user_id: string): Promise<string> | string =>
-    new Authority('user', [], { bases: [base], own: { user_id, account_id: '' } }).fingerprint(
+    new GrantSet('user', [], { bases: [base], own: { user_id, account_id: '' } }).fingerprint(
       'user',
     );
   assert.equal(await printOf('u_1'), await printOf('u_1'));
@@ -424,8 +425,8 @@ test('of fields no others are known than anything has, whatever is named before 
     hold(`ids=*;type=target;actions=read;output_fields=${names.join(',')}`),
     hold(`ids=*;type=target;actions=read;output_fields=${names[0]},id`),
   ];
-  const bases = held.map((one) => new Authority('user', [one]));
-  for (const authority of [new Authority('user', held), new Authority('user', [], { bases })]) {
+  const bases = held.map((one) => new GrantSet('user', [one]));
+  for (const authority of [new GrantSet('user', held), new GrantSet('user', [], { bases })]) {
     const asked = { ...PROJECT, type: 'target', id: TARGET, action: 'read' } as const;
     const { output_fields } = authority.judge(asked);
     assert.ok(output_fields !== 'all');
@@ -441,10 +442,10 @@ test('all fields are all fields, however many others are named before', () => {
   );
   assert.ok(many && all);
   const asked = { ...PROJECT, type: 'target', id: TARGET, action: 'read' } as const;
-  const parts = [many, all].map((one) => new Authority('user', [one]));
+  const parts = [many, all].map((one) => new GrantSet('user', [one]));
   for (const authority of [
-    new Authority('user', [many, all]),
-    new Authority('user', [], { bases: parts }),
+    new GrantSet('user', [many, all]),
+    new GrantSet('user', [], { bases: parts }),
   ]) {
     assert.equal(authority.judge(asked).output_fields, 'all');
   }
@@ -458,7 +459,7 @@ test('of a thing that grants name those fields are shown that grants of the acti
     ...Array.from({ length: 20 }, (_, at) => `ids=${TARGET};actions=read;output_fields=f${at}`),
   ];
   for (const count of [2, 22]) {
-    const authority = new Authority(
+    const authority = new GrantSet(
       'user',
       texts.slice(0, count).map((text) => hold(text)),
     );

@@ -7,12 +7,12 @@ import type { FieldBits } from './fields.ts';
 import { fileNamed } from './filing.ts';
 import { addHash, fingerprintOf } from './fingerprint.ts';
 import type { Own } from './grant.ts';
-import { type Applying, type HeldGrant, Reach } from './reach.ts';
+import { type Applying, type EffectiveGrant, Reach } from './reach.ts';
 import {
-  type Asker,
   concerns,
   isCollection,
   type Names,
+  type PrincipalKind,
   permitsOf,
   typeOfFirst,
 } from './sorted.ts';
@@ -28,7 +28,7 @@ import { weighGrants } from './weight.ts';
 
 export interface Besides {
   /** What holds besides, and for others as well: it is filed once for all of them. */
-  bases?: readonly Authority[];
+  bases?: readonly GrantSet[];
   /** Whose grants they are: templates stay as they are, and are compared with these. */
   own?: OwnIds;
 }
@@ -37,10 +37,10 @@ export interface Besides {
  * Answers whether grants allow an action, deny by default. Grants only ever add up: none takes
  * away what another gives.
  */
-export class Authority {
-  readonly asker: Asker;
-  readonly #held: readonly HeldGrant[];
-  readonly #bases: readonly Authority[];
+export class GrantSet {
+  readonly asker: PrincipalKind;
+  readonly #held: readonly EffectiveGrant[];
+  readonly #bases: readonly GrantSet[];
   readonly #reach: Reach;
   readonly #places = new Map<string, Applying>();
   readonly #fingerprints = new Map<ResourceTypeName, string>();
@@ -53,10 +53,10 @@ export class Authority {
   readonly #ownSets = new Map<Own, ReadonlySet<string>>();
 
   constructor(
-    asker: Asker,
-    held: readonly HeldGrant[],
+    asker: PrincipalKind,
+    held: readonly EffectiveGrant[],
     { bases = [], own = NOBODY }: Besides = {},
-    reach = new Reach(held, Authority.#reachesOf(bases)),
+    reach = new Reach(held, GrantSet.#reachesOf(bases)),
   ) {
     this.asker = asker;
     this.#held = held;
@@ -67,12 +67,12 @@ export class Authority {
 
   /** The same of grants that may be many. */
   static async make(
-    asker: Asker,
-    held: readonly HeldGrant[],
+    asker: PrincipalKind,
+    held: readonly EffectiveGrant[],
     besides: Besides = {},
-  ): Promise<Authority> {
-    const reach = await doInTurns(Reach.make(held, Authority.#reachesOf(besides.bases ?? [])));
-    return new Authority(asker, held, besides, reach);
+  ): Promise<GrantSet> {
+    const reach = await doInTurns(Reach.make(held, GrantSet.#reachesOf(besides.bases ?? [])));
+    return new GrantSet(asker, held, besides, reach);
   }
 
   /** Files grants that name many single things: it takes long, and whoever asks is answered in one go. */
@@ -84,7 +84,7 @@ export class Authority {
     for (const bundle of yield* this.#reach.listBundles()) yield* fileNamed(this.asker, bundle);
   }
 
-  static #reachesOf(bases: readonly Authority[]): readonly Reach[] {
+  static #reachesOf(bases: readonly GrantSet[]): readonly Reach[] {
     return bases.map((base) => base.#reach);
   }
 
@@ -128,7 +128,7 @@ export class Authority {
     const own = ownAction(action);
     const forms = own ? [action, own] : [action];
     const permits = permitsOf(this.asker, type);
-    const isPossible = ({ grant }: HeldGrant): boolean => {
+    const isPossible = ({ grant }: EffectiveGrant): boolean => {
       if (!forms.some((form) => permits(grant.actions, form))) return false;
       if (this.asker === 'anonymous' ? grant.type !== type : !concerns(grant, type)) return false;
       // What names single items says nothing of the collection that they lie in.

@@ -1,4 +1,4 @@
-import { remembered } from '../../../core/remembered.ts';
+import { memoizeWeak } from '../../../core/remembered.ts';
 import type { Grant } from './grant.ts';
 
 /**
@@ -48,7 +48,7 @@ export const bitsOf = (names: Iterable<string>): FieldBits => {
 };
 
 /** What a grant says of fields. */
-export const fieldsOfGrant = remembered(({ output_fields = [] }: Grant) => bitsOf(output_fields));
+export const fieldsOfGrant = memoizeWeak(({ output_fields = [] }: Grant) => bitsOf(output_fields));
 
 /** Fields of which an item shows those that it has. */
 export class ShownFields {

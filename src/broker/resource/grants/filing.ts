@@ -1,25 +1,33 @@
-import { remembered } from '../../../core/remembered.ts';
+import { memoizeWeak } from '../../../core/remembered.ts';
 import { doAll, type Steps } from '../../../core/steps.ts';
 import { RESOURCE_TYPES, type ResourceTypeName } from '../types.ts';
 import type { Bundle } from './reach.ts';
-import { type Asker, concerns, SortedGrants, typeOfFirst } from './sorted.ts';
+import { concerns, type PrincipalKind, SortedGrants, typeOfFirst } from './sorted.ts';
 
 /** What was filed of a bundle, for all who have it: only people without a log-in share none with others. */
-const filedOf = remembered((_: Bundle) => new Map<ResourceTypeName, SortedGrants>());
+const filedOf = memoizeWeak((_: Bundle) => new Map<ResourceTypeName, SortedGrants>());
 
 /** The grants of a bundle that say something of a type, as they are asked. */
-export function sortBundle(asker: Asker, bundle: Bundle, type: ResourceTypeName): SortedGrants {
+export function sortBundle(
+  asker: PrincipalKind,
+  bundle: Bundle,
+  type: ResourceTypeName,
+): SortedGrants {
   return filedOf(bundle).get(type) ?? doAll(fileBundle(asker, bundle, type));
 }
 
-function* fileBundle(asker: Asker, bundle: Bundle, type: ResourceTypeName): Steps<SortedGrants> {
+function* fileBundle(
+  asker: PrincipalKind,
+  bundle: Bundle,
+  type: ResourceTypeName,
+): Steps<SortedGrants> {
   const sorted = yield* SortedGrants.make(asker, type, bundle);
   filedOf(bundle).set(type, sorted);
   return sorted;
 }
 
 /** Files a bundle that names many single things for all types that they are of. */
-export function* fileNamed(asker: Asker, bundle: Bundle): Steps<void> {
+export function* fileNamed(asker: PrincipalKind, bundle: Bundle): Steps<void> {
   for (const type of yield* listNamed(bundle)) yield* fileBundle(asker, bundle, type);
 }
 

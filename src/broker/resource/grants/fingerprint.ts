@@ -1,6 +1,6 @@
 import { hash } from 'node:crypto';
-import { remembered } from '../../../core/remembered.ts';
-import type { HeldGrant } from './reach.ts';
+import { memoizeWeak } from '../../../core/remembered.ts';
+import type { EffectiveGrant } from './reach.ts';
 
 export function addHash(sum: Uint32Array, text: string): void {
   const words = new Uint32Array(Uint8Array.from(hash('sha256', text, 'buffer')).buffer);
@@ -8,8 +8,8 @@ export function addHash(sum: Uint32Array, text: string): void {
 }
 
 /** A grant as it stands in a role. */
-export const fingerprintOf = ({ grant, text, role_id, grant_scope_ids }: HeldGrant): string =>
+export const fingerprintOf = ({ grant, text, role_id, grant_scope_ids }: EffectiveGrant): string =>
   `${role_id} ${scopesText(grant_scope_ids)} ${text ?? JSON.stringify(grant)}`;
 
 /** The same list for all grants of a role. */
-const scopesText = remembered((ids: readonly string[]) => JSON.stringify(ids));
+const scopesText = memoizeWeak((ids: readonly string[]) => JSON.stringify(ids));

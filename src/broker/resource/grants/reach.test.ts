@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { parseGrant } from './grant.ts';
-import { type HeldGrant, Reach } from './reach.ts';
+import { type EffectiveGrant, Reach } from './reach.ts';
 
-function held(role_id: string, role_scope_id: string, grant_scope_ids: string[]): HeldGrant {
+function held(role_id: string, role_scope_id: string, grant_scope_ids: string[]): EffectiveGrant {
   const reading = parseGrant('ids=*;type=target;actions=read');
   assert.ok(reading.valid);
   return { grant: reading.grant, role_id, role_scope_id, grant_scope_ids };
@@ -50,7 +50,7 @@ test('where the same roles reach for the same reasons it is the same that applie
 test('roles that grant the very same are one: in thousands of projects the same applies', () => {
   const first = held('r', 'p', ['this']);
   const other = held('r', 'p', ['this']).grant;
-  const roleOf = (n: number, grant = first.grant): HeldGrant => ({
+  const roleOf = (n: number, grant = first.grant): EffectiveGrant => ({
     ...first,
     role_id: `r_${n}`,
     role_scope_id: `p_${n}`,

@@ -1,10 +1,10 @@
-import { remembered } from '../../../core/remembered.ts';
+import { memoizeWeak } from '../../../core/remembered.ts';
 import { doAll, type Steps } from '../../../core/steps.ts';
 import { ASKED, ASKED_BYTES } from './asked.ts';
 import type { Grant } from './grant.ts';
 
 /** A grant in somebody's hands: what it grants and where the role that holds it applies. */
-export interface HeldGrant {
+export interface EffectiveGrant {
   grant: Grant;
   role_id: string;
   role_scope_id: string;
@@ -49,7 +49,7 @@ export class Reach {
   #everywhere: Kinds = NONE;
   readonly #bundles = new Map<string, Bundle>();
   readonly #applying = new Map<string, Applying>();
-  readonly #remembered = ASKED.open(this);
+  readonly #memoizeWeak = ASKED.open(this);
   readonly #bases: readonly Reach[];
   #roles = 0;
   /** Numbers are given once: what was forgotten is found again under another. */
@@ -59,13 +59,13 @@ export class Reach {
    * @param held the grants of a role stand together
    * @param bases what applies besides, and to others as well
    */
-  constructor(held: readonly HeldGrant[], bases: readonly Reach[] = []) {
+  constructor(held: readonly EffectiveGrant[], bases: readonly Reach[] = []) {
     this.#bases = bases;
     doAll(this.#take(held));
   }
 
   /** The same of grants that may be many. */
-  static *make(held: readonly HeldGrant[], bases: readonly Reach[] = []): Steps<Reach> {
+  static *make(held: readonly EffectiveGrant[], bases: readonly Reach[] = []): Steps<Reach> {
     const reach = new Reach([], bases);
     yield* reach.#take(held);
     return reach;
@@ -119,11 +119,11 @@ export class Reach {
     for (const bundle of besides) bundles.push(bundle);
     const applying = { bundles, number: this.#found++ };
     this.#applying.set(key, applying);
-    ASKED.grow(this.#remembered, weighApplying(key, applying));
+    ASKED.grow(this.#memoizeWeak, weighApplying(key, applying));
     return applying;
   }
 
-  *#take(held: readonly HeldGrant[]): Steps<void> {
+  *#take(held: readonly EffectiveGrant[]): Steps<void> {
     const known = new KnownKinds(this.#kinds);
     const sets = new KindSets();
     let grants: Grant[] = [];
@@ -138,7 +138,7 @@ export class Reach {
     }
   }
 
-  #place(sets: KindSets, kind: number, { role_scope_id, grant_scope_ids }: HeldGrant): void {
+  #place(sets: KindSets, kind: number, { role_scope_id, grant_scope_ids }: EffectiveGrant): void {
     for (const where of grant_scope_ids) {
       if (where === 'this') sets.put(this.#in, role_scope_id, kind);
       else if (where === 'children') sets.put(this.#beneath, role_scope_id, kind);
@@ -159,7 +159,7 @@ export class Reach {
 /** Where nothing applies. */
 const NOTHING: Applying = { bundles: [], number: -1 };
 
-const keyOf = remembered((kinds: Kinds) => [...kinds].join(','));
+const keyOf = memoizeWeak((kinds: Kinds) => [...kinds].join(','));
 
 /** The kinds that there are, while roles are read: equal grants are mostly the same object. */
 class KnownKinds {
@@ -186,7 +186,7 @@ class KnownKinds {
   }
 }
 
-function isSameRole(one: HeldGrant, other: HeldGrant): boolean {
+function isSameRole(one: EffectiveGrant, other: EffectiveGrant): boolean {
   return (
     one.role_id === other.role_id &&
     one.role_scope_id === other.role_scope_id &&

@@ -1,4 +1,4 @@
-import { remembered } from '../../../core/remembered.ts';
+import { memoizeWeak } from '../../../core/remembered.ts';
 import type { Steps } from '../../../core/steps.ts';
 import { type Action, parentAction } from '../actions.ts';
 import { typeOfId } from '../ids.ts';
@@ -8,7 +8,7 @@ import { coversAction, type Grant, type Own, templateOf } from './grant.ts';
 import type { Bundle } from './reach.ts';
 
 /** Who asks, as far as grants go. */
-export type Asker = 'anonymous' | 'user' | 'recovery';
+export type PrincipalKind = 'anonymous' | 'user' | 'recovery';
 
 /** All that can ever be granted to somebody without a log-in. */
 const ANONYMOUS_ACTIONS: Readonly<Partial<Record<ResourceTypeName, readonly Action[]>>> = {
@@ -22,13 +22,13 @@ export const isCollection = (action: string): boolean =>
 /** Says whether granted actions permit one, on things of one type. */
 type Permits = (granted: readonly string[], action: Action) => boolean;
 
-export function permitsOf(asker: Asker, type: ResourceTypeName): Permits {
+export function permitsOf(asker: PrincipalKind, type: ResourceTypeName): Permits {
   if (asker !== 'anonymous') return coversAction;
   const possible = ANONYMOUS_ACTIONS[type] ?? [];
   return (granted, action) => possible.includes(action) && coversAction(granted, action);
 }
 
-const typeOfIds = remembered(({ ids: [first = ''] }: Grant) => ({
+const typeOfIds = memoizeWeak(({ ids: [first = ''] }: Grant) => ({
   type: templateOf(first) ?? typeOfId(first),
 }));
 
@@ -165,7 +165,7 @@ export class SortedGrants {
     this.#permits = permits;
   }
 
-  static *make(asker: Asker, type: ResourceTypeName, bundle: Bundle): Steps<SortedGrants> {
+  static *make(asker: PrincipalKind, type: ResourceTypeName, bundle: Bundle): Steps<SortedGrants> {
     const sorted = new SortedGrants(permitsOf(asker, type));
     for (const grants of bundle) {
       for (const grant of grants) {

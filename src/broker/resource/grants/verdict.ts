@@ -2,7 +2,7 @@ import type { Action } from '../actions.ts';
 import type { ResourceTypeName } from '../types.ts';
 import { bitsOf, EVERY_FIELD, type FieldBits, ShownFields } from './fields.ts';
 import type { ScopePlace } from './reach.ts';
-import type { Asker } from './sorted.ts';
+import type { PrincipalKind } from './sorted.ts';
 
 /** Where a question is asked: a type in a scope. */
 export interface Place extends ScopePlace {
@@ -44,7 +44,7 @@ const ANONYMOUS_FIELDS = new ShownFields(bitsOf([
 ])); // biome-ignore format: one table
 
 /** @param granted undefined when no grant says anything of fields */
-export function fieldsShown(asker: Asker, granted: FieldBits | undefined): OutputFields {
+export function fieldsShown(asker: PrincipalKind, granted: FieldBits | undefined): OutputFields {
   if (granted !== undefined) return granted === EVERY_FIELD ? 'all' : new ShownFields(granted);
   return asker === 'anonymous' ? ANONYMOUS_FIELDS : 'all';
 }

@@ -3,7 +3,7 @@ import type { ResourceTypeName } from '../types.ts';
 import { sortBundle } from './filing.ts';
 import type { Own } from './grant.ts';
 import type { Applying } from './reach.ts';
-import { type Asker, type GrantList, KEY_OF, type SortedGrants } from './sorted.ts';
+import { type GrantList, KEY_OF, type PrincipalKind, type SortedGrants } from './sorted.ts';
 import type { Asked, GrantVerdict } from './verdict.ts';
 
 /** What is known of one type in all places where the same grants apply. */
@@ -25,7 +25,7 @@ export type OwnIds = Readonly<Record<`${Own}_id`, string>>;
 
 export const NOBODY: OwnIds = { user_id: '', account_id: '' };
 
-export function viewOf(asker: Asker, { bundles }: Applying, type: ResourceTypeName): View {
+export function viewOf(asker: PrincipalKind, { bundles }: Applying, type: ResourceTypeName): View {
   const sorted = bundles
     .map((bundle) => sortBundle(asker, bundle, type))
     .filter(({ isEmpty }) => !isEmpty);

@@ -1,14 +1,14 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { heapUsed } from '../../../../test/support/heap.ts';
-import { Authority } from './decision.ts';
+import { GrantSet } from './decision.ts';
 import { parseGrant } from './grant.ts';
-import type { HeldGrant } from './reach.ts';
+import type { EffectiveGrant } from './reach.ts';
 
 const AUTHORITIES = 40;
 
 /** Roles of one grant each, of which each names some scopes. */
-function holdRoles(roles: number, scopes: number): HeldGrant[] {
+function holdRoles(roles: number, scopes: number): EffectiveGrant[] {
   return Array.from({ length: roles }, (_, role) => {
     const text = 'ids=*;type=target;actions=read,list';
     const reading = parseGrant(text);
@@ -32,14 +32,14 @@ const ROWS: [roles: number, scopes: number, why: string][] = [
 for (const [roles, scopes, why] of ROWS) {
   test(`what somebody is allowed weighs what it takes: ${why}`, () => {
     const held = holdRoles(roles, scopes);
-    new Authority('user', held);
+    new GrantSet('user', held);
     // What the test runner keeps meanwhile counts as well: of some times the least is what they take.
     const grown: number[] = [];
     let weighed = 0;
     for (let time = 0; time < 3; time++) {
-      const kept: Authority[] = [];
+      const kept: GrantSet[] = [];
       const before = heapUsed();
-      for (let at = 0; at < AUTHORITIES; at++) kept.push(new Authority('user', [...held]));
+      for (let at = 0; at < AUTHORITIES; at++) kept.push(new GrantSet('user', [...held]));
       grown.push(heapUsed() - before);
       weighed = kept.reduce((sum, { bytes }) => sum + bytes, 0);
     }

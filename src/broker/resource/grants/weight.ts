@@ -1,6 +1,6 @@
 import { textBytes } from '../../../core/kept.ts';
 import type { Grant } from './grant.ts';
-import type { HeldGrant } from './reach.ts';
+import type { EffectiveGrant } from './reach.ts';
 
 // What is kept of grants is weighed here alone, whoever keeps it: what one place counts for less than it takes
 // is what somebody fills the server with.
@@ -28,10 +28,10 @@ function weighFiled(grant: Grant, text: string): number {
 const BYTES = { authority: 2048, role: 160, scope: 56, held: 64 } as const;
 
 /** About how many bytes an authority of some grants takes. */
-export function weighGrants(held: readonly HeldGrant[], roles: number): number {
+export function weighGrants(held: readonly EffectiveGrant[], roles: number): number {
   let bytes = BYTES.authority + roles * BYTES.role + held.length * BYTES.held;
   const grants = new Set<Grant>();
-  let where: HeldGrant['grant_scope_ids'] = [];
+  let where: EffectiveGrant['grant_scope_ids'] = [];
   for (const { grant, text = '', grant_scope_ids } of held) {
     // The same list for all grants of a role, which stand together.
     if (grant_scope_ids !== where) bytes += BYTES.scope * Math.max(0, grant_scope_ids.length - 1);

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import type { FieldErrors } from '../field-errors.ts';
-import type { Item } from '../handler.ts';
+import type { ResourceInput } from '../handler.ts';
 import type { LinkChange } from './plan.ts';
 
 /** Most ids that one request names; who has more adds them by several. */
@@ -14,7 +14,7 @@ const MAX_ID_LENGTH = 128;
 export const idList = (about: string) => z.array(z.string()).optional().describe(about);
 
 /** The ids of a request's field. */
-export function idsOf(item: Item, field: string): readonly string[] {
+export function idsOf(item: ResourceInput, field: string): readonly string[] {
   const value = item[field];
   return Array.isArray(value) ? value.map(String) : [];
 }
@@ -43,7 +43,7 @@ export function faultOfTotal(
 
 /** What is wrong with a list of ids by its looks. */
 export function checkIds(
-  item: Item,
+  item: ResourceInput,
   errors: FieldErrors,
   rule: {
     field: string;

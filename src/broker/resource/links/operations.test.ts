@@ -7,7 +7,7 @@ import { makeResource } from '../../../../test/support/resources.ts';
 import type { Store } from '../../../store/store.ts';
 import { groupDefinition } from '../../iam/groups/operations.ts';
 import type { BrokerCaller } from '../caller.ts';
-import { Authority } from '../grants/decision.ts';
+import { GrantSet } from '../grants/decision.ts';
 import type { Resource } from '../resource.ts';
 import { insertResource } from '../store.ts';
 import { changeLinks } from './operations.ts';
@@ -22,7 +22,7 @@ const caller = (): BrokerCaller => ({
   ...testCaller(testMount({ kind: 'secret', path: 'broker/', type: 'broker' })),
   who: {
     ...{ user_id: 'u_anon', account_id: '', auth_method_id: '', auth_token_id: '' },
-    authority: new Authority('anonymous', []),
+    authority: new GrantSet('anonymous', []),
   },
 });
 

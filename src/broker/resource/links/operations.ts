@@ -5,8 +5,8 @@ import type { Effect } from '../../../store/write.ts';
 import type { BrokerCaller } from '../caller.ts';
 import type { Beforehand } from '../ending.ts';
 import { refuseField } from '../field-errors.ts';
-import type { Definition } from '../handler.ts';
-import { holdResources } from '../holds.store.ts';
+import type { ResourceHandler } from '../handler.ts';
+import { lockResources } from '../holds.store.ts';
 import { commitChange, planInTime, requireVersion } from '../operations.ts';
 import { isBound } from '../org-bounds/bounds.ts';
 import type { Resource } from '../resource.ts';
@@ -58,7 +58,7 @@ const changesOf = perApp(() => new ChangesInTurn());
 export async function changeLinks(
   app: App,
   caller: BrokerCaller,
-  definition: Definition,
+  definition: ResourceHandler,
   request: LinkRequest,
 ): Promise<Resource> {
   const { resource, version, kind } = request;
@@ -78,7 +78,7 @@ export async function changeLinks(
 async function changeNow(
   app: App,
   caller: BrokerCaller,
-  definition: Definition,
+  definition: ResourceHandler,
   request: LinkRequest,
   isAgain = false,
 ): Promise<Resource> {
@@ -95,7 +95,7 @@ async function changeNow(
     ...(request.bounds?.(plan) ?? []),
     ...(loss?.effects ?? []),
   ];
-  const held = loss ? holdResources([...added, ...removed]) : [];
+  const held = loss ? lockResources([...added, ...removed]) : [];
   const beforehand = loss && { end: loss.end, grounds: [...held, ...(loss.grounds ?? [])] };
   try {
     return await commitChange(app, caller, definition, resource, version, { effects, beforehand });

@@ -4,7 +4,7 @@ import { Failure } from '../../../core/failure.ts';
 import { Breath } from '../../../core/fairness/breath.ts';
 import { type BrokerCaller, refuseCaller } from '../caller.ts';
 import type { OutputFields } from '../grants/verdict.ts';
-import type { Definition } from '../handler.ts';
+import type { ResourceHandler } from '../handler.ts';
 import { requireResource } from '../operations.ts';
 import { readScopeTree, requireScope } from '../scope-tree/operations.ts';
 import { countSubtree, listSubtree } from '../scope-tree/tree.ts';
@@ -12,7 +12,7 @@ import { RESOURCE_TYPES } from '../types.ts';
 import type { RemovalSight } from './removals.operations.ts';
 
 /** Which items a caller may see, container by container. */
-export interface Sight extends RemovalSight {
+export interface ListAccess extends RemovalSight {
   /** Containers of which everything is seen. */
   all: string[];
   /** Containers of which the caller sees what is theirs. */
@@ -40,20 +40,21 @@ export async function isWide(app: App, place: string, recursive: boolean): Promi
  *
  * @throws Failure `invalid`, `not_found`, `unauthenticated`, `forbidden`
  */
-export async function lookAround(
+export async function resolveListAccess(
   app: App,
   caller: BrokerCaller,
-  definition: Definition,
+  definition: ResourceHandler,
   place: string,
   recursive: boolean,
-): Promise<Sight> {
+): Promise<ListAccess> {
   const { parent } = RESOURCE_TYPES[definition.type];
-  if (parent !== undefined) return lookInto(app, caller, definition, { type: parent }, place);
+  if (parent !== undefined)
+    return resolveScopeAccess(app, caller, definition, { type: parent }, place);
   const { levels } = RESOURCE_TYPES[definition.type];
   const tree = await readScopeTree(app);
   await requireScope(app, place);
   const scopes = recursive ? listSubtree(tree, place) : [place];
-  const sight = emptySight();
+  const sight = emptyListAccess();
   const counted = new Set<string>();
   /** Whether a scope counts: by itself, by the one above it, or by the global one. */
   const counts = (scope_id: string, parent_scope_id: string) => {
@@ -94,13 +95,13 @@ export async function lookAround(
   return sight;
 }
 
-async function lookInto(
+async function resolveScopeAccess(
   app: App,
   caller: BrokerCaller,
-  definition: Definition,
-  parentType: Pick<Definition, 'type'>,
+  definition: ResourceHandler,
+  parentType: Pick<ResourceHandler, 'type'>,
   parent_id: string,
-): Promise<Sight> {
+): Promise<ListAccess> {
   const parent = await requireResource(app, parentType, parent_id);
   const scope = await requireScope(app, parent.scope_id);
   const at = {
@@ -110,13 +111,13 @@ async function lookInto(
   };
   const listed = caller.who.authority.judge({ ...at, action: 'list', pin: parent_id });
   if (!listed.authorized) throw refuseCaller(caller);
-  const sight = emptySight();
+  const sight = emptyListAccess();
   sight.fields.set(scope.id, listed.output_fields);
   see(sight, caller, definition, parent_id, at);
   return sight;
 }
 
-export function emptySight(): Sight {
+export function emptyListAccess(): ListAccess {
   return {
     all: [],
     own: [],
@@ -130,11 +131,11 @@ export function emptySight(): Sight {
 }
 
 function see(
-  sight: Sight,
+  sight: ListAccess,
   caller: BrokerCaller,
-  definition: Definition,
+  definition: ResourceHandler,
   container_id: string,
-  at: { scope_id: string; parent_scope_id: string; type: Definition['type'] },
+  at: { scope_id: string; parent_scope_id: string; type: ResourceHandler['type'] },
 ): void {
   const { actions } = RESOURCE_TYPES[definition.type];
   const visible = caller.who.authority.describeVisibility(at, actions);

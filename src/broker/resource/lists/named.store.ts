@@ -1,10 +1,14 @@
 import type { Db } from '../../../store/database.ts';
 import { listFirstById, preparedForIds } from '../by-ids.store.ts';
 import type { Cursor } from './token.ts';
-import { compare, inOrder, type ListOrder, type Part, START, type Window } from './window.ts';
+import { compare, inOrder, type ListOrder, type PageRequest, type Part, START } from './window.ts';
 
 /** What lies at some places, which are all there are or at least as many as the window takes. */
-export async function readPlaces(db: Db, places: readonly Cursor[], window: Window): Promise<Part> {
+export async function readPlaces(
+  db: Db,
+  places: readonly Cursor[],
+  window: PageRequest,
+): Promise<Part> {
   const wanted = places.slice(0, window.limit);
   const ids = wanted.map(({ id }) => id);
   const { resources, taken, bytes } = await listFirstById(db, ids);
@@ -45,7 +49,7 @@ const lookedUp = preparedForIds<
 async function findNamed(
   db: Db,
   ids: readonly string[],
-  { type, order, after_ms }: Window,
+  { type, order, after_ms }: PageRequest,
 ): Promise<{ id: string; ms: number; container_id: string }[]> {
   // Of what is new there is little, and the index over time finds it.
   if (after_ms > 0) return NAMED[order](db, ids, { type, after_ms });
@@ -64,7 +68,7 @@ export async function listNamed(
   db: Db,
   ids: readonly string[],
   isSeen: (row: { id: string; container_id: string }) => boolean,
-  window: Window,
+  window: PageRequest,
 ): Promise<Part> {
   const { ms, id } = window.before ?? START;
   const found: Cursor[] = [];

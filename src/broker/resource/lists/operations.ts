@@ -2,11 +2,16 @@ import { createHash } from 'node:crypto';
 import { listInTurn } from '../../../access/concurrency/walks.operations.ts';
 import type { App } from '../../../app/app.ts';
 import { ANONYMOUS_USER, type BrokerCaller } from '../caller.ts';
-import type { Definition } from '../handler.ts';
+import type { ResourceHandler } from '../handler.ts';
 import type { Resource } from '../resource.ts';
-import { emptySight, isWide, lookAround, type Sight } from './access.operations.ts';
+import {
+  emptyListAccess,
+  isWide,
+  type ListAccess,
+  resolveListAccess,
+} from './access.operations.ts';
 import { estimate } from './counts.operations.ts';
-import { type PageQuery, readPage, type Shape } from './pages.operations.ts';
+import { type JsonObject, type PageQuery, readPage } from './pages.operations.ts';
 import { type ListQuery, parseListQuery, parsePaging } from './query.ts';
 import { nameRemoved } from './removals.operations.ts';
 import { type RemovalRange, readRemovedSequence } from './removals.store.ts';
@@ -25,7 +30,7 @@ const LOOK_BACK_MS = 30_000;
 export async function listResources(
   app: App,
   caller: BrokerCaller,
-  definition: Definition,
+  definition: ResourceHandler,
   query: URLSearchParams,
   options: Keeping = {},
 ): Promise<Record<string, unknown>> {
@@ -46,13 +51,13 @@ type Keeping = { keep?: { name: string; keeps(item: Resource): boolean } };
 export async function listNow(
   app: App,
   caller: BrokerCaller,
-  definition: Definition,
+  definition: ResourceHandler,
   query: URLSearchParams,
   options: Keeping = {},
 ): Promise<Record<string, unknown>> {
   const { recursive } = parsePaging(query);
   const place = query.get(definition.containerField) ?? '';
-  const sight = await lookAround(app, caller, definition, place, recursive);
+  const sight = await resolveListAccess(app, caller, definition, place, recursive);
   const asked = parseListQuery(query);
   return listSeen(app, caller, definition, {
     asked,
@@ -74,19 +79,19 @@ export interface PickedList {
   /** Text that changes when what may be seen does. */
   fingerprint: string;
   /** Items as they are shown, one for each row; `undefined` for those that are left out. */
-  show(rows: readonly Resource[]): Promise<readonly (Shape | undefined)[]>;
+  show(rows: readonly Resource[]): Promise<readonly (JsonObject | undefined)[]>;
 }
 
 /** Lists what is picked out of one container, page by page; afterwards what is new. */
 export async function listPicked(
   app: App,
   caller: BrokerCaller,
-  definition: Definition,
+  definition: ResourceHandler,
   query: URLSearchParams,
   picked: PickedList,
 ): Promise<Record<string, unknown>> {
   const { container_id, name, fingerprint, show } = picked;
-  const sight = { ...emptySight(), all: [container_id], listed: new Set([container_id]) };
+  const sight = { ...emptyListAccess(), all: [container_id], listed: new Set([container_id]) };
   const make = (): Promise<Record<string, unknown>> => {
     const list = { asked: parseListQuery(query), sight, query: name, fingerprint, show };
     return listSeen(app, caller, definition, list);
@@ -96,7 +101,7 @@ export async function listPicked(
 
 interface SeenList {
   asked: ListQuery;
-  sight: Sight;
+  sight: ListAccess;
   query: string;
   keep?: { name: string; keeps(item: Resource): boolean };
   fingerprint?: string;
@@ -107,7 +112,7 @@ interface SeenList {
 async function listSeen(
   app: App,
   caller: BrokerCaller,
-  definition: Definition,
+  definition: ResourceHandler,
   list: SeenList,
 ): Promise<Record<string, unknown>> {
   const { asked, sight } = list;

@@ -6,16 +6,16 @@ import { describeResources, visibleFields } from '../answers.operations.ts';
 import type { BrokerCaller } from '../caller.ts';
 import { refuseField } from '../field-errors.ts';
 import { FilterMeter } from '../filter/meter.ts';
-import type { Definition } from '../handler.ts';
+import type { ResourceHandler } from '../handler.ts';
 import type { Resource } from '../resource.ts';
-import type { Sight } from './access.operations.ts';
+import type { ListAccess } from './access.operations.ts';
 import { listNamed } from './named.store.ts';
 import { BAD_LIST, type ListQuery } from './query.ts';
 import { listInContainers, listOwnedIn } from './store.ts';
 import type { Cursor } from './token.ts';
-import { type ListOrder, mergeParts, type Part, type Window } from './window.ts';
+import { type ListOrder, mergeParts, type PageRequest, type Part } from './window.ts';
 
-export type Shape = Readonly<Record<string, unknown>>;
+export type JsonObject = Readonly<Record<string, unknown>>;
 
 /** From where on rows are read, in which order. */
 export interface PageQuery {
@@ -27,17 +27,17 @@ export interface PageQuery {
 /** What is listed, and how it is shown. */
 interface PagedList {
   asked: ListQuery;
-  sight: Sight;
+  sight: ListAccess;
   step: PageQuery;
   /** Leaves out items by their state, of a list in the order in which they were made. */
   keep?: { keeps(item: Resource): boolean };
   /** As the caller's grants say, unless it is given. */
-  show?: (rows: readonly Resource[]) => Promise<readonly (Shape | undefined)[]>;
+  show?: (rows: readonly Resource[]) => Promise<readonly (JsonObject | undefined)[]>;
 }
 
 interface Shown {
   place: Cursor;
-  shown: Shape;
+  shown: JsonObject;
 }
 
 /** Items in order. */
@@ -53,13 +53,13 @@ const MOST_SHOWN = 8 * 1024 * 1024;
 const SHORT = 4 * 1024;
 
 /** Items that are shown, and looked at by a filter too, before others get their turn. */
-const ROUND = 200;
+const SCAN_BATCH = 200;
 
 /** A page of items that match, and one more if there is one; fewer than asked for where they are long. */
 export async function readPage(
   app: App,
   caller: BrokerCaller,
-  definition: Definition,
+  definition: ResourceHandler,
   list: PagedList,
 ): Promise<ListPage> {
   const { asked, sight, step } = list;
@@ -74,21 +74,21 @@ export async function readPage(
   for (let round = 0; ; round++) {
     // Much may have to be passed over; others get their turn in between.
     if (round > 0) await nextBreath();
-    const window: Window = {
+    const window: PageRequest = {
       type: definition.type,
       order: step.order,
       before,
       after_ms: step.after_ms,
-      limit: asked.filter || keep || list.show ? ROUND : wanted,
+      limit: asked.filter || keep || list.show ? SCAN_BATCH : wanted,
     };
     const part = await readRows(app, caller, sight, window, read);
     const { rows } = part;
     const isLong = part.bytes > rows.length * SHORT;
     const kept = keep ? rows.filter((row) => keep.keeps(row)) : rows;
-    for (let at = 0; at < kept.length; at += ROUND) {
+    for (let at = 0; at < kept.length; at += SCAN_BATCH) {
       // What is read besides rows to show them is held for some of them at a time.
       if (at > 0) await nextBreath();
-      const some = kept.slice(at, at + ROUND);
+      const some = kept.slice(at, at + SCAN_BATCH);
       const shapes = await show(some);
       for (const [index, resource] of some.entries()) {
         const shown = shapes[index];
@@ -107,7 +107,7 @@ export async function readPage(
 }
 
 /** @throws Failure `invalid` for a filter that costs too much: what it would say is not known */
-function isAdmitted(filter: FilterMeter, item: Shape): boolean {
+function isAdmitted(filter: FilterMeter, item: JsonObject): boolean {
   const verdict = filter.judge({ item });
   if ('fault' in verdict && verdict.fault === 'exhausted') {
     refuseField('filter', `${verdict.because}.`, BAD_LIST);
@@ -118,10 +118,10 @@ function isAdmitted(filter: FilterMeter, item: Shape): boolean {
 async function showToCaller(
   app: App,
   caller: BrokerCaller,
-  definition: Definition,
-  sight: Sight,
+  definition: ResourceHandler,
+  sight: ListAccess,
   rows: readonly Resource[],
-): Promise<(Shape | undefined)[]> {
+): Promise<(JsonObject | undefined)[]> {
   const items = await describeResources(app, caller, definition, rows, 'list');
   return rows.map(({ scope_id }, at) => {
     const item = items[at];
@@ -135,8 +135,8 @@ async function showToCaller(
 async function readRows(
   app: App,
   caller: BrokerCaller,
-  sight: Sight,
-  window: Window,
+  sight: ListAccess,
+  window: PageRequest,
   read: ReadPage,
 ): Promise<Part> {
   const sources: Promise<Part>[] = [];

@@ -7,9 +7,9 @@ import type { Resource } from '../resource.ts';
 import { changeResource, insertResource } from '../store.ts';
 import { listNamed } from './named.store.ts';
 import { listInContainers, listOwnedIn } from './store.ts';
-import { inOrder, type ListOrder, mergeParts, type Part, type Window } from './window.ts';
+import { inOrder, type ListOrder, mergeParts, type PageRequest, type Part } from './window.ts';
 
-const windowOf = (more: Partial<Window> = {}): Window => ({
+const windowOf = (more: Partial<PageRequest> = {}): PageRequest => ({
   type: 'target',
   order: 'created_ms',
   before: undefined,
@@ -44,10 +44,10 @@ function makeTargets(count: number, projects: number): Resource[] {
 async function readAll(
   order: ListOrder,
   limit: number,
-  read: (window: Window) => Promise<Part>,
+  read: (window: PageRequest) => Promise<Part>,
 ): Promise<string[]> {
   const ids: string[] = [];
-  let before: Window['before'];
+  let before: PageRequest['before'];
   for (;;) {
     const page = await read(windowOf({ order, limit, before }));
     assert.ok(page.rows.length <= limit);
@@ -71,7 +71,7 @@ eachEngine('lists', (open) => {
       const expected = inOrder(wanted, windowOf({ order, limit: 1_000 })).map(({ id }) => id);
       assert.equal(expected.length, wanted.length);
       for (const limit of [1, 7, 64, 1_000]) {
-        const ways: [name: string, read: (db: Db, window: Window) => Promise<Part>][] = [
+        const ways: [name: string, read: (db: Db, window: PageRequest) => Promise<Part>][] = [
           ['each', (db, window) => listInContainers(db, containers, window, { walk: false })],
           ['walk', (db, window) => listInContainers(db, containers, window, { walk: true })],
           [
@@ -94,7 +94,7 @@ eachEngine('lists', (open) => {
     const targets = makeTargets(20, 1).map((target) => ({ ...target, secret_sealed }));
     for (const target of targets) await store.commit([insertResource(target)]);
     const ids = targets.map(({ id }) => id);
-    const ways: [name: string, read: (window: Window) => Promise<Part>][] = [
+    const ways: [name: string, read: (window: PageRequest) => Promise<Part>][] = [
       ['each', (window) => listInContainers(store.db, ['p_0'], window, { walk: false })],
       ['walk', (window) => listInContainers(store.db, ['p_0'], window, { walk: true, share: 1 })],
       ['named', (window) => listNamed(store.db, ids, () => true, window)],
@@ -120,11 +120,11 @@ eachEngine('lists', (open) => {
     const own = wanted.filter((target) => target.owner_id === 'u_1');
     const ids = targets.map(({ id }) => id);
     const isSeen = (row: { container_id: string }) => containers.includes(row.container_id);
-    const each = (window: Window) =>
+    const each = (window: PageRequest) =>
       listInContainers(store.db, containers, window, { walk: false });
-    const owned = (window: Window) => listOwnedIn(store.db, 'u_1', containers, window);
-    const named = (window: Window) => listNamed(store.db, ids, isSeen, window);
-    const ways: [name: string, of: Resource[], read: (window: Window) => Promise<Part>][] = [
+    const owned = (window: PageRequest) => listOwnedIn(store.db, 'u_1', containers, window);
+    const named = (window: PageRequest) => listNamed(store.db, ids, isSeen, window);
+    const ways: [name: string, of: Resource[], read: (window: PageRequest) => Promise<Part>][] = [
       ['each', wanted, each],
       ['walk', wanted, (window) => listInContainers(store.db, containers, window, { walk: true })],
       [
@@ -161,7 +161,8 @@ eachEngine('lists', (open) => {
     const store = await open();
     const ids = ['ttcp_A', 'ttcp_B', 'ttcp_a', 'ttcp_b', 'ttcp_1'];
     await store.commit(ids.map((id) => insertResource(makeResource(id, { created_ms: 5 }))));
-    const read = (window: Window) => listInContainers(store.db, ['p_1'], window, { walk: false });
+    const read = (window: PageRequest) =>
+      listInContainers(store.db, ['p_1'], window, { walk: false });
     // In byte order, on either engine.
     assert.deepEqual(await readAll('created_ms', 2, read), [
       'ttcp_b',
@@ -220,7 +221,7 @@ eachEngine('lists', (open) => {
       ({ owner_id, container_id }) => owner_id === 'u_1' && ['p_1', 'p_2'].includes(container_id),
     );
     const expected = inOrder(mine, windowOf()).map(({ id }) => id);
-    const read = (window: Window) => listOwnedIn(store.db, 'u_1', ['p_1', 'p_2'], window);
+    const read = (window: PageRequest) => listOwnedIn(store.db, 'u_1', ['p_1', 'p_2'], window);
     assert.deepEqual(await readAll('created_ms', 5, read), expected);
   });
 });

@@ -10,10 +10,10 @@ import {
   endAt,
   type ListOrder,
   mergeParts,
+  type PageRequest,
   type Part,
   placeOf,
   START,
-  type Window,
 } from './window.ts';
 
 /** A list over more containers than this walks all rows of the type in order instead. */
@@ -74,7 +74,7 @@ const OWNED = {
 export async function listInContainers(
   db: Db,
   containers: readonly string[],
-  window: Window,
+  window: PageRequest,
   options: { walk: boolean; share?: number },
   read: ReadPage = readAtOnce,
 ): Promise<Part> {
@@ -108,7 +108,7 @@ export async function listInContainers(
 async function listPlacesFirst(
   db: Db,
   containers: readonly string[],
-  window: Window,
+  window: PageRequest,
 ): Promise<Part> {
   const { type, after_ms, limit, order } = window;
   const { ms, id } = window.before ?? START;
@@ -121,7 +121,7 @@ async function listPlacesFirst(
 }
 
 /** What one statement read of a window. */
-function partOf({ rows, bytes, more }: Some<ResourceRow>, { order, limit }: Window): Part {
+function partOf({ rows, bytes, more }: Some<ResourceRow>, { order, limit }: PageRequest): Part {
   const last = rows.at(-1);
   const part = { rows: rows.map(resourceOf), bytes };
   return last && (more || rows.length >= limit) ? { ...part, end: placeOf(last, order) } : part;
@@ -132,7 +132,7 @@ export async function listOwnedIn(
   db: Db,
   owner_id: string,
   containers: readonly string[],
-  window: Window,
+  window: PageRequest,
   read: ReadPage = readAtOnce,
 ): Promise<Part> {
   const { type, order, before, after_ms, limit } = window;

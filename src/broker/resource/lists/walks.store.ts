@@ -4,7 +4,7 @@ import type { ResourceRow } from '../../../store/tables.ts';
 import { LONG, resourceOf } from '../row.ts';
 import { readPlaces } from './named.store.ts';
 import type { Cursor } from './token.ts';
-import { endAt, type ListOrder, type Part, placeOf, START, type Window } from './window.ts';
+import { endAt, type ListOrder, type PageRequest, type Part, placeOf, START } from './window.ts';
 
 export interface Step extends Record<string, string | number> {
   type: string;
@@ -58,7 +58,7 @@ const firstStep = (limit: number, share: number): number =>
 export async function walkWhole(
   db: Db,
   containers: ReadonlySet<string>,
-  window: Window,
+  window: PageRequest,
   read: ReadPage,
   share: number,
 ): Promise<Part> {
@@ -85,7 +85,7 @@ export async function walkWhole(
 export async function walkIds(
   db: Db,
   containers: ReadonlySet<string>,
-  window: Window,
+  window: PageRequest,
   read: ReadPage,
   share: number,
 ): Promise<Part> {

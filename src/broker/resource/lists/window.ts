@@ -6,7 +6,7 @@ import type { Cursor } from './token.ts';
 export type ListOrder = 'created_ms' | 'updated_ms';
 
 /** Which rows to read: newest first, from a cursor on. */
-export interface Window {
+export interface PageRequest {
   type: ResourceTypeName;
   order: ListOrder;
   /** Only rows before this one in the order; absent at the start. */
@@ -37,7 +37,7 @@ export const placeOf = (row: Pick<Resource, 'id' | ListOrder>, order: ListOrder)
 export const compare = (a: Cursor, b: Cursor): number => b.ms - a.ms || (a.id < b.id ? 1 : -1);
 
 /** Of several parts what none of them has left out. */
-export function mergeParts(parts: readonly Part[], window: Window): Part {
+export function mergeParts(parts: readonly Part[], window: PageRequest): Part {
   const [only] = parts;
   if (only && parts.length === 1) return only;
   let end: Cursor | undefined;
@@ -65,7 +65,7 @@ export function mergeParts(parts: readonly Part[], window: Window): Part {
 /** @param end of what was looked at, where rows that are not wanted may lie as well */
 export function endAt(
   rows: Resource[],
-  { order, limit }: Window,
+  { order, limit }: PageRequest,
   bytes: number,
   end: Cursor,
 ): Part {
@@ -74,7 +74,7 @@ export function endAt(
 }
 
 /** Newest first, once each, as many as the window takes. */
-export function inOrder(rows: readonly Resource[], { order, limit }: Window): Resource[] {
+export function inOrder(rows: readonly Resource[], { order, limit }: PageRequest): Resource[] {
   const once = [...new Map(rows.map((row) => [row.id, row])).values()];
   once.sort((a, b) => b[order] - a[order] || (a.id < b.id ? 1 : -1));
   return once.slice(0, limit);

@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { ROOMS } from '../../../core/rooms.ts';
-import { Authority } from '../grants/decision.ts';
+import { GrantSet } from '../grants/decision.ts';
 import { faultOfGrantLengths, parseGrant } from '../grants/grant.ts';
-import type { HeldGrant } from '../grants/reach.ts';
+import type { EffectiveGrant } from '../grants/reach.ts';
 import { BROUGHT_GRANTS } from './brought.ts';
 import { MOST_OF_ORG, sizeOfGrants, sizeOfRole } from './grant-room.ts';
 
@@ -32,15 +32,15 @@ for (const [what, grantOf, count] of ROLES) {
   test(`all roles of an org, each full of ${what}, have room where they are filed`, () => {
     const grant_strings = Array.from({ length: count }, (_, at) => grantOf(at));
     assert.equal(faultOfGrantLengths(grant_strings), undefined);
-    const held = grant_strings.map((text): HeldGrant => {
+    const held = grant_strings.map((text): EffectiveGrant => {
       const reading = parseGrant(text);
       assert.ok(reading.valid, text.slice(0, 80));
       const { grant } = reading;
       return { grant, text, role_id: 'r_1', role_scope_id: 'o_1', grant_scope_ids: ['this'] };
     });
     const roles = MOST_OF_ORG / sizeOfGrants({ grant_strings, grant_scope_ids: ['this'] });
-    const own = new Authority('user', []).bytes;
-    const filed = roles * (new Authority('user', held).bytes - own);
+    const own = new GrantSet('user', []).bytes;
+    const filed = roles * (new GrantSet('user', held).bytes - own);
     assert.ok(filed < ROOMS.broker_heavy_roles * 0.85, `${filed / (1 << 20)} MiB`);
   });
 }

@@ -1,7 +1,7 @@
 import { timingSafeEqual } from 'node:crypto';
 import type { App } from '../../../app/app.ts';
 import type { Caller } from '../../../app/caller.ts';
-import type { Place } from '../../../barrier/envelope.ts';
+import type { EnvelopeContext } from '../../../barrier/envelope.ts';
 import { Failure, isConflict } from '../../../core/failure.ts';
 import { findResource } from '../../resource/store.ts';
 import { type EligibleWorker, judgeWorker } from '../../workers/selection.ts';
@@ -22,13 +22,13 @@ import { TOFU_LENGTH } from './connection.ts';
 type Worker = Pick<EligibleWorker, 'id' | 'name' | 'tags'>;
 
 /** Where the secrets of a session are kept. */
-export const keyPlace = (session_id: string): Place => ({
+export const keyPlace = (session_id: string): EnvelopeContext => ({
   table: 'session',
   column: 'private_key_sealed',
   row: session_id,
 });
 
-const tofuPlace = (session_id: string): Place => ({
+const tofuPlace = (session_id: string): EnvelopeContext => ({
   table: 'session',
   column: 'tofu_sealed',
   row: session_id,
@@ -84,14 +84,14 @@ export async function lookUpSession(
     session: facts,
     user_id: resource.owner_id,
     version: resource.version,
-    private_key: app.barrier.open('credential', keyPlace(session_id), private_key_sealed),
+    private_key: app.barrier.decrypt('credential', keyPlace(session_id), private_key_sealed),
     tofu_token: tofu_sealed ? openTofu(app, session_id, tofu_sealed) : '',
     connections_left: connectionsLeft(session),
   };
 }
 
 function openTofu(app: App, session_id: string, sealed: Uint8Array): string {
-  const opened = app.barrier.open('credential', tofuPlace(session_id), sealed);
+  const opened = app.barrier.decrypt('credential', tofuPlace(session_id), sealed);
   return Buffer.from(opened).toString('utf8');
 }
 
@@ -116,7 +116,7 @@ export async function activateSession(
   }
   const session = await requireSession(app, session_id);
   if (session.tofu_sealed) return judgeTofu(app, session, token);
-  const sealed = app.barrier.seal('credential', tofuPlace(session_id), token);
+  const sealed = app.barrier.encrypt('credential', tofuPlace(session_id), token);
   caller.record.outcome.session_id = session_id;
   try {
     await app.commit(caller, activate(session_id, version, sealed, app.now()));
@@ -132,7 +132,7 @@ export async function activateSession(
 function judgeTofu(app: App, session: StoredSession, token: Uint8Array): SessionStatus {
   const { id, tofu_sealed } = session;
   if (!tofu_sealed) throw new Failure('forbidden', UNKNOWN);
-  const known = app.barrier.open('credential', tofuPlace(id), tofu_sealed);
+  const known = app.barrier.decrypt('credential', tofuPlace(id), tofu_sealed);
   if (known.length === token.length && timingSafeEqual(known, token)) return session.status;
   throw new Failure('forbidden', 'tofu token not allowed');
 }

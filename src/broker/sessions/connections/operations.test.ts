@@ -11,11 +11,11 @@ import { deleteLink, insertLink } from '../../resource/links/store.ts';
 import type { Resource } from '../../resource/resource.ts';
 import { findResource, insertResource, saveResource } from '../../resource/store.ts';
 import type { ResourceTypeName } from '../../resource/types.ts';
-import type { Loss } from '../dependents.store.ts';
+import type { CancellationCause } from '../dependents.store.ts';
 import { insertSession } from '../new-session.store.ts';
 import { describeStates, mayFollow } from '../session.ts';
 import { findSession } from '../store.ts';
-import { planDue, planLoss } from '../termination.operations.ts';
+import { planDependentCancellation, planDue } from '../termination.operations.ts';
 import {
   activateSession,
   cancelCarriedSession,
@@ -108,7 +108,7 @@ async function makeWorld(open: Open): Promise<World> {
           expires_ms: app.now() + 3_600_000,
           worker_filter,
           certificate: randomBytes(300),
-          private_key_sealed: app.barrier.seal('credential', keyPlace(id), new Uint8Array(64)),
+          private_key_sealed: app.barrier.encrypt('credential', keyPlace(id), new Uint8Array(64)),
         }),
       );
       return id;
@@ -200,7 +200,7 @@ eachEngine('sessions', (open) => {
     await assert.rejects(activateAt(app, late), refused('conflict'));
     await assert.rejects(lookUpSession(app, WORKER, late), refused('forbidden'));
     await assert.rejects(activateAt(app, 's_none'), refused('forbidden'));
-    await app.store.commit(planLoss(app, { log_ins: { ids: ['at_1'] } }));
+    await app.store.commit(planDependentCancellation(app, { log_ins: { ids: ['at_1'] } }));
     await assert.rejects(activateAt(app, lost, 1), refused('conflict'));
   });
 
@@ -368,7 +368,7 @@ eachEngine('sessions', (open) => {
     assert.equal((await lookUpSession(app, prod, id)).private_key.length, 64);
   });
 
-  const losses: [name: string, loss: Loss, host: boolean, gone: object][] = [
+  const losses: [name: string, loss: CancellationCause, host: boolean, gone: object][] = [
     ['target', { target_id: 'ttcp_1' }, false, { target_id: '' }],
     ['log-in', { log_ins: { ids: ['at_1'] } }, false, { auth_token_id: '' }],
     ['user', { user_ids: ['u_1'] }, false, {}],
@@ -390,7 +390,7 @@ eachEngine('sessions', (open) => {
       await cancelCarriedSession(app, caller(), ended);
       await runDue(app);
       const before = await findResource(app.db, live);
-      await app.store.commit(planLoss(app, loss));
+      await app.store.commit(planDependentCancellation(app, loss));
       const session = await findSession(app.db, live);
       assert.equal(session?.status, 'canceling');
       assert.equal(session.canceling_ms, app.now());
@@ -436,7 +436,7 @@ eachEngine('sessions', (open) => {
         () => runDue(app),
         async () => wait(1000),
         async () => wait(roll(4) === 0 ? 3_600_000 : 1000),
-        async () => app.store.commit(planLoss(app, { address_of: 'ttcp_1' })),
+        async () => app.store.commit(planDependentCancellation(app, { address_of: 'ttcp_1' })),
       ];
       let before = await findSession(app.db, id);
       for (let step = 0; step < 25; step += 1) {

@@ -7,7 +7,7 @@ import type { Scope } from '../../resource/resource.ts';
 import type { BoundaryRequest, Located } from '../../resource/route.ts';
 import { readScopeTree } from '../../resource/scope-tree/operations.ts';
 import { findResource, findResourceByName } from '../../resource/store.ts';
-import { wantedOf } from './request.ts';
+import { parseTargetRef } from './request.ts';
 
 /**
  * Puts the target's id in the place of an alias, and the alias's host with it. With a scope
@@ -21,7 +21,7 @@ export async function resolveDestination(
   request: BoundaryRequest,
 ): Promise<BoundaryRequest> {
   const { id, item } = request;
-  const { scope_id, scope_name, host_id } = wantedOf(item);
+  const { scope_id, scope_name, host_id } = parseTargetRef(item);
   if (id === '' || id.includes('_') || scope_id !== '' || scope_name !== '') return request;
   const destination = await findDestination(app, id);
   if (!destination) throw new Failure('not_found', 'Resource not found.');
@@ -43,7 +43,7 @@ export async function locateTarget(
   { id, item }: BoundaryRequest,
 ): Promise<Located> {
   const tree = await readScopeTree(app);
-  const { name, scope_id, scope_name } = wantedOf(item);
+  const { name, scope_id, scope_name } = parseTargetRef(item);
   const place = scope_id === '' && name !== '' ? scopeNamed(tree.byId, scope_name) : scope_id;
   const target =
     name === ''

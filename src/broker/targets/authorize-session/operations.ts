@@ -150,7 +150,7 @@ async function commitResolved(
         expires_ms,
         worker_filter: session.worker_filter,
         certificate,
-        private_key_sealed: app.barrier.seal('credential', keyPlace(id), private_key),
+        private_key_sealed: app.barrier.encrypt('credential', keyPlace(id), private_key),
       }),
       ...resolved.effects,
       insertActiveUser(user_id, created_ms),

@@ -1,9 +1,9 @@
 import type { FieldErrors } from '../../resource/field-errors.ts';
-import type { Item } from '../../resource/handler.ts';
+import type { ResourceInput } from '../../resource/handler.ts';
 import { isIdOf } from '../../resource/ids.ts';
 
 /** How a request says which target it means. */
-export interface Wanted {
+export interface TargetRef {
   /** The target's name; empty when the path has its id. */
   name: string;
   scope_id: string;
@@ -12,7 +12,7 @@ export interface Wanted {
   host_id: string;
 }
 
-export function wantedOf(item: Item): Wanted {
+export function parseTargetRef(item: ResourceInput): TargetRef {
   const text = (field: string): string => String(item[field] ?? '');
   return {
     name: text('name'),
@@ -27,7 +27,7 @@ const NEITHER = 'Scope ID or scope name must be provided when target name is use
 const BOTH = 'Scope ID and scope name cannot both be provided when target name is used.';
 
 /** What is wrong with a request by itself. @see B-75 */
-export function checkWanted(id: string, wanted: Wanted, errors: FieldErrors): void {
+export function checkWanted(id: string, wanted: TargetRef, errors: FieldErrors): void {
   const { name, scope_id, scope_name, host_id } = wanted;
   if (name === '') {
     if (!isIdOf(id, 'target')) errors.add('id', MALFORMED);

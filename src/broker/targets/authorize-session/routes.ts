@@ -4,7 +4,7 @@ import { resourceAt } from '../../resource/location.operations.ts';
 import { type BoundaryRoute, boundaryRoute } from '../../resource/route.ts';
 import { locateTarget, resolveDestination } from './destination.operations.ts';
 import { authorizeSession } from './operations.ts';
-import { checkWanted, wantedOf } from './request.ts';
+import { checkWanted, parseTargetRef } from './request.ts';
 
 export const authorizeSessionRoutes: readonly BoundaryRoute[] = [
   boundaryRoute({
@@ -37,13 +37,13 @@ export const authorizeSessionRoutes: readonly BoundaryRoute[] = [
     resolve: resolveDestination,
     check({ id, item }) {
       const errors = new FieldErrors();
-      checkWanted(id, wantedOf(item), errors);
+      checkWanted(id, parseTargetRef(item), errors);
       errors.refuse(IN_FIELDS);
     },
     run: async (app, caller, { item }, located) => {
       const target = resourceAt(located);
       if (!located) throw new TypeError('a session is for a target');
-      const { name, host_id } = wantedOf(item);
+      const { name, host_id } = parseTargetRef(item);
       const { scope } = located;
       return { body: await authorizeSession(app, caller, { target, scope, name, host_id }) };
     },

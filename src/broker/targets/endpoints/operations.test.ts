@@ -6,7 +6,7 @@ import { makeResource } from '../../../../test/support/resources.ts';
 import type { App } from '../../../app/app.ts';
 import { Failure } from '../../../core/failure.ts';
 import type { BrokerCaller } from '../../resource/caller.ts';
-import { Authority } from '../../resource/grants/decision.ts';
+import { GrantSet } from '../../resource/grants/decision.ts';
 import { insertLinks } from '../../resource/links/store.ts';
 import type { Resource } from '../../resource/resource.ts';
 import { insertResource } from '../../resource/store.ts';
@@ -41,7 +41,7 @@ async function makeHosts(app: App, count: number, sets: readonly number[][]): Pr
 
 async function callerOf(app: App): Promise<BrokerCaller> {
   const who = { user_id: 'u_1', account_id: '', auth_method_id: '', auth_token_id: '' };
-  const authority = new Authority('recovery', []);
+  const authority = new GrantSet('recovery', []);
   return { ...testCaller(await requireTestMount(app, 'sys/')), who: { ...who, authority } };
 }
 

@@ -43,7 +43,7 @@ const locks: (() => void)[] = [];
 const development = {
   config: devConfig(DEV_DEFAULTS),
   log: { warn() {} },
-  barrier: { sealed: false, onLock: (listener: () => void) => void locks.push(listener) },
+  barrier: { sealed: false, onSeal: (listener: () => void) => void locks.push(listener) },
   onClose: () => {},
 };
 const production = {

@@ -8,7 +8,7 @@ import { nextBreath } from '../../../core/fairness/breath.ts';
 import { siteOfParty } from '../../../core/fairness/party.ts';
 import type { Whose } from '../../../core/fairness/piece.ts';
 import { OnDemandThread } from '../../../core/on-demand.pool.ts';
-import { remembered } from '../../../core/remembered.ts';
+import { memoizeWeak } from '../../../core/remembered.ts';
 import { exportPrivateKey } from '../../../x509/private-keys.ts';
 import { mayBeSlowToRead } from '../../../x509/slow-certificates.ts';
 import {
@@ -80,7 +80,7 @@ function askerOf({ onGone, whose }: VaultRequest): Asker & { site: string } {
 /** What of the app a request to a Vault server needs. */
 export type VaultApp = Pick<App, 'config' | 'onClose'> & {
   log: Pick<App['log'], 'warn'>;
-  barrier: Pick<App['barrier'], 'onLock' | 'sealed'>;
+  barrier: Pick<App['barrier'], 'onSeal' | 'sealed'>;
 };
 
 /**
@@ -168,14 +168,14 @@ export const threadOf = (app: VaultApp): TalkThread => threadsOf(app).current;
  * Ended when the server is sealed: what connections are secured by, with private keys, goes with it. What was begun comes to
  * its end before: what a server makes then is known here, and is given back.
  */
-const threadsOf = remembered((app: VaultApp) => {
+const threadsOf = memoizeWeak((app: VaultApp) => {
   const threads = { current: newThread(app) };
   const finish = (): Promise<void> => {
     const former = threads.current;
     threads.current = newThread(app);
     return former.finish();
   };
-  app.barrier.onLock(() => void finish());
+  app.barrier.onSeal(() => void finish());
   app.onClose(finish);
   return threads;
 });

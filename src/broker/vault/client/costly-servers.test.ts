@@ -18,7 +18,7 @@ const closers: (() => Promise<void> | void)[] = [];
 const app = {
   config: devConfig(DEV_DEFAULTS),
   log: { warn() {} },
-  barrier: { sealed: false, onLock: (listener: () => void) => void locks.push(listener) },
+  barrier: { sealed: false, onSeal: (listener: () => void) => void locks.push(listener) },
   onClose: (close: () => Promise<void> | void) => void closers.push(close),
 };
 after(async () => {

@@ -14,7 +14,7 @@ const servers: HostileServer[] = [];
 const app = {
   config: devConfig(DEV_DEFAULTS),
   log: { warn() {} },
-  barrier: { sealed: false, onLock: () => {} },
+  barrier: { sealed: false, onSeal: () => {} },
   onClose: (close: () => Promise<void> | void) => void closers.push(close),
 };
 after(async () => {

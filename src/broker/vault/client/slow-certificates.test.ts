@@ -55,7 +55,7 @@ const closers: (() => Promise<void> | void)[] = [];
 const app = {
   config: devConfig(DEV_DEFAULTS),
   log: { warn() {} },
-  barrier: { sealed: false, onLock: () => {} },
+  barrier: { sealed: false, onSeal: () => {} },
   onClose: (close: () => Promise<void> | void) => void closers.push(close),
 };
 after(async () => {

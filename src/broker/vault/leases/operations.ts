@@ -1,7 +1,7 @@
 import { shareWork } from '../../../access/leases/sharing.operations.ts';
 import { listRange } from '../../../access/leases/store.ts';
 import { type App, type LeaseKind, perApp } from '../../../app/app.ts';
-import type { Turn } from '../../../app/job.ts';
+import type { JobRun } from '../../../app/job.ts';
 import { type Asked, type Lease, rangeOf } from '../../../app/lease.ts';
 import { Failure } from '../../../core/failure.ts';
 import { Breath } from '../../../core/fairness/breath.ts';
@@ -98,7 +98,7 @@ const PAGE = 200;
  * Renews what is due and lets go of tokens that nothing hangs on any more. Each project has places of its own for
  * each server that it asks: none waits for another's.
  */
-export async function keepVaultAlive(app: App, turn: Turn): Promise<void> {
+export async function keepVaultAlive(app: App, turn: JobRun): Promise<void> {
   const find = whoseTokens(app);
   await shareWork(app, turn, 'renewals', async (work) => {
     const since = Math.floor(app.now() / 1000);
@@ -113,7 +113,7 @@ const refusedOnes = perApp(() => new GrowingWaits());
 /** @returns the tokens that living leases hang on; undefined when it was cut short */
 async function renewLeases(
   app: App,
-  turn: Turn,
+  turn: JobRun,
   { work, find }: Keeping,
 ): Promise<ReadonlySet<string> | undefined> {
   const used = new Set<string>();
@@ -146,7 +146,7 @@ function isDue(app: App, lease: Lease): boolean {
   return refusedOnes(app).isOver(lease.id, app.now());
 }
 
-async function renewLease(app: App, turn: Turn, lease: Lease, asked: Asked): Promise<Outcome> {
+async function renewLease(app: App, turn: JobRun, lease: Lease, asked: Asked): Promise<Outcome> {
   const data = vaultLeaseData(lease);
   const token = await findTokenOf(app.db, data);
   // It may have waited for its place.

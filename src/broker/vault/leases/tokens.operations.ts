@@ -1,5 +1,5 @@
 import { type App, perApp } from '../../../app/app.ts';
-import type { Turn } from '../../../app/job.ts';
+import type { JobRun } from '../../../app/job.ts';
 import type { Asked } from '../../../app/lease.ts';
 import { Breath } from '../../../core/fairness/breath.ts';
 import type { Outcome } from '../../../core/fairness/piece.ts';
@@ -43,7 +43,7 @@ const PAGE = 200;
 /** Tokens are looked at once all leases were: only then is it known what hangs on them. */
 export async function keepTokens(
   app: App,
-  turn: Turn,
+  turn: JobRun,
   { used, ...asking }: Keeping & { used: ReadonlySet<string>; since: number },
 ): Promise<void> {
   await hashTokens(app, turn);
@@ -64,7 +64,7 @@ type KeptToken = Awaited<ReturnType<typeof listVaultTokens>>[number] & { isUsed:
 
 async function keepToken(
   app: App,
-  turn: Turn,
+  turn: JobRun,
   kept: KeptToken,
   {
     work,
@@ -104,12 +104,17 @@ async function keepToken(
 }
 
 /** Nothing can be asked of one whose connection does not open: its server has ended it by itself by now. */
-async function letGo(app: App, turn: Turn, { id, store_id }: KeptToken): Promise<void> {
+async function letGo(app: App, turn: JobRun, { id, store_id }: KeptToken): Promise<void> {
   app.log.warn({ store_id }, 'an old token was left to its own end');
   await turn.commit([deleteVaultToken(id)], { store_id });
 }
 
-async function renewToken(app: App, turn: Turn, token: VaultToken, asked: Asked): Promise<Outcome> {
+async function renewToken(
+  app: App,
+  turn: JobRun,
+  token: VaultToken,
+  asked: Asked,
+): Promise<Outcome> {
   const now = Math.floor(app.now() / 1000);
   const wait = `renew ${token.id}`;
   const save = (state: Parameters<typeof saveTokenState>[1]): Promise<unknown> =>

@@ -1,5 +1,5 @@
 import { type App, perApp } from '../../../app/app.ts';
-import type { Turn } from '../../../app/job.ts';
+import type { JobRun } from '../../../app/job.ts';
 import { Failure } from '../../../core/failure.ts';
 import { Breath } from '../../../core/fairness/breath.ts';
 import { GrowingWaits } from '../../../core/growing-waits.ts';
@@ -151,13 +151,13 @@ const placeOf = (row: string) => ({ table: 'vault_token', column: 'secret_sealed
 
 function sealConnection(app: App, id: string, connection: VaultConnection): Uint8Array {
   const bytes = Buffer.from(JSON.stringify(connection));
-  const sealed = app.barrier.seal('credential', placeOf(id), bytes);
+  const sealed = app.barrier.encrypt('credential', placeOf(id), bytes);
   bytes.fill(0);
   return sealed;
 }
 
 export function openConnection(app: App, { id, secret_sealed }: VaultToken): VaultConnection {
-  const opened = app.barrier.open('credential', placeOf(id), secret_sealed);
+  const opened = app.barrier.decrypt('credential', placeOf(id), secret_sealed);
   const connection = JSON.parse(Buffer.from(opened).toString('utf8'));
   opened.fill(0);
   return connection;
@@ -196,7 +196,10 @@ export function macOf(app: App, connection: VaultConnection): string {
 const PAGE = 200;
 
 /** Makes the hashes of tokens that have none: those of before there were any. */
-export async function hashTokens(app: App, turn: Pick<Turn, 'commit' | 'stopping'>): Promise<void> {
+export async function hashTokens(
+  app: App,
+  turn: Pick<JobRun, 'commit' | 'stopping'>,
+): Promise<void> {
   const breath = new Breath();
   for (let skipped = 0; !turn.stopping; ) {
     const page = await listUnhashedTokens(app.db, { skipped, limit: PAGE });

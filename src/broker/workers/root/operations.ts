@@ -51,14 +51,14 @@ const placeOf = (use: string) => ({ table: 'worker_root', column: 'key_sealed', 
 
 function sealed(app: App, use: WorkerRootRow['use'], root: Root): Effect {
   const { seed, ...open } = root;
-  const key_sealed = app.barrier.seal('pki-key', placeOf(use), seed);
+  const key_sealed = app.barrier.encrypt('pki-key', placeOf(use), seed);
   seed.fill(0);
   return insertRoot({ use, ...open, key_sealed });
 }
 
 function rootOf(app: App, row: WorkerRootRow): Root {
   const { use, key_sealed, ...open } = row;
-  return { ...open, seed: app.barrier.open('pki-key', placeOf(use), key_sealed) };
+  return { ...open, seed: app.barrier.decrypt('pki-key', placeOf(use), key_sealed) };
 }
 
 function describeRoots(roots: readonly WorkerRootRow[]): Record<string, unknown> {

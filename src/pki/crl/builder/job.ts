@@ -17,7 +17,7 @@ export interface ListScope {
 }
 
 /** The entries of a list, as the revocations of a mount give them. */
-export interface ListContent {
+export interface CrlInput {
   mount_id: string;
   /** {@link ListScope} as JSON. */
   scope: string;
@@ -26,13 +26,13 @@ export interface ListContent {
 }
 
 /** A list that was made before, and what of. */
-export interface FinishedList extends ListContent {
+export interface FinishedList extends CrlInput {
   list: AssembledList;
 }
 
 /** A list to be made. Everything in it can be handed to another thread. */
 export interface ListJob {
-  content: ListContent;
+  content: CrlInput;
   /** An earlier list, whose entries are taken over if they can be. */
   basis: FinishedList | undefined;
   frame: ListFrame;
@@ -42,7 +42,7 @@ export interface ListJob {
 }
 
 /** Says whether a list can be made of an earlier one and the revocations since. */
-export function isBasis(basis: FinishedList | undefined, content: ListContent): boolean {
+export function isBasis(basis: FinishedList | undefined, content: CrlInput): boolean {
   return (
     basis !== undefined &&
     basis.mount_id === content.mount_id &&
@@ -52,7 +52,7 @@ export function isBasis(basis: FinishedList | undefined, content: ListContent): 
 }
 
 /** A test for many revocations: whether one belongs on a list of this scope. */
-export function membershipOf(scope: ListScope): (revocation: Revocation) => boolean {
+export function isListedIn(scope: ListScope): (revocation: Revocation) => boolean {
   const members = new Set(scope.members);
   const known = scope.known && new Set(scope.known);
   let last: string | undefined;

@@ -10,8 +10,8 @@ import {
   listRevocationsUpTo,
   type Revocation,
 } from '../../mount-state/revocations.store.ts';
-import { isBasis, type ListJob, type ListScope, membershipOf, refuseLongList } from './job.ts';
-import { weighList } from './weight.ts';
+import { isBasis, isListedIn, type ListJob, type ListScope, refuseLongList } from './job.ts';
+import { reportExternalMemory } from './weight.ts';
 
 // How a list is made. The same code runs on the thread that answers requests, for short
 // lists, and on the list thread, for long ones.
@@ -67,7 +67,7 @@ async function layOut(db: Db, job: ListJob): Promise<UnsignedList> {
 /** Threads share the memory of a list, so that handing it over copies nothing. */
 function allocateShared(length: number): Uint8Array {
   const bytes = new Uint8Array(new SharedArrayBuffer(length));
-  weighList(bytes);
+  reportExternalMemory(bytes);
   return bytes;
 }
 
@@ -81,7 +81,7 @@ async function collectAll(db: Db, { content, max_entries }: ListJob): Promise<Re
   const scope: ListScope = JSON.parse(content.scope);
   const writer = new RevokedListWriter();
   if (scope.empty) return writer;
-  const belongs = membershipOf(scope);
+  const belongs = isListedIn(scope);
   for (let after = ''; ; ) {
     const rows = await listRevocationsUpTo(db, mount_id, { revision, after, limit: PAGE });
     for (const row of rows) if (belongs(row)) append(writer, row);
@@ -102,7 +102,7 @@ async function collectSince(
   const scope: ListScope = JSON.parse(content.scope);
   const writer = new RevokedListWriter();
   if (scope.empty) return writer;
-  const belongs = membershipOf(scope);
+  const belongs = isListedIn(scope);
   const rows: Revocation[] = [];
   for (let after = since; after < revision; after += PAGE) {
     const up_to = Math.min(revision, after + PAGE);

@@ -11,7 +11,7 @@ import type { Key } from '../../mount-state/key.ts';
 import type { ListJob } from './job.ts';
 import { makeList, remakeList, type SignedList } from './jobs.ts';
 import type { FromListThread, ListTask, ToListThread } from './messages.ts';
-import { weighList } from './weight.ts';
+import { reportExternalMemory } from './weight.ts';
 
 /** Lists of a mount with at most so many revocations are made on the calling thread. */
 const SHORT = 1000;
@@ -101,12 +101,12 @@ const threadOf = perApp((app) => {
   });
   app.onClose(() => thread.stop());
   // With the thread goes the key that it may be signing with.
-  app.barrier.onLock(() => thread.stop());
+  app.barrier.onSeal(() => thread.stop());
   return thread;
 });
 
 function answerIn(answer: FromListThread): FromListThread {
-  if ('list' in answer && answer.list) weighList(answer.list.der);
+  if ('list' in answer && answer.list) reportExternalMemory(answer.list.der);
   if (answer.type === 'refused') throw new Failure(answer.kind, answer.message);
   if (answer.type === 'failed') throw new Error(answer.message);
   return answer;

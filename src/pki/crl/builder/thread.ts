@@ -4,7 +4,7 @@ import { type DatabasePlace, openReading } from '../../../store/reading.ts';
 import { signSync } from '../../../x509/algorithms.ts';
 import { makeList, remakeList } from './jobs.ts';
 import type { FromListThread, ToListThread } from './messages.ts';
-import { weighList } from './weight.ts';
+import { reportExternalMemory } from './weight.ts';
 
 // The entry of the thread that makes long lists: reading a million rows, hashing and signing
 // forty megabytes hold it up, and nobody else. It keeps nothing between two lists.
@@ -18,7 +18,7 @@ function send(message: FromListThread): void {
 
 async function work(order: ToListThread): Promise<void> {
   const { id, job, task } = order;
-  if (job.basis) weighList(job.basis.list.der);
+  if (job.basis) reportExternalMemory(job.basis.list.der);
   try {
     if (task.kind === 'make') {
       const { key } = task;

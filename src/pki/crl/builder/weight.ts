@@ -6,7 +6,7 @@ const weights = new WeakMap<ArrayBufferLike, ArrayBuffer>();
  * it, so lists that nobody needs any more would pile up by the hundred megabytes; memory of
  * the thread's own does count, and takes up no room as long as nobody writes to it.
  */
-export function weighList(bytes: Uint8Array): void {
+export function reportExternalMemory(bytes: Uint8Array): void {
   if (weights.has(bytes.buffer)) return;
   weights.set(bytes.buffer, new ArrayBuffer(bytes.buffer.byteLength));
 }
