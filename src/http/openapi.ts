@@ -1,8 +1,14 @@
 import { z } from 'zod';
 import type { Method } from '../app/route.ts';
 import type { FailureKind } from '../core/failure.ts';
-
-type Json = Record<string, unknown>;
+import {
+  inputSchemas,
+  type Json,
+  outputSchemas,
+  propertiesOf,
+  rememberedSchema,
+  sorted,
+} from './json-schemas.ts';
 
 /** How one API dresses its answers, as far as a document must know. */
 export interface ApiStyle {
@@ -127,39 +133,6 @@ export function inputSchema(route: Pick<DocumentedRoute, 'input'>): Json {
 export function querySchema(route: DocumentedRoute): Json {
   return route.query ? inputSchema({ input: route.query }) : {};
 }
-
-/** Declarations never change, and anybody may ask for the document as often as they like. */
-const inputSchemas = new WeakMap<z.ZodType, Json>();
-const outputSchemas = new WeakMap<z.ZodType, Json>();
-
-function rememberedSchema(
-  schemas: WeakMap<z.ZodType, Json>,
-  type: z.ZodType,
-  io: 'input' | 'output',
-): Json {
-  const known = schemas.get(type);
-  if (known) return known;
-  const made = schemaOf(type, io);
-  schemas.set(type, made);
-  return made;
-}
-
-function schemaOf(type: z.ZodType, io: 'input' | 'output'): Json {
-  return z.toJSONSchema(type, {
-    target: 'openapi-3.0',
-    io,
-    // A field that no schema can express is described by its text alone.
-    unrepresentable: 'any',
-    override: ({ jsonSchema }) => {
-      // The bounds of the number type say nothing about the field.
-      if (jsonSchema.maximum === Number.MAX_SAFE_INTEGER) delete jsonSchema.maximum;
-      if (jsonSchema.minimum === Number.MIN_SAFE_INTEGER) delete jsonSchema.minimum;
-      delete jsonSchema.additionalProperties;
-    },
-  });
-}
-
-const propertiesOf = (schema: Json): Json => (schema.properties as Json | undefined) ?? {};
 
 function pathItem(api: DocumentedApi, route: DocumentedRoute): Json {
   const properties = propertiesOf(inputSchema(route));
@@ -302,8 +275,4 @@ function schemaName(route: DocumentedRoute, what: 'Request' | 'Response'): strin
     .split(/[-_]/)
     .map((word) => word.slice(0, 1).toUpperCase() + word.slice(1));
   return `${words.join('')}${what}`;
-}
-
-function sorted(entries: ReadonlyMap<string, Json>): [string, Json][] {
-  return [...entries].sort(([a], [b]) => (a < b ? -1 : a > b ? 1 : 0));
 }

@@ -1,16 +1,14 @@
 import { type App, perApp } from '../../app/app.ts';
 import type { Caller } from '../../app/caller.ts';
-import { Failure, isConflict } from '../../core/failure.ts';
+import { Failure } from '../../core/failure.ts';
 import { ChangesInTurn } from '../../core/fairness/changes-in-turn.ts';
 import { Lines } from '../../core/fairness/line.ts';
 import type { Hold } from '../../core/fairness/right-of-way.ts';
 import type { Effect } from '../../store/write.ts';
 import { commitEnd, endInTurn, isBeingEnded } from '../endings/operations.ts';
 import { type Ground, goFirst } from '../endings/precedence.operations.ts';
-import { commitOnceFor, JudgedAnew } from './operations.ts';
-
-/** Each attempt means that somebody else's change of permissions was durable. */
-const ATTEMPTS = 50;
+import { commitOnceFor } from './operations.ts';
+import { Patience } from './patience.operations.ts';
 
 /**
  * Makes a write set durable if the caller may still do that by then. When what is permitted was
@@ -49,53 +47,6 @@ export interface Planned<Result> {
 
 /** Each but the last means that somebody else's change of what was read was durable. */
 const PLANS = 8;
-
-/** After so many attempts that others were quicker than, these wait for the next ones. */
-const LOSSES = 2;
-
-/** Lets so many conflicts pass, and those that only had the request judged again besides. */
-class Patience {
-  readonly #of: number;
-  #plans: number;
-  #all = ATTEMPTS;
-  #judged = 0;
-  #changes = false;
-
-  constructor(plans: number) {
-    this.#of = plans;
-    this.#plans = plans;
-  }
-
-  /** Whether a request that goes on has to go first: changes of what is permitted have been quicker again and again. */
-  get isWorn(): boolean {
-    return this.#judged >= LOSSES;
-  }
-
-  /** Whether others have been quicker again and again with what is planned. */
-  get isFarBehind(): boolean {
-    return this.#plans <= this.#of - LOSSES;
-  }
-
-  /** Whether others were quicker with what is planned. */
-  get isBehind(): boolean {
-    return this.#plans < this.#of;
-  }
-
-  /** Whether it changes what somebody is permitted, as far as an attempt has shown. */
-  get changes(): boolean {
-    return this.#changes;
-  }
-
-  bear(error: unknown): void {
-    if (!isConflict(error)) throw error;
-    this.#all -= 1;
-    if (error instanceof JudgedAnew) {
-      this.#judged += 1;
-      this.#changes ||= error.changes;
-    } else this.#plans -= 1;
-    if (this.#plans === 0 || this.#all === 0) throw error;
-  }
-}
 
 /** What an attempt has come to; undefined after a conflict that may pass. */
 type Tried<Result> = { done: Result } | undefined;
