@@ -11,7 +11,7 @@ import { findJsonFault } from './json-fault.ts';
 const DEFAULT_LIMITS: JsonLimits = { maxDepth: 32, maxValues: 100_000, maxMembers: 10_000 };
 
 /** Of those whom nobody knows yet: a log-in has few values, and many of them take milliseconds. */
-export const STRANGERS: Partial<JsonLimits> = { maxValues: 1_000, maxMembers: 1_000 };
+export const UNAUTHENTICATED_BOUNDS: Partial<JsonLimits> = { maxValues: 1_000, maxMembers: 1_000 };
 
 /**
  * Parses a request body that must be one JSON object. The empty body is an object without members,

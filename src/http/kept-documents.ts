@@ -9,7 +9,7 @@ import { ROOMS } from '../core/rooms.ts';
 const MOST_KEPT = 16;
 
 /** What a document depends on. */
-export interface Wanted {
+export interface DocumentRequest {
   /** Made anew whenever configuration changes. */
   mounts: object;
   /** What may be seen; undefined: what everybody may. The same object for the same policies. */
@@ -36,7 +36,7 @@ export class KeptDocuments {
   }
 
   /** @throws Failure `rate_limited` when too many others wait to be drawn up */
-  read(wanted: Wanted, drawUp: () => Promise<Uint8Array>): Promise<Uint8Array> {
+  read(wanted: DocumentRequest, drawUp: () => Promise<Uint8Array>): Promise<Uint8Array> {
     const { mounts, form } = wanted;
     const viewer = this.#viewerOf(wanted.acl ?? EVERYBODY);
     if (mounts !== this.#mounts) this.#kept = new Map();
@@ -68,7 +68,7 @@ export class KeptDocuments {
    */
   #draw(
     document: Document,
-    { party, site = party }: Wanted['asker'],
+    { party, site = party }: DocumentRequest['asker'],
     { make, drop }: { make: () => Promise<Uint8Array>; drop: () => void },
   ): Promise<Uint8Array> {
     const { asked } = document;

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { encodeListFrame, encodeTbsCertList, parseCrl, type TbsCertList } from './crl.ts';
-import { layOutList } from './crl-assembly.ts';
+import { layOutCrl } from './crl-assembly.ts';
 import { type RevokedEntry, RevokedListWriter } from './revoked-list.ts';
 import { formatSerial } from './serial.ts';
 
@@ -51,7 +51,7 @@ function write(entries: readonly RevokedEntry[]): RevokedListWriter {
 }
 
 function assemble(entries: readonly RevokedEntry[]) {
-  return layOutList(frame, write(entries), undefined, allocate);
+  return layOutCrl(frame, write(entries), undefined, allocate);
 }
 
 test('a list grown by any steps has the bytes of the list made at once', () => {
@@ -60,15 +60,15 @@ test('a list grown by any steps has the bytes of the list made at once', () => {
     const all = entriesOf(roll(60), roll);
     const steps = 1 + roll(4);
     const step = new Map(all.map((entry) => [entry, roll(steps)]));
-    let list = assemble(all.filter((entry) => step.get(entry) === 0)).seal(
+    let list = assemble(all.filter((entry) => step.get(entry) === 0)).attachSignature(
       'ECDSAWithSHA256',
       signature,
     );
     for (let next = 1; next < steps; next++) {
       const added = write(all.filter((entry) => step.get(entry) === next));
-      list = layOutList(frame, added, list, allocate).seal('ECDSAWithSHA256', signature);
+      list = layOutCrl(frame, added, list, allocate).attachSignature('ECDSAWithSHA256', signature);
     }
-    const whole = assemble(all).seal('ECDSAWithSHA256', signature);
+    const whole = assemble(all).attachSignature('ECDSAWithSHA256', signature);
     assert.equal(list.count, all.length);
     assert.deepEqual(Buffer.from(list.der), Buffer.from(whole.der), `round ${round}`);
   }
@@ -88,7 +88,7 @@ test('what is signed is the TBSCertList that is written at once', () => {
 
 test('a sealed list is read back with all its entries and its signature', () => {
   const entries = entriesOf(40, dice(3));
-  const { der } = assemble(entries).seal('ECDSAWithSHA256', signature);
+  const { der } = assemble(entries).attachSignature('ECDSAWithSHA256', signature);
   const crl = parseCrl(der);
   assert.deepEqual([...crl.signature], [...signature]);
   assert.equal(crl.crlNumber, 77n);

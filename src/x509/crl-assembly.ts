@@ -10,7 +10,7 @@ import { bitString, header, TAG } from './der.ts';
 import type { RevokedListWriter } from './revoked-list.ts';
 
 /** A list that is whole. */
-export interface AssembledList {
+export interface AssembledCrl {
   /** The CertificateList. */
   der: Uint8Array;
   /** Where the content of revokedCertificates stands in `der`. */
@@ -21,11 +21,11 @@ export interface AssembledList {
 }
 
 /** A list whose signature is still missing. */
-export interface UnsignedList {
+export interface UnsignedCrl {
   /** TBSCertList, to be signed. */
   tbs: Uint8Array;
   /** Puts the signature to it. */
-  seal(algorithm: SignatureAlgorithm, signature: Uint8Array): AssembledList;
+  attachSignature(algorithm: SignatureAlgorithm, signature: Uint8Array): AssembledCrl;
 }
 
 /** Room for the header of the CertificateList, whose length is known last. */
@@ -40,12 +40,12 @@ const TAIL_ROOM = 2048;
  * @param basis a list that has all the other entries, in the same order, none of them in `added`
  * @param allocate gives memory filled with zeros, which the list then lives in
  */
-export function layOutList(
+export function layOutCrl(
   frame: ListFrame,
   added: RevokedListWriter,
-  basis: AssembledList | undefined,
+  basis: AssembledCrl | undefined,
   allocate: (length: number) => Uint8Array,
-): UnsignedList {
+): UnsignedCrl {
   const count = added.count + (basis?.count ?? 0);
   const entries_length = added.length + (basis?.entries_length ?? 0);
   const entriesHeader = count === 0 ? new Uint8Array(0) : header(TAG.sequence, entries_length);
@@ -73,7 +73,7 @@ export function layOutList(
   const tbs = room.subarray(HEADER_ROOM, HEADER_ROOM + tbsLength);
   return {
     tbs,
-    seal(algorithm, signature) {
+    attachSignature(algorithm, signature) {
       const tail = [algorithmIdentifier(algorithm), bitString(signature)];
       let end = HEADER_ROOM + tbsLength;
       for (const part of tail) {
@@ -89,7 +89,7 @@ export function layOutList(
   };
 }
 
-function entriesOf({ der, entries_at, entries_length }: AssembledList): Uint8Array {
+function entriesOf({ der, entries_at, entries_length }: AssembledCrl): Uint8Array {
   return der.subarray(entries_at, entries_at + entries_length);
 }
 

@@ -66,8 +66,8 @@ import {
 } from '../../src/broker/vault/tokens/store.ts';
 import { listCertificates } from '../../src/pki/certificates/search.store.ts';
 import { listSerials } from '../../src/pki/certificates/store.ts';
-import type { ListJob } from '../../src/pki/crl/builder/job.ts';
-import { makeList } from '../../src/pki/crl/builder/jobs.ts';
+import type { CrlJob } from '../../src/pki/crl/builder/job.ts';
+import { makeCrl } from '../../src/pki/crl/builder/jobs.ts';
 import { listRoleNames } from '../../src/pki/roles/store.ts';
 import type { Db } from '../../src/store/database.ts';
 import type { Effect, Write } from '../../src/store/write.ts';
@@ -92,7 +92,7 @@ const range = { from: 'a', to: 'c' };
 const role = { mount_id: 'm', name: 'r' };
 const search = { now: 1, limit: 1, after: { not_after: 3, serial: 'x' } };
 /** None of those that are read is on it. */
-const SHORT_LIST: ListJob = {
+const SHORT_LIST: CrlJob = {
   content: {
     mount_id: 'm',
     scope: JSON.stringify({ members: [], known: null, epoch: 0, empty: false }),
@@ -164,7 +164,7 @@ export const readsOf = (ids: readonly string[]): Read[] => [
   [
     'what was revoked before all others',
     /revocation_revision/,
-    (db) => makeList(db, SHORT_LIST, () => new Uint8Array(64)),
+    (db) => makeCrl(db, SHORT_LIST, () => new Uint8Array(64)),
   ],
   ['secret IDs', /secret_id_page/, (db) => listSecretIds(db, role, page)],
   ['secret IDs that have run out', /id_expiry/, (db) => listExpiredSecretIds(db, 9, 10)],

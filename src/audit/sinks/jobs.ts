@@ -52,7 +52,7 @@ export interface Forwarder {
   close(): Promise<void>;
 }
 
-interface Fed {
+interface ForwardedSink {
   sink: Sink;
   /** Aborted when there may be new records; a new one for each look. */
   news: AbortController;
@@ -61,11 +61,11 @@ interface Fed {
 }
 
 export function createFeeder(options: FeederOptions): Forwarder {
-  const fed = new Map<string, Fed>();
+  const fed = new Map<string, ForwardedSink>();
   const leaving = new Set<Promise<void>>();
   const draining = new AbortController();
 
-  async function leave(name: string, entry: Fed): Promise<void> {
+  async function leave(name: string, entry: ForwardedSink): Promise<void> {
     entry.stopping.abort();
     await Promise.allSettled([entry.sink.close(), entry.done]);
     await options.store.commit([deleteCursor(name, options.node)]);
@@ -77,7 +77,7 @@ export function createFeeder(options: FeederOptions): Forwarder {
     },
     add(name, sink) {
       const entry = { sink, news: new AbortController(), stopping: new AbortController() };
-      const known: Fed = Object.assign(entry, { done: Promise.resolve() });
+      const known: ForwardedSink = Object.assign(entry, { done: Promise.resolve() });
       known.done = feed(options, { name, sink, entry: known, draining: draining.signal });
       fed.set(name, known);
     },
@@ -119,7 +119,7 @@ export function createFeeder(options: FeederOptions): Forwarder {
 interface Feeding {
   name: string;
   sink: Sink;
-  entry: Omit<Fed, 'done'>;
+  entry: Omit<ForwardedSink, 'done'>;
   draining: AbortSignal;
 }
 

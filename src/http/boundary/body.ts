@@ -5,7 +5,7 @@ import type { BoundaryRequest, BoundaryRoute } from '../../broker/resource/route
 import { hasControl } from '../../core/control-characters.ts';
 import { Failure } from '../../core/failure.ts';
 import { fieldErrors } from '../../core/fields.ts';
-import { parseJsonBody, STRANGERS } from '../json.ts';
+import { parseJsonBody, UNAUTHENTICATED_BOUNDS } from '../json.ts';
 
 /** A body's fields under the names of their declarations; of what types is not looked at yet. */
 export type NamedFields = Readonly<Record<string, unknown>>;
@@ -14,9 +14,9 @@ export type NamedFields = Readonly<Record<string, unknown>>;
 export function parseBoundaryBody(
   bytes: Uint8Array,
   route: BoundaryRoute,
-  { isStranger, keep }: { isStranger: boolean; keep(bytes: number): void },
+  { isUnauthenticated, keep }: { isUnauthenticated: boolean; keep(bytes: number): void },
 ): NamedFields {
-  const fields = parseJsonBody(bytes, isStranger ? STRANGERS : {}, keep);
+  const fields = parseJsonBody(bytes, isUnauthenticated ? UNAUTHENTICATED_BOUNDS : {}, keep);
   return renameCamel(fields, route.input.shape);
 }
 

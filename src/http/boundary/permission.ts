@@ -79,18 +79,18 @@ async function readBody(
 ): Promise<NamedFields> {
   const { caller } = asker;
   const { route } = bare;
-  const isStranger = caller.who.authority.asker === 'anonymous';
-  const most = isStranger ? ANONYMOUS_BODY : MAX_BODY;
+  const isUnauthenticated = caller.who.authority.asker === 'anonymous';
+  const most = isUnauthenticated ? ANONYMOUS_BODY : MAX_BODY;
   const limit = Math.min(most, route.max_body ?? most);
   // A body may take its time, and what is granted may be much to hold meanwhile.
-  const isAwaited = !http.hasCome() && !isStranger;
+  const isAwaited = !http.hasCome() && !isUnauthenticated;
   if (isAwaited) letGo(asker, trace);
   const bytes = await http.readBody(limit);
   if (isAwaited) {
     await findAgain(asker, trace);
     await requireGrantable(app, caller, bare);
   }
-  return parseBoundaryBody(bytes, route, { isStranger, keep: (kept) => http.keep(kept) });
+  return parseBoundaryBody(bytes, route, { isUnauthenticated, keep: (kept) => http.keep(kept) });
 }
 
 /** No more is looked at before a request is permitted than it takes to tell what it is about. */

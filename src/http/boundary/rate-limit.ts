@@ -9,7 +9,7 @@ export type QuotaVerdict =
   /** `retry_after` in seconds. */
   | { allowed: false; retry_after: number; headers: Readonly<Record<string, string>> };
 
-interface Window {
+interface QuotaPeriod {
   used: number;
   /** Unix milliseconds. */
   ends: number;
@@ -18,7 +18,7 @@ interface Window {
 interface Quota {
   per: Per;
   limit: number;
-  windows: Map<string, Window>;
+  windows: Map<string, QuotaPeriod>;
 }
 
 /** One endpoint's counts. */
@@ -105,7 +105,7 @@ class Pool {
     const [total, address, token] = counts.quotas;
     const ofAll = this.#windowOf(total, '', now);
     if (ofAll?.used === 0) this.#forgetParties(counts);
-    const windows: [Quota, Window][] = [];
+    const windows: [Quota, QuotaPeriod][] = [];
     if (ofAll) windows.push([total, ofAll]);
     // Who comes when no more can be counted is not refused for that: the quota for all counts them.
     const ofAddress = this.#addressWindowOf(address, request.remote_address, now);
@@ -176,7 +176,7 @@ class Pool {
     return counts;
   }
 
-  #addressWindowOf(quota: Quota, address: string, now: number): Window | undefined {
+  #addressWindowOf(quota: Quota, address: string, now: number): QuotaPeriod | undefined {
     const party = partyOf(address);
     if (quota.windows.has(party)) return this.#windowOf(quota, party, now);
     const site = siteOf(address);
@@ -192,7 +192,7 @@ class Pool {
     return window;
   }
 
-  #windowOf({ per, windows }: Quota, who: string, now: number): Window | undefined {
+  #windowOf({ per, windows }: Quota, who: string, now: number): QuotaPeriod | undefined {
     const known = windows.get(who);
     if (known) {
       if (known.ends <= now || known.ends > now + this.#period_ms) {

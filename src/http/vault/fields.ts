@@ -1,6 +1,12 @@
 import type { AnyRoute, Method } from '../../app/route.ts';
 import { Failure } from '../../core/failure.ts';
-import { looksLikeJson, parseFormBody, parseJsonBody, readQuery, STRANGERS } from '../json.ts';
+import {
+  looksLikeJson,
+  parseFormBody,
+  parseJsonBody,
+  readQuery,
+  UNAUTHENTICATED_BOUNDS,
+} from '../json.ts';
 import { type HttpRequest, header } from '../request.ts';
 
 const PUBLIC_BODY = 64 * 1024;
@@ -38,5 +44,5 @@ export async function readFields(
   const keep = (bytes: number): void => request.keep(bytes);
   return type === 'application/x-www-form-urlencoded' && !looksLikeJson(body)
     ? parseFormBody(body, keep)
-    : parseJsonBody(body, route.access === 'public' ? STRANGERS : {}, keep);
+    : parseJsonBody(body, route.access === 'public' ? UNAUTHENTICATED_BOUNDS : {}, keep);
 }

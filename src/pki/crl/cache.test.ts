@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import type { FinishedList } from './builder/job.ts';
+import type { FinishedCrl } from './builder/job.ts';
 import { CrlCache } from './cache.ts';
 
 /** A list that takes about a kilobyte more than its bytes. */
-const listOf = (length: number): FinishedList => ({
+const listOf = (length: number): FinishedCrl => ({
   mount_id: 'm',
   scope: '{}',
   revision: 1,

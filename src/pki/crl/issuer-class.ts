@@ -4,7 +4,7 @@ import type { Certificate } from '../../x509/certificate.ts';
 import type { MountState } from '../mount-state/authority.ts';
 import type { Issuer } from '../mount-state/issuer.ts';
 import type { Key } from '../mount-state/key.ts';
-import type { ListScope } from './builder/job.ts';
+import type { CrlScope } from './builder/job.ts';
 
 /** Issuers with the same subject and key: to the world they are one, with one list. */
 export interface IssuerClass {
@@ -96,7 +96,7 @@ export function planScope(
   issuers: IssuerClass,
   ground: { epoch: number; disable: boolean },
 ): string {
-  const scope: ListScope = {
+  const scope: CrlScope = {
     members: [...issuers.members.map(({ id }) => id), ...issuers.former].sort(),
     // Whose revocations have lost their issuer depends on which issuers there are.
     known: issuers.takesUnassigned ? listKnown(authority) : null,

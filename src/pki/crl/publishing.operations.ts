@@ -14,10 +14,10 @@ import { readMountState } from '../mount-state/operations.ts';
 import {
   type RevocationState,
   readRevocationState,
-  touchLists,
+  touchCrls,
 } from '../mount-state/revocations.store.ts';
-import type { CrlInput, ListJob } from './builder/job.ts';
-import { makeSignedList, remakeSignedList } from './builder/operations.ts';
+import type { CrlInput, CrlJob } from './builder/job.ts';
+import { makeSignedCrl, remakeSignedCrl } from './builder/operations.ts';
 import { CrlCache } from './cache.ts';
 import { type CrlConfig, crlSeconds } from './config.ts';
 import { crlFingerprint, type IssuerClass, planClass, planScope } from './issuer-class.ts';
@@ -119,7 +119,7 @@ export async function buildCrl(app: App, mount_id: string, ground: CrlContext): 
   const { max_crl_entries: max_entries } = config;
   const job = { content, basis: shelf.findAny(place), frame, algorithm, max_entries };
   const { list, signature } = await refusingLong(app, place, job, () =>
-    makeSignedList(app, job, { mount_id, key }),
+    makeSignedCrl(app, job, { mount_id, key }),
   );
   // Not from when it was begun: until now whoever asked was given the one before.
   const modified_at_ms = app.now();
@@ -140,7 +140,7 @@ export async function buildCrl(app: App, mount_id: string, ground: CrlContext): 
   try {
     await app.store.commit([
       saveCrl({ mount_id, class: issuers.id, ...crl }),
-      touchLists(mount_id, modified_at_ms),
+      touchCrls(mount_id, modified_at_ms),
     ]);
     shelf.put(place, number, { ...content, list });
   } catch (error) {
@@ -158,7 +158,7 @@ export async function buildCrl(app: App, mount_id: string, ground: CrlContext): 
 async function refusingLong<List>(
   app: App,
   place: string,
-  { content: { scope }, max_entries }: ListJob,
+  { content: { scope }, max_entries }: CrlJob,
   make: () => Promise<List>,
 ): Promise<List> {
   const { too_long } = listsOf(app);
@@ -193,7 +193,7 @@ export async function fetchList(
   const list =
     member &&
     algorithm &&
-    (await remakeSignedList(
+    (await remakeSignedCrl(
       app,
       {
         content,

@@ -17,7 +17,7 @@ import {
   requireIssuer,
 } from '../mount-state/operations.ts';
 import { CONCERNED, ownPaths, RENAMED } from '../mount-state/own-paths.ts';
-import { touchLists } from '../mount-state/revocations.store.ts';
+import { touchCrls } from '../mount-state/revocations.store.ts';
 import { requireRoomForSettings } from '../mount-state/room.ts';
 import { warnOfTemplates } from '../mount-state/urls.ts';
 import { countRolesOf, MOST_COUNTED } from '../roles/store.ts';
@@ -154,7 +154,7 @@ async function changeIssuer(
       effects: [
         saveIssuer(caller.mount.id, changed),
         // The list's addresses may go by the name.
-        ...(renamed ? [touchLists(caller.mount.id, now_ms)] : []),
+        ...(renamed ? [touchCrls(caller.mount.id, now_ms)] : []),
       ],
       spares_issuing: true,
       result: { id: issuer.id, warnings: told },

@@ -16,7 +16,7 @@ import { planChains } from './chain.ts';
 import type { ChainLink, Issuer, IssuerRecord } from './issuer.ts';
 import { listIssuerRecords, touchIssuer } from './issuers.store.ts';
 import { listKeys } from './keys.store.ts';
-import { touchLists } from './revocations.store.ts';
+import { touchCrls } from './revocations.store.ts';
 import { weighAuthority } from './room.ts';
 import { findConfig, readDefaults, saveConfig, saveDefaults } from './store.ts';
 import {
@@ -268,5 +268,5 @@ export function planDefaultChange(
   const { default_issuer } = authority.defaults;
   if (default_issuer === next) return [];
   const touched = [default_issuer, next].filter((id) => authority.issuers.has(id));
-  return [...touched.map((id) => touchIssuer(mount_id, id, now_ms)), touchLists(mount_id, now_ms)];
+  return [...touched.map((id) => touchIssuer(mount_id, id, now_ms)), touchCrls(mount_id, now_ms)];
 }

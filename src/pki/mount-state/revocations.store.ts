@@ -108,7 +108,7 @@ const touch = preparedWrite(
 );
 
 /** The CRL addresses of the mount show something else from now on. */
-export function touchLists(mount_id: string, now_ms: number): Write {
+export function touchCrls(mount_id: string, now_ms: number): Write {
   return touch({ mount_id, now_ms });
 }
 

@@ -61,7 +61,7 @@ export async function renewByAccessor(
   return renew(app, caller, { token, client_token: '', from: undefined, increment });
 }
 
-interface Wanted {
+interface RenewalRequest {
   token: Token;
   client_token: string;
   /** Where whoever has the token asks from; undefined for somebody who has its accessor. */
@@ -69,7 +69,7 @@ interface Wanted {
   increment: number;
 }
 
-async function renew(app: App, caller: Caller, input: Wanted): Promise<VaultResult> {
+async function renew(app: App, caller: Caller, input: RenewalRequest): Promise<VaultResult> {
   const { client_token } = input;
   noteToken(caller, input.token);
   const { token, expires_at, times, warnings } = await commitPlanned(app, caller, async () => {
@@ -146,7 +146,7 @@ interface Asked {
  */
 async function askMaker(
   app: App,
-  { token, from }: Pick<Wanted, 'token' | 'from'>,
+  { token, from }: Pick<RenewalRequest, 'token' | 'from'>,
   origin: Mount | undefined,
 ): Promise<Asked> {
   if (token.role !== '') return askTokenRole(app, token);
@@ -181,7 +181,7 @@ async function askTokenRole(app: App, token: Token): Promise<Asked> {
 type Account = Awaited<ReturnType<typeof findUserSettings>>;
 
 function askAccount(
-  { token, from }: Pick<Wanted, 'token' | 'from'>,
+  { token, from }: Pick<RenewalRequest, 'token' | 'from'>,
   account: Account,
   policies: 'same' | 'no_less',
 ): Asked {

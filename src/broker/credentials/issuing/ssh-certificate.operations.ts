@@ -18,7 +18,7 @@ export type Reading =
   | { mapped: true; found: Pick<FoundSecret, 'secret' | 'credential'> }
   | { mapped: false; missing: string };
 
-export interface Wanted extends IssueRequest {
+export interface SshCertificateRequest extends IssueRequest {
   makePair: MakePair;
   onGone: BrokerCaller['onGone'];
 }
@@ -31,7 +31,10 @@ export async function askForSshCertificate(
     facts,
     makePair,
     onGone,
-  }: { attributes: LibraryBody['attributes'] } & Pick<Wanted, 'facts' | 'makePair' | 'onGone'>,
+  }: { attributes: LibraryBody['attributes'] } & Pick<
+    SshCertificateRequest,
+    'facts' | 'makePair' | 'onGone'
+  >,
 ): Promise<{ answer: VaultAnswer; read: (secret: Secret) => Reading }> {
   const { key_type = 'ed25519', key_bits = 0 } = attributes;
   const { username, path, issues, body } = planSshRequest(attributes, facts);

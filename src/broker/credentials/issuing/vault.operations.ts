@@ -27,7 +27,7 @@ import {
   newKeyPair,
   type Reading,
   type Secret,
-  type Wanted,
+  type SshCertificateRequest,
 } from './ssh-certificate.operations.ts';
 
 /** For the libraries of one session: those of one store share what leads to its server, until the session is durable. */
@@ -127,7 +127,7 @@ function requireMapped(reading: Reading): Pick<FoundSecret, 'secret' | 'credenti
 async function askFor(
   app: App,
   connection: VaultConnection,
-  { library, facts, makePair, onGone }: Wanted,
+  { library, facts, makePair, onGone }: SshCertificateRequest,
 ): Promise<{ answer: VaultAnswer; read: (secret: Secret) => Reading }> {
   const { attributes, credential_type, overrides } = library.body as LibraryBody;
   if (library.subtype === 'vault-ssh-certificate') {

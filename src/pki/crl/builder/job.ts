@@ -1,11 +1,11 @@
 import { Failure } from '../../../core/failure.ts';
 import type { SignatureAlgorithm } from '../../../x509/algorithms.ts';
 import type { ListFrame } from '../../../x509/crl.ts';
-import type { AssembledList } from '../../../x509/crl-assembly.ts';
+import type { AssembledCrl } from '../../../x509/crl-assembly.ts';
 import type { Revocation } from '../../mount-state/revocations.store.ts';
 
 /** Which revocations are on a list. Lists of one scope differ only by what came in between. */
-export interface ListScope {
+export interface CrlScope {
   /** Ids of the issuers whose revocations are on it. */
   members: readonly string[];
   /** All issuers that there are, when revocations of no known issuer are on it too. */
@@ -19,22 +19,22 @@ export interface ListScope {
 /** The entries of a list, as the revocations of a mount give them. */
 export interface CrlInput {
   mount_id: string;
-  /** {@link ListScope} as JSON. */
+  /** {@link CrlScope} as JSON. */
   scope: string;
   /** Revocations up to this revision are on it. */
   revision: number;
 }
 
 /** A list that was made before, and what of. */
-export interface FinishedList extends CrlInput {
-  list: AssembledList;
+export interface FinishedCrl extends CrlInput {
+  list: AssembledCrl;
 }
 
 /** A list to be made. Everything in it can be handed to another thread. */
-export interface ListJob {
+export interface CrlJob {
   content: CrlInput;
   /** An earlier list, whose entries are taken over if they can be. */
-  basis: FinishedList | undefined;
+  basis: FinishedCrl | undefined;
   frame: ListFrame;
   algorithm: SignatureAlgorithm;
   /** Most entries; -1: as many as there are. */
@@ -42,7 +42,7 @@ export interface ListJob {
 }
 
 /** Says whether a list can be made of an earlier one and the revocations since. */
-export function isBasis(basis: FinishedList | undefined, content: CrlInput): boolean {
+export function isBasis(basis: FinishedCrl | undefined, content: CrlInput): boolean {
   return (
     basis !== undefined &&
     basis.mount_id === content.mount_id &&
@@ -52,7 +52,7 @@ export function isBasis(basis: FinishedList | undefined, content: CrlInput): boo
 }
 
 /** A test for many revocations: whether one belongs on a list of this scope. */
-export function isListedIn(scope: ListScope): (revocation: Revocation) => boolean {
+export function isListedIn(scope: CrlScope): (revocation: Revocation) => boolean {
   const members = new Set(scope.members);
   const known = scope.known && new Set(scope.known);
   let last: string | undefined;

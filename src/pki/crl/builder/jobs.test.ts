@@ -10,18 +10,15 @@ import { signSync } from '../../../x509/algorithms.ts';
 import { parseCrl } from '../../../x509/crl.ts';
 import { formatSerial } from '../../../x509/serial.ts';
 import { insertRevocation, readRevocationState } from '../../mount-state/revocations.store.ts';
-import type { ListJob, ListScope } from './job.ts';
-import { makeList, remakeList, type SignedList } from './jobs.ts';
+import type { CrlJob, CrlScope } from './job.ts';
+import { makeCrl, remakeCrl, type SignedCrl } from './jobs.ts';
 
 const { privateKey, publicKey } = generateKeyPairSync('ed25519');
 const public_key = publicKey.export({ format: 'der', type: 'spki' });
 const sign = (tbs: Uint8Array): Uint8Array => signSync(privateKey, 'PureEd25519', tbs);
-const SCOPE: ListScope = { members: ['a'], known: null, epoch: 0, empty: false };
+const SCOPE: CrlScope = { members: ['a'], known: null, epoch: 0, empty: false };
 
-const jobFor = (
-  revision: number,
-  given: Partial<ListJob> & { scope?: ListScope } = {},
-): ListJob => ({
+const jobFor = (revision: number, given: Partial<CrlJob> & { scope?: CrlScope } = {}): CrlJob => ({
   content: { mount_id: 'm', scope: JSON.stringify(given.scope ?? SCOPE), revision },
   basis: given.basis,
   frame: LIST_FRAME,
@@ -39,12 +36,12 @@ async function revoke(store: Store, from: number, to: number, issuer_id = 'a'): 
   await Promise.all(sets.map((set) => store.commit(set)));
 }
 
-const bytesOf = ({ list }: SignedList): Buffer => Buffer.from(list.der);
+const bytesOf = ({ list }: SignedCrl): Buffer => Buffer.from(list.der);
 
 eachEngine('making lists', (open) => {
   test('a list built upon an earlier one has the bytes of one built from all revocations', async () => {
     const store = await open();
-    let basis: ListJob['basis'];
+    let basis: CrlJob['basis'];
     for (const [from, to] of [
       [0, 30],
       [30, 31],
@@ -54,8 +51,8 @@ eachEngine('making lists', (open) => {
       await revoke(store, from, to);
       const { revision } = await readRevocationState(store.db, 'm');
       assert.equal(revision, to);
-      const grown = await makeList(store.db, jobFor(revision, { basis }), sign);
-      const whole = await makeList(store.db, jobFor(revision), sign);
+      const grown = await makeCrl(store.db, jobFor(revision, { basis }), sign);
+      const whole = await makeCrl(store.db, jobFor(revision), sign);
       assert.equal(grown.list.count, to);
       assert.deepEqual(bytesOf(grown), bytesOf(whole));
       basis = { ...jobFor(revision).content, list: grown.list };
@@ -65,20 +62,20 @@ eachEngine('making lists', (open) => {
   test('what is revoked after the revision of a list is not on it, whenever it is made', async () => {
     const store = await open();
     await revoke(store, 0, 10);
-    const before = await makeList(store.db, jobFor(10), sign);
+    const before = await makeCrl(store.db, jobFor(10), sign);
     await revoke(store, 10, 20);
-    assert.deepEqual(bytesOf(await makeList(store.db, jobFor(10), sign)), bytesOf(before));
+    assert.deepEqual(bytesOf(await makeCrl(store.db, jobFor(10), sign)), bytesOf(before));
     const { signature } = before;
-    const again = await remakeList(store.db, jobFor(10), { signature, public_key });
+    const again = await remakeCrl(store.db, jobFor(10), { signature, public_key });
     assert.deepEqual(again && Buffer.from(again.der), bytesOf(before));
   });
 
   test('a list whose revocations have gone is not made again under its old signature', async () => {
     const store = await open();
     await revoke(store, 0, 10);
-    const { signature } = await makeList(store.db, jobFor(10), sign);
+    const { signature } = await makeCrl(store.db, jobFor(10), sign);
     await store.commit([write(build.deleteFrom('pki_revocation').where('revision', '=', 5))]);
-    assert.equal(await remakeList(store.db, jobFor(10), { signature, public_key }), undefined);
+    assert.equal(await remakeCrl(store.db, jobFor(10), { signature, public_key }), undefined);
   });
 
   for (const revision of [3, 2000, 2001]) {
@@ -87,7 +84,7 @@ eachEngine('making lists', (open) => {
       await revoke(store, 0, 3);
       const early = build.updateTable('pki_revocation').set({ revision: 0 });
       await store.commit([write(early.where('revision', '<', 3))]);
-      const { list } = await makeList(store.db, jobFor(revision), sign);
+      const { list } = await makeCrl(store.db, jobFor(revision), sign);
       assert.equal(list.count, 3);
     });
   }
@@ -97,10 +94,10 @@ eachEngine('making lists', (open) => {
     await revoke(store, 0, 10, 'a');
     await revoke(store, 10, 15, 'b');
     await revoke(store, 15, 18, 'gone');
-    const first = await makeList(store.db, jobFor(18), sign);
+    const first = await makeCrl(store.db, jobFor(18), sign);
     assert.equal(first.list.count, 10);
     const basis = { ...jobFor(18).content, list: first.list };
-    const scopes: [scope: Partial<ListScope>, count: number][] = [
+    const scopes: [scope: Partial<CrlScope>, count: number][] = [
       [{ members: ['b'] }, 5],
       [{ known: ['a', 'b'] }, 13],
       [{ epoch: 1 }, 10],
@@ -108,7 +105,7 @@ eachEngine('making lists', (open) => {
     ];
     for (const [changed, count] of scopes) {
       const scope = { ...SCOPE, ...changed };
-      const { list } = await makeList(store.db, jobFor(18, { basis, scope }), sign);
+      const { list } = await makeCrl(store.db, jobFor(18, { basis, scope }), sign);
       assert.equal(list.count, count, JSON.stringify(changed));
       assert.equal([...parseCrl(list.der).entries()].length, count);
     }
@@ -117,15 +114,15 @@ eachEngine('making lists', (open) => {
   test('a list has as many entries as it may, and not one more', async () => {
     const store = await open();
     await revoke(store, 0, 10);
-    const most = await makeList(store.db, jobFor(10, { max_entries: 10 }), sign);
+    const most = await makeCrl(store.db, jobFor(10, { max_entries: 10 }), sign);
     await revoke(store, 10, 11);
     await assert.rejects(
-      makeList(store.db, jobFor(11, { max_entries: 10 }), sign),
+      makeCrl(store.db, jobFor(11, { max_entries: 10 }), sign),
       /max_crl_entries/,
     );
     const basis = { ...jobFor(10).content, list: most.list };
     await assert.rejects(
-      makeList(store.db, jobFor(11, { basis, max_entries: 10 }), sign),
+      makeCrl(store.db, jobFor(11, { basis, max_entries: 10 }), sign),
       /max_crl_entries/,
     );
   });

@@ -1,7 +1,7 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { Db } from '../../../store/database.ts';
 import { verify } from '../../../x509/algorithms.ts';
-import { type AssembledList, layOutList, type UnsignedList } from '../../../x509/crl-assembly.ts';
+import { type AssembledCrl, layOutCrl, type UnsignedCrl } from '../../../x509/crl-assembly.ts';
 import { parsePublicKey } from '../../../x509/keys.ts';
 import { RevokedListWriter } from '../../../x509/revoked-list.ts';
 import { decodeSerial, MAX_SERIAL_BYTES } from '../../../x509/serial.ts';
@@ -10,14 +10,14 @@ import {
   listRevocationsUpTo,
   type Revocation,
 } from '../../mount-state/revocations.store.ts';
-import { isBasis, isListedIn, type ListJob, type ListScope, refuseLongList } from './job.ts';
+import { type CrlJob, type CrlScope, isBasis, isListedIn, refuseLongList } from './job.ts';
 import { reportExternalMemory } from './weight.ts';
 
 // How a list is made. The same code runs on the thread that answers requests, for short
 // lists, and on the list thread, for long ones.
 
 /** Signs TBSCertList. */
-export type SignList = (tbs: Uint8Array) => Uint8Array | Promise<Uint8Array>;
+export type SignCrl = (tbs: Uint8Array) => Uint8Array | Promise<Uint8Array>;
 
 /**
  * Makes a new list: of an earlier one and what was revoked since where that can be, of all
@@ -25,14 +25,14 @@ export type SignList = (tbs: Uint8Array) => Uint8Array | Promise<Uint8Array>;
  *
  * @throws Failure `conflict` for a list longer than it may be
  */
-export async function makeList(db: Db, job: ListJob, sign: SignList): Promise<SignedList> {
+export async function makeCrl(db: Db, job: CrlJob, sign: SignCrl): Promise<SignedCrl> {
   const unsigned = await layOut(db, job);
   const signature = await sign(unsigned.tbs);
-  return { list: unsigned.seal(job.algorithm, signature), signature };
+  return { list: unsigned.attachSignature(job.algorithm, signature), signature };
 }
 
-export interface SignedList {
-  list: AssembledList;
+export interface SignedCrl {
+  list: AssembledCrl;
   signature: Uint8Array;
 }
 
@@ -42,18 +42,18 @@ export interface SignedList {
  * @param signed the signature it had, and the SubjectPublicKeyInfo of its issuer
  * @returns undefined when the signature is not that of the bytes: revocations have gone since
  */
-export async function remakeList(
+export async function remakeCrl(
   db: Db,
-  job: ListJob,
+  job: CrlJob,
   signed: { signature: Uint8Array; public_key: Uint8Array },
-): Promise<AssembledList | undefined> {
-  const { tbs, seal } = await layOut(db, job);
+): Promise<AssembledCrl | undefined> {
+  const { tbs, attachSignature } = await layOut(db, job);
   const key = parsePublicKey(signed.public_key);
   if (!verify(key, job.algorithm, tbs, signed.signature)) return undefined;
-  return seal(job.algorithm, signed.signature);
+  return attachSignature(job.algorithm, signed.signature);
 }
 
-async function layOut(db: Db, job: ListJob): Promise<UnsignedList> {
+async function layOut(db: Db, job: CrlJob): Promise<UnsignedCrl> {
   const { content, frame, max_entries } = job;
   const basis = isBasis(job.basis, content) ? job.basis : undefined;
   // Few are found by their revisions: in the order of their numbers all that was revoked later would be passed over.
@@ -61,7 +61,7 @@ async function layOut(db: Db, job: ListJob): Promise<UnsignedList> {
   const added =
     since === undefined ? await collectAll(db, job) : await collectSince(db, job, since);
   refuseLongList(added.count + (basis?.list.count ?? 0), max_entries);
-  return layOutList(frame, added, basis?.list, allocateShared);
+  return layOutCrl(frame, added, basis?.list, allocateShared);
 }
 
 /** Threads share the memory of a list, so that handing it over copies nothing. */
@@ -76,9 +76,9 @@ const PAGE = 2000;
 /** What was revoked before rows had a revision has 0. */
 const BEFORE_ALL = -1;
 
-async function collectAll(db: Db, { content, max_entries }: ListJob): Promise<RevokedListWriter> {
+async function collectAll(db: Db, { content, max_entries }: CrlJob): Promise<RevokedListWriter> {
   const { mount_id, revision } = content;
-  const scope: ListScope = JSON.parse(content.scope);
+  const scope: CrlScope = JSON.parse(content.scope);
   const writer = new RevokedListWriter();
   if (scope.empty) return writer;
   const belongs = isListedIn(scope);
@@ -95,11 +95,11 @@ async function collectAll(db: Db, { content, max_entries }: ListJob): Promise<Re
 
 async function collectSince(
   db: Db,
-  { content }: ListJob,
+  { content }: CrlJob,
   since: number,
 ): Promise<RevokedListWriter> {
   const { mount_id, revision } = content;
-  const scope: ListScope = JSON.parse(content.scope);
+  const scope: CrlScope = JSON.parse(content.scope);
   const writer = new RevokedListWriter();
   if (scope.empty) return writer;
   const belongs = isListedIn(scope);

@@ -1,7 +1,7 @@
 import type { KeyObject } from 'node:crypto';
 import type { FailureKind } from '../../../core/failure.ts';
-import type { AssembledList } from '../../../x509/crl-assembly.ts';
-import type { ListJob } from './job.ts';
+import type { AssembledCrl } from '../../../x509/crl-assembly.ts';
+import type { CrlJob } from './job.ts';
 
 /** What the list thread shall do with a job. */
 export type ListTask =
@@ -11,13 +11,13 @@ export type ListTask =
 
 export interface ToListThread {
   id: number;
-  job: ListJob;
+  job: CrlJob;
   task: ListTask;
 }
 
 export type FromListThread = { id: number } & (
-  | { type: 'made'; list: AssembledList; signature: Uint8Array }
-  | { type: 'remade'; list: AssembledList | undefined }
+  | { type: 'made'; list: AssembledCrl; signature: Uint8Array }
+  | { type: 'remade'; list: AssembledCrl | undefined }
   | { type: 'refused'; kind: FailureKind; message: string }
   | { type: 'failed'; message: string }
 );

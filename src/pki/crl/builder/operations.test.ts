@@ -4,8 +4,8 @@ import { test } from 'node:test';
 import { LIST_FRAME } from '../../../../test/support/list-frame.ts';
 import { startTestServer } from '../../../../test/support/server.ts';
 import { doFor } from '../../../core/fairness/asking.ts';
-import type { ListJob } from './job.ts';
-import { remakeSignedList } from './operations.ts';
+import type { CrlJob } from './job.ts';
+import { remakeSignedCrl } from './operations.ts';
 
 const { publicKey } = generateKeyPairSync('ed25519');
 const signed = {
@@ -14,7 +14,7 @@ const signed = {
 };
 
 /** So many revocations that its list is made on the thread. */
-const JOB: ListJob = {
+const JOB: CrlJob = {
   content: {
     mount_id: 'm',
     scope: JSON.stringify({ members: ['a'], known: null, epoch: 0, empty: true }),
@@ -37,7 +37,7 @@ test('a long list is not made after all those that one network asked for before'
     const order: string[] = [];
     const ask = (from: string, name: string): Promise<void> =>
       doFor(from, async () => {
-        await remakeSignedList(running.app, JOB, signed);
+        await remakeSignedCrl(running.app, JOB, signed);
         order.push(name);
       });
     const asked = Array.from({ length: 5 }, (_, at) => ask(`192.0.2.${at + 1}`, 'they'));

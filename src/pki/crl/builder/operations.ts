@@ -4,12 +4,12 @@ import { Failure } from '../../../core/failure.ts';
 import { FewInTurn } from '../../../core/fairness/few-in-turn.ts';
 import { OnDemandThread } from '../../../core/on-demand.pool.ts';
 import { isCheap } from '../../../x509/algorithms.ts';
-import type { AssembledList } from '../../../x509/crl-assembly.ts';
+import type { AssembledCrl } from '../../../x509/crl-assembly.ts';
 import { requireSigningKey } from '../../keys/sealed-keys.operations.ts';
 import { signWithKey } from '../../keys/signing.operations.ts';
 import type { Key } from '../../mount-state/key.ts';
-import type { ListJob } from './job.ts';
-import { makeList, remakeList, type SignedList } from './jobs.ts';
+import type { CrlJob } from './job.ts';
+import { makeCrl, remakeCrl, type SignedCrl } from './jobs.ts';
 import type { FromListThread, ListTask, ToListThread } from './messages.ts';
 import { reportExternalMemory } from './weight.ts';
 
@@ -21,15 +21,15 @@ const SHORT = 1000;
  *
  * @throws Failure `conflict` for a list longer than it may be, `unavailable` while sealed
  */
-export async function makeSignedList(
+export async function makeSignedCrl(
   app: App,
-  job: ListJob,
+  job: CrlJob,
   signer: { mount_id: string; key: Key },
-): Promise<SignedList> {
+): Promise<SignedCrl> {
   const { mount_id, key } = signer;
   if (job.content.revision <= SHORT) {
     const make = () =>
-      makeList(app.db, job, (tbs) =>
+      makeCrl(app.db, job, (tbs) =>
         signOwnInTurn(app, key, () => signWithKey(app, mount_id, key, job.algorithm, tbs)),
       );
     return isCheap(key) ? make() : costlyOf(app)(make);
@@ -44,12 +44,12 @@ export async function makeSignedList(
 }
 
 /** Makes a list again that was signed before; undefined: it cannot be had any more. */
-export async function remakeSignedList(
+export async function remakeSignedCrl(
   app: App,
-  job: ListJob,
+  job: CrlJob,
   signed: { signature: Uint8Array; public_key: Uint8Array },
-): Promise<AssembledList | undefined> {
-  if (job.content.revision <= SHORT) return remakeList(app.db, job, signed);
+): Promise<AssembledCrl | undefined> {
+  if (job.content.revision <= SHORT) return remakeCrl(app.db, job, signed);
   const task: ListTask = { kind: 'remake', ...signed };
   const answer = await makingOf(app).run(async () => ({ job, task }));
   if (answer.type !== 'remade') throw new Error(`the list thread answered "${answer.type}"`);

@@ -2,7 +2,7 @@ import { parentPort, workerData } from 'node:worker_threads';
 import { Failure } from '../../../core/failure.ts';
 import { type DatabasePlace, openReading } from '../../../store/reading.ts';
 import { signSync } from '../../../x509/algorithms.ts';
-import { makeList, remakeList } from './jobs.ts';
+import { makeCrl, remakeCrl } from './jobs.ts';
 import type { FromListThread, ToListThread } from './messages.ts';
 import { reportExternalMemory } from './weight.ts';
 
@@ -22,10 +22,10 @@ async function work(order: ToListThread): Promise<void> {
   try {
     if (task.kind === 'make') {
       const { key } = task;
-      const signed = await makeList(db, job, (tbs) => signSync(key, job.algorithm, tbs));
+      const signed = await makeCrl(db, job, (tbs) => signSync(key, job.algorithm, tbs));
       send({ id, type: 'made', ...signed });
     } else {
-      send({ id, type: 'remade', list: await remakeList(db, job, task) });
+      send({ id, type: 'remade', list: await remakeCrl(db, job, task) });
     }
   } catch (error) {
     if (error instanceof Failure) {
