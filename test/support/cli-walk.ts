@@ -1,5 +1,5 @@
 // What the client's command line asks for, command by command, in an order in which each finds
-// what it needs. Written down from what the client was seen to send; `test/http/broker-cli.test.ts`
+// what it needs. Written down from what the client was seen to send; `test/long/broker-cli.test.ts`
 // sends it again.
 
 /** One request of a command, and what its answer must be like. */

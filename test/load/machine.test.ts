@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { cpuOf } from './support/cpu-time.ts';
-import { holdBounds, type Pace } from './support/machine.ts';
+import { cpuOf } from '../support/cpu-time.ts';
+import { holdBounds, type Pace } from '../support/machine.ts';
 
 const QUIET: Pace = { slowness: 1, pause: 0 };
 const SLOW: Pace = { slowness: 3, pause: 0 };
