@@ -9,7 +9,7 @@ import type { HclItem, HclNode, HclObject } from './hcl-tree.ts';
 import { JsonReader } from './json-reader.ts';
 import { IDENTIFIER, quote, SPACE, TextReader } from './text-reader.ts';
 
-export interface HclLimits {
+interface HclLimits {
   /** Most characters of text. */
   size: number;
   /** Most objects and lists inside one another. */

@@ -52,7 +52,7 @@ const CONVERTING = 150;
 const CONVERTING_CHARACTER = 2;
 
 /** Texts that take long to read, and those of their characters that are converted. */
-export interface Foreign {
+interface Foreign {
   names: number;
   characters: number;
 }

@@ -22,7 +22,7 @@ export interface PathPattern {
   selectors: readonly Selector[];
 }
 
-export type PatternVerdict = { ok: true; pattern: PathPattern } | { ok: false; because: string };
+type PatternVerdict = { ok: true; pattern: PathPattern } | { ok: false; because: string };
 
 // biome-ignore lint/suspicious/noControlCharactersInRegex: control characters are what it looks for
 const CONTROL = /[\u0000-\u001f\u007f-\u009f]/;

@@ -34,7 +34,7 @@ type Conditions = Pick<
 >;
 
 /** About how many bytes the conditions of a stanza take: their texts may be most of a policy. */
-export function weighConditions(rule: Conditions): number {
+function weighConditions(rule: Conditions): number {
   const { allowed_parameters, denied_parameters, required_parameters } = rule;
   return (
     weighParameters(allowed_parameters) +

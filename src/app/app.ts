@@ -12,7 +12,7 @@ import type { Ended, EndingPages } from './ended.ts';
 import type { Asked, Lease, LeaseEnd } from './lease.ts';
 
 /**
- * What operations may reach, built once at start (`start.ts`) and handed to each of them.
+ * What operations may reach, built once at start (`start/server.ts`) and handed to each of them.
  * Everything that is neither a value nor a pure function comes from here, so a test can
  * give an operation another clock, another chance or another database.
  */

@@ -10,7 +10,7 @@ type Fields = Record<string, unknown>;
  * What checks an input, and converts it. What each field is when it is not sent is found out once: of
  * some thirty fields a request has four, and the whole schema takes as long as anything in an issuance.
  *
- * @throws z.ZodError which `wire/` turns into a refusal that names the field; Failure `invalid` likewise
+ * @throws z.ZodError which the dialect turns into a refusal that names the field; Failure `invalid` likewise
  */
 export function checkOf<In extends z.ZodObject>(schema: In): (input: Fields) => z.output<In> {
   const read = canBeReadByField(schema)

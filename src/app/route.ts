@@ -8,7 +8,7 @@ import { checkOf } from './input.ts';
 export type Method = 'GET' | 'LIST' | 'POST' | 'PATCH' | 'DELETE';
 export type Capability = 'read' | 'list' | 'create' | 'update' | 'patch' | 'delete';
 
-/** What an operation of the Vault API hands back; `wire/vault.ts` makes the envelope of it. */
+/** What an operation of the Vault API hands back; `http/vault/wire.ts` makes the envelope of it. */
 export interface VaultResult<Data = unknown> {
   /** The payload; `null` for an envelope without one, absent for an empty 204. */
   data?: Data;
@@ -55,7 +55,7 @@ export interface LongList {
   };
 }
 
-export interface RawAnswer {
+interface RawAnswer {
   content_type: string;
   body: Uint8Array | string | LongBody;
 }
@@ -71,7 +71,7 @@ export interface SizedBody {
 }
 
 /** Bytes that one takes that is made while it is sent: before it is begun, and then. */
-export interface Kept {
+interface Kept {
   waiting: number;
   sent: number;
 }
@@ -115,7 +115,7 @@ export interface AuthAnswer {
   num_uses: number;
 }
 
-export interface Access {
+interface Access {
   capability: Capability;
   /** The path is root-protected: `sudo` is needed besides. */
   sudo?: boolean;

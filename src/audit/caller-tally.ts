@@ -1,5 +1,5 @@
 /** A request of somebody known, one of too many. */
-export interface TooMany {
+interface TooMany {
   /** Whoever asks, by all of their tokens: their entity, or a token that has none. */
   party: string;
   /** What was asked for. */

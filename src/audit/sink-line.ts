@@ -74,9 +74,9 @@ export function findLastRecord(
 }
 
 /** What was found in the lines so far: the head of each node's chain. Start with an empty map. */
-export type SinkHeads = ReadonlyMap<string, ChainHead>;
+type SinkHeads = ReadonlyMap<string, ChainHead>;
 
-export type SinkLineVerdict =
+type SinkLineVerdict =
   /** The record after the head, to be put into the map; or one that came before already. */
   | { found: 'next' | 'repeated'; line: SinkLine }
   /**

@@ -4,7 +4,7 @@ import { build, type Db, prepared, preparedWrite } from '../store/database.ts';
 import { keyPages, listDistinct } from '../store/key-page.ts';
 import { type Write, write } from '../store/write.ts';
 
-export interface TimedRecord extends ChainedRecord {
+interface TimedRecord extends ChainedRecord {
   time_ms: number;
 }
 

@@ -72,7 +72,7 @@ export class Barrier {
    * Takes over a keyring: the server is unsealed from here on. One that is already open stays;
    * whoever comes second waits as well until the listeners are done.
    *
-   * @param since {@link lockings} when the unsealing began: a sealing that came later stays
+   * @param since {@link sealings} when the unsealing began: a sealing that came later stays
    * @returns false if there was one, with nothing opened
    */
   async unseal(keyring: Keyring, since: number): Promise<boolean> {
@@ -86,12 +86,12 @@ export class Barrier {
       return true;
     }
     this.#unsealed = { keyring, dataKeys: new Map(), hashKeys: new Map(), encryptions: 0 };
-    const unlocking = this.#tellUnsealed();
-    this.#unsealing = unlocking;
+    const unsealing = this.#tellUnsealed();
+    this.#unsealing = unsealing;
     try {
-      await unlocking;
+      await unsealing;
     } finally {
-      if (this.#unsealing === unlocking) this.#unsealing = undefined;
+      if (this.#unsealing === unsealing) this.#unsealing = undefined;
     }
     return true;
   }
@@ -112,7 +112,7 @@ export class Barrier {
   }
 
   /**
-   * Seals a value for the column of a row, with the newest generation of the purpose's key.
+   * Encrypts a value for the column of a row, with the newest generation of the purpose's key.
    *
    * @throws Failure `unavailable` when sealed
    */
@@ -127,7 +127,7 @@ export class Barrier {
   }
 
   /**
-   * Opens what {@link seal} made for the same purpose and place. The caller wipes what must
+   * Decrypts what {@link encrypt} made for the same purpose and place. The caller wipes what must
    * not stay in memory.
    *
    * @throws Failure `unavailable` when sealed, or when another node has made a newer generation

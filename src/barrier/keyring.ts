@@ -37,7 +37,7 @@ export interface Keyring {
   term: number;
 }
 
-export interface Generation {
+interface Generation {
   key: Uint8Array;
   /** Unix seconds. */
   created_at: number;

@@ -27,7 +27,7 @@ export interface CommandGroup {
 }
 
 /** One whose modules are loaded when it is called: a small command need not wait for a server's. */
-export interface Deferred {
+interface Deferred {
   summary: string;
   load(): Promise<Command | CommandGroup>;
 }

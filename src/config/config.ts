@@ -78,7 +78,7 @@ export function nodeName(config: Pick<Config, 'storage'>): string {
 }
 
 /** Settings of `gatehouse dev`, as its flags give them. */
-export interface DevFlags {
+interface DevFlags {
   data: string;
   listen: string;
   proxy_listen: string;

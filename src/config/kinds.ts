@@ -32,7 +32,7 @@ export function absentAsNull<Schema extends z.ZodType>(schema: Schema) {
   return z.preprocess((value) => value ?? undefined, schema);
 }
 
-export const AN_OBJECT = ' must be an object';
+const AN_OBJECT = ' must be an object';
 
 /** Of a section whose keys depend on one of them, that one's refusal. */
 export const oneOf =

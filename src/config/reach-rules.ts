@@ -10,7 +10,7 @@ export interface ReachRules {
   denied_networks: readonly string[];
 }
 
-export type ReachVerdict = { allowed: true } | { allowed: false; because: string };
+type ReachVerdict = { allowed: true } | { allowed: false; because: string };
 
 const NEVER = blocks([
   // Unspecified, link-local with the metadata services of most clouds, protocol assignments with

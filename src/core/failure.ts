@@ -1,4 +1,4 @@
-/** Why a request is turned down; each file of `http/wire/` gives every kind its protocol's form. */
+/** Why a request is turned down; each dialect (`http/vault/wire.ts`, `http/boundary/wire.ts`) gives every kind its protocol's form. */
 export type FailureKind =
   | 'invalid' // the input cannot be accepted as it stands
   | 'unauthenticated'

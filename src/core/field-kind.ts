@@ -27,7 +27,7 @@ function makeField<Out>(kind: Kind<Out>, byDefault: Out | undefined): Field<Out>
   return new z.ZodPipe({ type: 'pipe', in: conversion, out: kind.output }) as Field<Out>;
 }
 
-export function refuse(context: z.core.ParsePayload, message: string): never {
+function refuse(context: z.core.ParsePayload, message: string): never {
   context.issues.push({ code: 'custom', message, input: context.value, continue: false });
   return z.NEVER;
 }

@@ -16,7 +16,7 @@ export interface IdentityFacts {
   groups: readonly { id: string; name: string; metadata: Readonly<Record<string, string>> }[];
 }
 
-export interface IdentityAlias {
+interface IdentityAlias {
   id: string;
   name: string;
   metadata: Readonly<Record<string, string>>;

@@ -13,7 +13,7 @@ export interface KeyPage {
  * A list of keys as an operation hands it back: whole if it is short, page by page if not. Nothing of a long one is kept
  * until its answer is begun, which many may wait for.
  */
-export interface KeyList {
+interface KeyList {
   data: { keys: string[] };
   long_list?: {
     field: 'keys';
@@ -83,7 +83,7 @@ const longList = <Row>(of: Listed<Row>, first: readonly string[]) => ({
 });
 
 /** Keys with what is told of each. */
-export interface InfoList {
+interface InfoList {
   data: { keys: string[]; key_info: Record<string, unknown> };
   long_list?: KeyList['long_list'] & {
     info: { field: 'key_info'; pages: AsyncIterable<Readonly<Record<string, unknown>>> };
@@ -96,7 +96,7 @@ const TOLD = 50;
 const MOST_TOLD = 64 << 10;
 
 /** What is told of some, in pieces that are not long. */
-export type Tell<Row> = (rows: readonly Row[]) => AsyncIterable<Readonly<Record<string, unknown>>>;
+type Tell<Row> = (rows: readonly Row[]) => AsyncIterable<Readonly<Record<string, unknown>>>;
 
 /**
  * As {@link listThings}, with what is told of each. A long list is gone through once more for that: one that
@@ -144,7 +144,7 @@ async function* toldOf<Row>(
 }
 
 /** Some rows in the order of the list, of which not all may be listed, and whether there may be more. */
-export interface SomeKeys {
+interface SomeKeys {
   rows: readonly { key: string; is_listed: boolean }[];
   more: boolean;
 }

@@ -3,7 +3,7 @@ import type { OptionalField } from './field.ts';
 import { optional } from './fields.ts';
 
 type Inner<F> = F extends z.ZodPrefault<infer Kind extends z.ZodType> ? Kind : F;
-export type PatchShape<Shape extends Record<string, z.ZodType>> = {
+type PatchShape<Shape extends Record<string, z.ZodType>> = {
   [Name in keyof Shape]: OptionalField<z.output<Inner<Shape[Name]>>>;
 };
 

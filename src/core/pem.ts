@@ -11,7 +11,7 @@ export interface PemBlock {
   der: Uint8Array;
 }
 
-export interface PemCaps {
+interface PemCaps {
   /** Longest text, in UTF-16 units (for PEM: bytes). */
   maxLength: number;
   maxBlocks: number;

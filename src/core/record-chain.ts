@@ -14,7 +14,7 @@ export interface ChainHead {
   hash: Uint8Array;
 }
 
-export type ChainVerdict =
+type ChainVerdict =
   | { intact: true; head: ChainHead }
   | { intact: false; seq: number; because: string };
 

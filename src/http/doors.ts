@@ -12,7 +12,7 @@ const DOORS = 16;
 /** Where the system shares out connections among sockets on one port. */
 const CAN_SHARE = process.platform === 'linux';
 
-export interface Place {
+interface Place {
   host: string;
   port: number;
 }

@@ -1,10 +1,9 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { COMPATIBLE_VERSION } from '../core/version.ts';
-import type { DocumentedApi, Drafted } from './openapi.ts';
-import { draftApi, writeOpenApi } from './openapi.ts';
+import { type DocumentedApi, type Drafted, draftApi, writeOpenApi } from './openapi.ts';
 
 /** Routes that are described before others get their turn. */
-export const ROUTES = 20;
+const ROUTES = 20;
 
 export async function draftInTurns(drafted: Drafted, api: DocumentedApi): Promise<void> {
   for (let at = 0; at < api.routes.length; at += ROUTES) {
@@ -14,7 +13,7 @@ export async function draftInTurns(drafted: Drafted, api: DocumentedApi): Promis
 }
 
 /** Pieces that are written before others get their turn. */
-export const ROUND = 100;
+const ROUND = 100;
 
 export async function writeDrafted(drafted: Drafted): Promise<Uint8Array> {
   const pieces: Uint8Array[] = [];

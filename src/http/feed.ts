@@ -15,7 +15,7 @@ const WAITING_BYTES = { total: 32 << 20, each: 16 << 20 };
 export type Bytes = Buffer<ArrayBuffer>;
 
 /** What takes a socket's bytes, a slice at a time. */
-export interface Taker {
+interface Taker {
   pass(bytes: Bytes): void;
   /** Whether no more is to be read for it now; it has the feed start again when that is over. */
   isPaused(): boolean;

@@ -4,7 +4,7 @@ import { addressesIn, plainAddress } from '../config/cidrs.ts';
 const MOST_HOPS = 32;
 
 /** `because` completes "X-Forwarded-For names …". */
-export type ClientVerdict = { address: string } | { because: string };
+type ClientVerdict = { address: string } | { because: string };
 
 /**
  * Proxies that are believed when they say on whose behalf they ask. Each adds the address that it

@@ -19,7 +19,7 @@ export function rememberedSchema(
   return made;
 }
 
-export function schemaOf(type: z.ZodType, io: 'input' | 'output'): Json {
+function schemaOf(type: z.ZodType, io: 'input' | 'output'): Json {
   return z.toJSONSchema(type, {
     target: 'openapi-3.0',
     io,

@@ -9,7 +9,7 @@ import { ROOMS } from '../core/rooms.ts';
 const MOST_KEPT = 16;
 
 /** What a document depends on. */
-export interface DocumentRequest {
+interface DocumentRequest {
   /** Made anew whenever configuration changes. */
   mounts: object;
   /** What may be seen; undefined: what everybody may. The same object for the same policies. */

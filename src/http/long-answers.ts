@@ -33,7 +33,7 @@ export const PIECE_KEPT = 32 << 10;
 /** And of one that is made while it is sent: a page of the list that it is made of. */
 export const PAGE_KEPT = 256 << 10;
 /** And while it waits: what stands for it and for its request. */
-export const PAGED_WAITS = 4 << 10;
+const PAGED_WAITS = 4 << 10;
 
 /** What an answer takes. */
 export interface Weight {

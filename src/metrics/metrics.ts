@@ -17,7 +17,7 @@ export interface Timings {
 }
 
 /** Upper bounds of the buckets, in seconds; one more takes what is longer. */
-export const BOUNDS: readonly number[] = [
+const BOUNDS: readonly number[] = [
   0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 5,
 ];
 

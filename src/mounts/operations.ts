@@ -1,6 +1,5 @@
 import { type App, perApp } from '../app/app.ts';
-import type { MountKind } from '../app/mount.ts';
-import { fullPath, type Mount } from '../app/mount.ts';
+import { fullPath, type Mount, type MountKind } from '../app/mount.ts';
 import { Failure } from '../core/failure.ts';
 import { Breath } from '../core/fairness/breath.ts';
 import { bumpConfigVersion } from '../store/config-version.ts';

@@ -20,7 +20,7 @@ interface Body {
 }
 
 /** A mount as it was read; by the tag of its text a write set can tell that it still is the same. */
-export interface StoredMount {
+interface StoredMount {
   mount: Mount;
   body: string;
   body_tag: string;

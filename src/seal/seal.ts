@@ -76,7 +76,7 @@ export interface ShareCounts {
   threshold: number;
 }
 
-export type SharePrefix = 'secret' | 'recovery';
+type SharePrefix = 'secret' | 'recovery';
 
 /** Why there cannot be so many shares with such a threshold; undefined if there can. */
 export function judgeShareCounts(counts: ShareCounts, prefix: SharePrefix): string | undefined {

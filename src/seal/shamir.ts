@@ -91,7 +91,7 @@ function evaluate(constant: number, bytes: Uint8Array, from: number, count: numb
   return y ^ constant;
 }
 
-export type Combined = { secret: Uint8Array } | { because: string };
+type Combined = { secret: Uint8Array } | { because: string };
 
 /**
  * Gives the secret back from shares. That they belong together cannot be told from them:

@@ -1,5 +1,5 @@
 /** Both text forms that a share is handed out in. */
-export interface ShareText {
+interface ShareText {
   hex: string;
   base64: string;
 }

@@ -143,7 +143,7 @@ export async function unseal(app: App, caller: Caller, input: UnsealInput): Prom
 /**
  * Unseals this node, with the keys as they are now: others may have been added since they were read.
  *
- * @param since the barrier's `lockings` when the unsealing began
+ * @param since the barrier's `sealings` when the unsealing began
  * @returns false if the node was sealed meanwhile; then it stays so
  */
 export async function openBarrier(app: App, keyring: Keyring, since: number): Promise<boolean> {

@@ -3,8 +3,7 @@ import { test } from 'node:test';
 import { openTestApp } from '../../test/support/app.ts';
 import { eachEngine } from '../../test/support/engines.ts';
 import type { App } from '../app/app.ts';
-import type { Job } from '../app/job.ts';
-import { LEASE_MS } from '../app/job.ts';
+import { type Job, LEASE_MS } from '../app/job.ts';
 import { acquireLease, findHolder } from '../store/job-lock.ts';
 import { runIfFree } from './jobs.ts';
 

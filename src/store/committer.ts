@@ -23,7 +23,7 @@ export interface StoreLog {
   error(detail: LogDetail, message: string): void;
 }
 
-export interface CommitterStart {
+interface CommitterStart {
   options: CommitterOptions;
   log: StoreLog;
   /** Is told of each new version before the sets that made it resolve. */

@@ -198,7 +198,7 @@ function readerOf(db: Db): Reader {
 
 /**
  * One SQL dialect for both engines: SQLite understands what PostgreSQL's compiler writes,
- * once the parameters are renumbered (`sqlite-reader.ts`).
+ * once the parameters are renumbered (`sqlite/reader.ts`).
  */
 function dialectOver(createDriver: () => Driver) {
   return {

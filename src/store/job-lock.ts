@@ -18,7 +18,7 @@ export interface JobLock {
   expires_at_ms: number;
 }
 
-export interface JobLockRequest {
+interface JobLockRequest {
   /** The job, e.g. `pki/crl`. */
   name: string;
   /** The node; it takes over from itself at once, as it does after a restart. */
@@ -30,7 +30,7 @@ export interface JobLockRequest {
   void_at_ms?: number | undefined;
 }
 
-export type LeasePlan =
+type LeasePlan =
   | { free: true; lease: JobLock; write: Write }
   | { free: false; holder: string; expires_at_ms: number };
 

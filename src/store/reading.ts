@@ -5,7 +5,7 @@ export type DatabasePlace =
   | { engine: 'sqlite'; file: string }
   | { engine: 'postgres'; url: string };
 
-export interface Reading {
+interface Reading {
   db: Db;
   close(): Promise<void>;
 }

@@ -12,7 +12,7 @@ import { lockDirectory } from './sqlite/lock.ts';
 import { openStore, type Store, type StoreOptions } from './store.ts';
 import { write } from './write.ts';
 
-export interface RestoreOptions {
+interface RestoreOptions {
   /** Whether what is in the target may be replaced. */
   replace: boolean;
   /** What is written into the restored database before anybody can open it. */

@@ -103,8 +103,8 @@ export interface JobLeaseRow {
   fence: number;
 }
 
-/** One audit record, chained to the one before it of the same node; see `audit/chain.ts`. */
-export interface AuditEntryRow {
+/** One audit record, chained to the one before it of the same node; see `core/record-chain.ts`. */
+interface AuditEntryRow {
   node: string;
   /** 1 for a node's first record, without gaps. */
   seq: number;
@@ -123,7 +123,7 @@ interface AuditSinkRow {
   seq: number;
 }
 
-/** The last record that was deleted of a node's chain; see `audit/retention/`. */
+/** The last record that was deleted of a node's chain; see `audit/retention.operations.ts`. */
 interface AuditCutRow {
   node: string;
   seq: number;
@@ -146,7 +146,7 @@ interface AuditHeaderRow {
   hmac: number;
 }
 
-/** Failed log-ins under one name; see `access/lockout/`. */
+/** Failed log-ins under one name; see `access/auth/lockout/`. */
 export interface LoginFailureRow {
   /** Keyed hash of method and name, base64url. */
   id: string;
@@ -182,7 +182,7 @@ interface SealRow {
   created_at: number;
 }
 
-/** A key of the keyring, wrapped by the root key; see `seal/keyring.ts`. */
+/** A key of the keyring, wrapped by the root key; see `barrier/keyring.ts`. */
 interface SealKeyRow {
   use: string;
   /** Generation of data keys, from 1; 0 for the hash key. */
@@ -192,7 +192,7 @@ interface SealKeyRow {
 }
 
 /** What the issuers and keys of a mount have in common. No row: version 0 and no defaults. */
-export interface PkiAuthorityRow {
+interface PkiAuthorityRow {
   mount_id: string;
   /** Grows with every change to the mount's keys, issuers or defaults. */
   version: number;
@@ -205,7 +205,7 @@ export interface PkiAuthorityRow {
 }
 
 /** One configuration record of a mount (`urls`, `cluster`, …) as JSON. */
-export interface PkiConfigRow {
+interface PkiConfigRow {
   mount_id: string;
   name: string;
   body: string;
@@ -240,7 +240,7 @@ export interface PkiIssuerRow {
   version: number;
 }
 
-export interface PkiRoleRow {
+interface PkiRoleRow {
   mount_id: string;
   name: string;
   body: string;
@@ -404,7 +404,7 @@ export interface RemovedMountRow {
 }
 
 /** A finished move of a mount. */
-export interface RemountRow {
+interface RemountRow {
   id: string;
   source: string;
   target: string;
@@ -414,7 +414,7 @@ export interface RemountRow {
 }
 
 /** A revoked serial number; stays when the certificate itself is removed. */
-export interface PkiRevocationRow {
+interface PkiRevocationRow {
   mount_id: string;
   serial: string;
   issuer_id: string;
@@ -425,7 +425,7 @@ export interface PkiRevocationRow {
 }
 
 /** The present CRL of issuers that share subject and key, without its entries. */
-export interface PkiCrlRow {
+interface PkiCrlRow {
   mount_id: string;
   class: string;
   number: number;
@@ -434,7 +434,7 @@ export interface PkiCrlRow {
   this_update: number;
   next_update: number;
   modified_at_ms: number;
-  /** Which revocations are on it, as JSON; see `ListScope`. */
+  /** Which revocations are on it, as JSON; see `CrlScope`. */
   scope: string;
   /** TBSCertList up to nextUpdate, and its extensions. */
   before_entries: Uint8Array;
@@ -453,7 +453,7 @@ interface PkiRevisionRow {
   lists_modified_at_ms: number;
 }
 
-/** Anything that the access broker keeps; see `broker/resource.ts`. */
+/** Anything that the access broker keeps; see `broker/resource/`. */
 export interface ResourceRow {
   id: string;
   type: string;
@@ -474,7 +474,7 @@ export interface ResourceRow {
 }
 
 /** One resource refers to another, e.g. kind `host-set-host` from a host set to its host. */
-export interface ResourceLinkRow {
+interface ResourceLinkRow {
   from_id: string;
   kind: string;
   to_id: string;
@@ -618,7 +618,7 @@ interface IdentityGroupMemberRow {
   member_id: string;
 }
 
-export interface IdentityGroupAliasRow {
+interface IdentityGroupAliasRow {
   id: string;
   group_id: string;
   mount_accessor: string;
@@ -675,7 +675,7 @@ interface BrokerSeedRow {
   body: string;
 }
 
-/** A token of a Vault credential store; see `broker/vault-tokens/`. */
+/** A token of a Vault credential store; see `broker/vault/tokens/`. */
 export interface VaultTokenRow {
   id: string;
   store_id: string;

@@ -15,7 +15,7 @@ export interface WaitingSet {
 }
 
 /** What one batch may have; one set more may be in it, however large. */
-export interface BatchLimits {
+interface BatchLimits {
   effects: number;
   bytes: number;
 }

@@ -52,7 +52,7 @@ export function readUnsigned(value: DerValue): Uint8Array {
   return content.length > 1 && content[0] === 0 ? content.subarray(1) : content;
 }
 
-export interface BitString {
+interface BitString {
   bytes: Uint8Array;
   /** How many of the last byte's low bits do not belong to it, 0 to 7; they are zero. */
   unusedBits: number;

@@ -8,7 +8,7 @@ import type { Extension } from './extensions.ts';
 import { asciiName, GENERAL_NAME_TAG } from './general-names.ts';
 import { ACCESS_OID, EXTENSION_OID } from './oids.ts';
 
-export interface AccessUrls {
+interface AccessUrls {
   ocsp: readonly string[];
   caIssuers: readonly string[];
 }

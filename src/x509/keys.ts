@@ -44,7 +44,7 @@ export const CURVE_NAME: Record<CurveBits, string> = {
   521: 'secp521r1',
 };
 
-export type KeyVerdict =
+type KeyVerdict =
   | { allowed: true; key_type: KeyType; key_bits: number }
   | { allowed: false; because: string };
 

@@ -51,7 +51,7 @@ const AUTHORITIES_ONLY = new Map<string, string>([
   [EXTENSION_OID.policyMappings, 'policyMappings'],
 ]);
 
-export type Rule = (extension: Extension, tbs: TbsCertificate, report: Report) => void;
+type Rule = (extension: Extension, tbs: TbsCertificate, report: Report) => void;
 
 const RULES = new Map<string, [name: string, rule: Rule]>([
   [EXTENSION_OID.subjectAltName, ['subjectAltName', lintAltNames]],

@@ -108,7 +108,7 @@ function requireRange(text: string, field: Field): Uint8Array {
   return range;
 }
 
-export interface ParsedNameConstraints extends Record<Field, string[]> {
+interface ParsedNameConstraints extends Record<Field, string[]> {
   /** Tags of the kinds of subtrees that are not taken apart, such as directory names. */
   other_kinds: number[];
 }

@@ -82,7 +82,7 @@ export function encodeSubject(fields: SubjectFields): Uint8Array {
   return sequence(...names);
 }
 
-export interface NameAttribute {
+interface NameAttribute {
   oid: string;
   /** Text, or `#` and the hexadecimal DER of a value that is not a string. */
   value: string;
@@ -98,10 +98,10 @@ export interface Name {
 }
 
 /** {@link SubjectFields} as read: each list there, empty when the name has none. */
-export type ParsedSubject = Record<
-  Exclude<FieldName, 'common_name' | 'serial_number'>,
-  string[]
-> & { common_name?: string; serial_number?: string };
+type ParsedSubject = Record<Exclude<FieldName, 'common_name' | 'serial_number'>, string[]> & {
+  common_name?: string;
+  serial_number?: string;
+};
 
 /**
  * Reads a Name.

@@ -45,7 +45,7 @@ const BASIC_RESPONSE = '1.3.6.1.5.5.7.48.1.1';
 const MAX_NONCE_BYTES = 128;
 
 /** Which certificate is asked about (RFC 6960 §4.1.1). */
-export interface CertId {
+interface CertId {
   hashAlgorithm: OcspHash;
   issuerNameHash: Uint8Array;
   issuerKeyHash: Uint8Array;

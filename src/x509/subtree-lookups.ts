@@ -5,10 +5,10 @@ import { domainInAscii, isConvertible } from '../core/domain-names.ts';
 import { parseIpAddress, parseIpBlock } from './ip-addresses.ts';
 
 /** `unclear` refuses either way: a name that cannot be understood is neither permitted nor safe from exclusion. */
-export type Match = 'yes' | 'no' | 'unclear';
+type Match = 'yes' | 'no' | 'unclear';
 
 /** What a name was found in, as the constraint has it. */
-export interface Found {
+interface Found {
   match: Match;
   subtree: string;
 }
@@ -32,7 +32,7 @@ function keyed(
 }
 
 /** Finds the entry that a name ends with, from one of its dots on, dot included. */
-export function endsOf(entries: ReadonlyMap<string, string>): (name: string) => string | undefined {
+function endsOf(entries: ReadonlyMap<string, string>): (name: string) => string | undefined {
   let longest = 0;
   for (const { length } of entries.keys()) longest = Math.max(longest, length);
   return (name) => {

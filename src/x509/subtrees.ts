@@ -39,7 +39,7 @@ export interface JudgedConstraints extends NameConstraints {
   other_kinds?: readonly number[];
 }
 
-export type ConstraintVerdict = { allowed: true } | { allowed: false; because: string };
+type ConstraintVerdict = { allowed: true } | { allowed: false; because: string };
 
 interface Kind {
   label: string;

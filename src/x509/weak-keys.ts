@@ -20,7 +20,7 @@ import {
   splitByFermat,
 } from './rsa-factors.ts';
 
-export type WeaknessVerdict = { sound: true } | { sound: false; because: string };
+type WeaknessVerdict = { sound: true } | { sound: false; because: string };
 
 const SOUND: WeaknessVerdict = { sound: true };
 const refuse = (because: string): WeaknessVerdict => ({ sound: false, because });

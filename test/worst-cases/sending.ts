@@ -60,7 +60,7 @@ const TYPES: readonly string[] = [
   `application/json; a="${'\\"'.repeat(KIB)}`, fill('a/', HEAD), fill('application/json,', HEAD), '', fill(';', HEAD),
 ]; // biome-ignore format: one table
 
-/** Headers that somebody reads: the server, the framework, or what it listens with. */
+/** Headers that somebody reads: the server, or what it listens with. */
 const READ: readonly string[] = [
   'Accept', 'Accept-Encoding', 'Accept-Language', 'Authorization', 'Cache-Control', 'Connection', 'Cookie', 'Date', 'Expect', 'Forwarded',
   'If-Match', 'If-Modified-Since', 'If-None-Match', 'Keep-Alive', 'Origin', 'Range', 'Referer', 'TE', 'Upgrade', 'User-Agent',

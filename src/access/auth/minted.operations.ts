@@ -2,8 +2,7 @@ import type { App } from '../../app/app.ts';
 import type { VaultResult } from '../../app/route.ts';
 import { listEntityPolicies } from '../identity/persons.operations.ts';
 import { describeAuth } from '../tokens/answers.ts';
-import type { MintedToken } from '../tokens/minting.operations.ts';
-import { nowSeconds } from '../tokens/minting.operations.ts';
+import { type MintedToken, nowSeconds } from '../tokens/minting.operations.ts';
 import type { Token } from '../tokens/token.ts';
 
 /** The answer that hands a token to its owner; only after its effects are committed. */

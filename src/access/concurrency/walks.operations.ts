@@ -68,7 +68,7 @@ export function startWalk(app: App, caller: Pick<Caller, 'record' | 'onGone'>): 
 }
 
 /** Fills a page of what is asked for with stored rows, some of which are read at a time. */
-export type FillPage = <Page>(fill: (read: ReadPage) => Promise<Page>) => Promise<Page>;
+type FillPage = <Page>(fill: (read: ReadPage) => Promise<Page>) => Promise<Page>;
 
 /** That more must be read than is read at once. */
 class More extends Error {}

@@ -106,7 +106,7 @@ export function listAliases(db: Db, entity_id: string): Promise<Alias[]> {
 }
 
 /** An alias but for what others say of it. */
-export type AliasName = Omit<IdentityAliasRow, 'name_key' | 'moves' | 'body'>;
+type AliasName = Omit<IdentityAliasRow, 'name_key' | 'moves' | 'body'>;
 
 /** As {@link listAliases}, of some entities, without what others say of them. */
 export function listAliasNames(db: Db, entity_ids: readonly string[]): Promise<AliasName[]> {

@@ -74,7 +74,7 @@ export async function removeEntityBatch(
 }
 
 /** Entities that one write set removes: others write in between. */
-export const PAGE = 25;
+const PAGE = 25;
 
 /** Pages of removals, of one network one after the other: while one is written nobody else writes what permissions rest on. */
 const pagesInTurn = perApp(() => new FewInTurn(2));
@@ -87,7 +87,7 @@ async function withRest(run: () => Promise<void>): Promise<void> {
 }
 
 /** Removes some of those that a request removes, with a record of their own. */
-export async function removePage(
+async function removePage(
   app: App,
   caller: Caller,
   entity_ids: readonly string[],
@@ -130,10 +130,10 @@ async function commitRemoval(
   });
 }
 
-export const idsOf = (entities: readonly Entity[]): string[] => entities.map(({ id }) => id);
+const idsOf = (entities: readonly Entity[]): string[] => entities.map(({ id }) => id);
 
 /** What would be much for one write set ends before. */
-export async function endBeforehand(
+async function endBeforehand(
   app: App,
   caller: Caller,
   entity_ids: readonly string[],

@@ -23,7 +23,7 @@ export interface SentMembers {
   member_group_ids?: string[] | undefined;
 }
 
-export interface PlannedMembers {
+interface PlannedMembers {
   effects: Effect[];
   /** Come after `bumpPermissionVersion`. */
   holds: Effect[];

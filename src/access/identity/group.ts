@@ -6,7 +6,7 @@ import { policyList } from '../tokens/field-kinds.ts';
 import { MOST_CHARACTERS } from '../tokens/policy-names.ts';
 import { orNull, timeOf } from './entity.ts';
 
-export const GROUP_TYPES = ['internal', 'external'] as const;
+const GROUP_TYPES = ['internal', 'external'] as const;
 
 /** What an operator says of a group. */
 export const groupFields = {
@@ -76,7 +76,7 @@ export async function listReached(
 export const MOST_NESTINGS = 10_000;
 
 /** Most policies that somebody has by an entity and all groups above it. */
-export const MOST_POLICIES = 1000;
+const MOST_POLICIES = 1000;
 
 export const TOO_MANY_POLICIES = `an entity with its groups, and groups above those, has at most ${MOST_POLICIES} policies, with names of ${MOST_CHARACTERS} characters in all`;
 

@@ -7,7 +7,7 @@ import { holdersFrom, withGroupsOf } from './memberships.operations.ts';
 import { listMembers, type MemberKind } from './memberships.store.ts';
 
 /** A group as it will be. */
-export interface GroupChange {
+interface GroupChange {
   group: Group;
   /** What its members have by it, and by those above it. */
   given: ReadonlySet<string>;

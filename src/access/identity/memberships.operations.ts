@@ -117,7 +117,7 @@ function parentsOf(
 }
 
 /** A group, or an entity, as a member of groups. */
-export interface Member {
+interface Member {
   id: string;
   kind: MemberKind;
 }
@@ -157,7 +157,7 @@ async function findFewGroups(app: App, { id, kind }: Member): Promise<Groups | u
 }
 
 /** What a group has in it by itself, and is in. */
-export interface Memberships {
+interface Memberships {
   entities: readonly string[];
   groups: readonly string[];
   parents: readonly string[];

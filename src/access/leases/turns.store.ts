@@ -145,4 +145,4 @@ export async function listDue(
 }
 
 /** Where one of them stands among all that are due. */
-export type DuePlace = Pick<DuePage, 'mount_id' | 'turn' | 'id'>;
+type DuePlace = Pick<DuePage, 'mount_id' | 'turn' | 'id'>;

@@ -1,23 +1,24 @@
-import type { Acl } from '../../acl/acl.ts';
-import { boundAcl } from '../../acl/acl.ts';
+import { type Acl, boundAcl } from '../../acl/acl.ts';
 import { judgeBoundRules } from '../../acl/policy-limits.ts';
 import type { App } from '../../app/app.ts';
 import type { LogInAlias } from '../../app/caller.ts';
 import { Failure } from '../../core/failure.ts';
-import type { IdentityFacts } from '../../core/identity-template.ts';
-import { weighFacts } from '../../core/identity-template.ts';
+import { type IdentityFacts, weighFacts } from '../../core/identity-template.ts';
 import { atMostOf, Kept, textBytes } from '../../core/kept.ts';
 import { memoizeWeak } from '../../core/remembered.ts';
 import { ROOMS } from '../../core/rooms.ts';
 import { nameKey } from '../identity/entity.ts';
-import type { Person } from '../identity/persons.operations.ts';
-import { findPerson, LARGEST_PART, requirePolicies } from '../identity/persons.operations.ts';
-import type { BoundedToken } from '../tokens/bounds.ts';
-import { listPolicySets } from '../tokens/bounds.ts';
+import {
+  findPerson,
+  LARGEST_PART,
+  type Person,
+  requirePolicies,
+} from '../identity/persons.operations.ts';
+import { type BoundedToken, listPolicySets } from '../tokens/bounds.ts';
 import { readAcl } from './sets.operations.ts';
 
 /** What a token may do, with what it stands for added to its own. */
-export interface Permissions {
+interface Permissions {
   acl: Acl;
   identity: IdentityFacts | undefined;
   identity_policies: readonly string[];

@@ -82,7 +82,7 @@ async function tryOn<Result>(...how: Parameters<typeof tryAgain<Result>>): Promi
 }
 
 /** Where those wait for each other that others were quicker than again and again: what they rest on changes by this line. */
-export interface ChangeLine {
+interface ChangeLine {
   app: App;
   thing: string;
 }
@@ -176,7 +176,7 @@ export async function commitPlanned<Result>(
 }
 
 /** Where those wait that plan by a thing. */
-export interface PlansLine {
+interface PlansLine {
   thing: string;
   /**
    * Whether it is the thing that is changed: then whoever comes while others stand in line stands in it as well.

@@ -2,10 +2,10 @@ import { isConflict } from '../../core/failure.ts';
 import { JudgedAnew } from './operations.ts';
 
 /** Each attempt means that somebody else's change of permissions was durable. */
-export const ATTEMPTS = 50;
+const ATTEMPTS = 50;
 
 /** After so many attempts that others were quicker than, these wait for the next ones. */
-export const LOSSES = 2;
+const LOSSES = 2;
 
 /** Lets so many conflicts pass, and those that only had the request judged again besides. */
 export class Patience {

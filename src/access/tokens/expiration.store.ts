@@ -9,7 +9,7 @@ import { ENDED, ENDED_ALONE } from './ended.ts';
 // rows as it is told, whatever there is: a foreign key finds nothing more to do.
 
 /** Where a page of dead tokens ended. */
-export interface DeadCursor {
+interface DeadCursor {
   expires_at: number;
   id: string;
 }

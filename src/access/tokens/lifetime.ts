@@ -12,7 +12,7 @@ export interface LifetimeBounds {
   period: number;
 }
 
-export interface Lifetime {
+interface Lifetime {
   /** Seconds from now. */
   ttl: number;
   warnings: string[];

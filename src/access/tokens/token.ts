@@ -60,7 +60,7 @@ export interface Token extends TokenBody {
   renewed_at: number | undefined;
 }
 
-export type LifeVerdict = { alive: true } | { alive: false; because: string };
+type LifeVerdict = { alive: true } | { alive: false; because: string };
 
 /** Says whether a token can still be used, on its own account: its parents are another question. */
 export function judgeLife(

@@ -56,7 +56,7 @@ export function requireDeviceType(type: string): DeviceType {
 }
 
 /** What was sent in quotes; nothing of what may have somebody's password, which was meant for another field. */
-export function quoteUnlessPlace(text: string): string {
+function quoteUnlessPlace(text: string): string {
   return mayHaveUser(text) ? '' : ` "${text}"`;
 }
 

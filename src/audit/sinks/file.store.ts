@@ -26,7 +26,7 @@ interface OpenFile {
 }
 
 /** How a file of records is to be opened. */
-export interface FileOptions {
+interface FileOptions {
   /** Permission bits of a new file, 0600 unless given. */
   mode?: number;
   /** Folders that records must not be put into: the server's own. */

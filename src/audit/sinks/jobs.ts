@@ -21,7 +21,7 @@ const DRAIN_TIME = 3_000;
 /** A sink that takes records before they are read is well again when it has not failed for so long. */
 const STEADY_TIME = 30_000;
 
-export interface FeederOptions {
+interface FeederOptions {
   store: Pick<Store, 'db' | 'commit'>;
   /** Whose chain is fed: this node's. */
   node: string;

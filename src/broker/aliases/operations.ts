@@ -228,7 +228,7 @@ export async function planAliases(
 }
 
 /** What an alias leads to. */
-export interface Destination {
+interface Destination {
   target_id: string;
   /** Empty for any. */
   host_id: string;

@@ -14,7 +14,7 @@ export function startOf(month: string): number {
   return Date.parse(`${month}-01T00:00:00Z`);
 }
 
-export type MonthsVerdict =
+type MonthsVerdict =
   | { from: string; before: string }
   | { refused: string; field: 'start_time' | 'end_time' };
 

@@ -165,7 +165,7 @@ export function unlink(
 }
 
 /** A link, as it is kept. */
-export interface StoredLink {
+interface StoredLink {
   from_id: string;
   kind: string;
   to_id: string;

@@ -14,14 +14,14 @@ export interface AuthTokenBody {
 }
 
 /** A token that nobody has used for this long is dead. */
-export const STALE_MS = 24 * 3600 * 1000;
+const STALE_MS = 24 * 3600 * 1000;
 /** A token lives this long. */
 export const LIFETIME_MS = 7 * 24 * 3600 * 1000;
 /** Its time of last use is not written more often than this. */
 const NOTE_MS = 10 * 60 * 1000;
 
 export type UseTimes = Pick<AuthTokenBody, 'expires_ms' | 'last_used_ms'>;
-export type UseVerdict = { alive: true; note: boolean } | { alive: false };
+type UseVerdict = { alive: true; note: boolean } | { alive: false };
 
 /** Says whether a token can be used now, and whether that is worth noting. */
 export function judgeUse(times: UseTimes, now: number): UseVerdict {

@@ -1,6 +1,6 @@
 import { isIPv6 } from 'node:net';
 
-export type AddressVerdict = { valid: true; address: string } | { valid: false; because: string };
+type AddressVerdict = { valid: true; address: string } | { valid: false; because: string };
 
 const invalid = (because: string): AddressVerdict => ({ valid: false, because });
 

@@ -151,7 +151,7 @@ export interface ResourceHandler {
   words?: Partial<ErrorMessages>;
 }
 
-export interface ErrorMessages {
+interface ErrorMessages {
   /** Of `id` in a read. */
   malformedRead: string;
   malformedUpdate: string;

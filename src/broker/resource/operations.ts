@@ -27,7 +27,7 @@ import { changeResource, findResource, insertResource } from './store.ts';
 import { RESOURCE_TYPES } from './types.ts';
 
 /** A request to change an item, with what was found of it. */
-export interface ItemRequest {
+interface ItemRequest {
   item: ResourceInput;
   mask: readonly string[];
 }
@@ -55,7 +55,7 @@ async function containerOf(app: App, resource: Resource): Promise<Container> {
 }
 
 /** What is asked for in a new item. */
-export interface Creation {
+interface Creation {
   item: ResourceInput;
   subtype: string;
   container: Container;

@@ -14,10 +14,7 @@ export const idsOf = (query: Expression<{ id: string }>): Ids => sql<string>`${q
 
 /** Which resources a removal takes: one with what it contains, some that contain nothing, or
  *  all of some scopes. */
-export type Removal =
-  | { id: string }
-  | { ids: readonly string[] | Ids }
-  | { scope_ids: readonly string[] };
+type Removal = { id: string } | { ids: readonly string[] | Ids } | { scope_ids: readonly string[] };
 
 type Row = ExpressionBuilder<Tables, 'resource'>;
 

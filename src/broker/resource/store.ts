@@ -196,7 +196,7 @@ export function saveResource(resource: Resource, expected: number, guard: Guard 
 }
 
 /** Columns of a resource that a change can name. */
-export type ChangedColumns = Partial<
+type ChangedColumns = Partial<
   Pick<
     Resource,
     'name' | 'description' | 'unique_key' | 'owner_id' | 'updated_ms' | 'body' | 'secret_sealed'

@@ -28,7 +28,7 @@ export type ResourceTypeName =
 export type ScopeType = 'global' | 'org' | 'project';
 
 /** What is true of a resource type wherever it is met. */
-export interface ResourceType {
+interface ResourceType {
   /** First segment of its paths, e.g. `host-sets`. */
   plural: string;
   /** Id prefixes and the subtype that each stands for. */

@@ -14,7 +14,7 @@ import { resourceSchema, type StandardOptions } from './routes.ts';
 import { RESOURCE_TYPES } from './types.ts';
 
 /** What a verb route needs beyond what all of them have. */
-export interface VerbOptions {
+interface VerbOptions {
   fields: z.ZodRawShape;
   summary: string;
   /** What is wrong with the fields; `id` and `version` are checked already. */

@@ -20,7 +20,7 @@ export interface SeedThing {
 }
 
 /** Ids that the seed data of everybody's development server has. */
-export interface SeedIds {
+interface SeedIds {
   auth_method: string;
   admin: string;
   admin_account: string;

@@ -46,7 +46,7 @@ export function chooseMember(
   return chosen ? { chosen } : NOT_AMONG_THEM;
 }
 
-export type UrlVerdict = { valid: true; url: string } | { valid: false; because: string };
+type UrlVerdict = { valid: true; url: string } | { valid: false; because: string };
 
 /**
  * The endpoint as a URL, e.g. `tcp://[2001:db8::1]:22`.

@@ -10,7 +10,7 @@ import { keyIdentifier } from '../../x509/keys.ts';
 import { EXT_KEY_USAGE_OID, EXTENSION_OID, KEY_OID } from '../../x509/oids.ts';
 
 /** What a session's certificate is made of. */
-export interface SessionCertificateRequest {
+interface SessionCertificateRequest {
   session_id: string;
   /** `host:port` of every worker that may serve the session. */
   worker_addresses: readonly string[];
@@ -23,7 +23,7 @@ export interface SessionCertificateRequest {
   expires_at: number;
 }
 
-export interface SessionCertificate {
+interface SessionCertificate {
   /** DER. */
   certificate: Uint8Array;
   /** The seed and the public key, 64 bytes. */

@@ -19,14 +19,14 @@ export const LIVE_STATUSES: readonly SessionStatus[] = ['pending', 'active'];
 export const ENDING_STATUSES: readonly SessionStatus[] = ['canceling', 'terminated'];
 
 /** When a session entered each of its states, in Unix milliseconds; null: never. */
-export interface StateTimes {
+interface StateTimes {
   created_ms: number;
   active_ms: number | null;
   canceling_ms: number | null;
   terminated_ms: number | null;
 }
 
-export interface SessionState {
+interface SessionState {
   status: SessionStatus;
   start_time: string;
   /** Absent of the present state. */

@@ -12,7 +12,7 @@ export interface EligibleWorker {
   address: string;
 }
 
-export type WorkerVerdict<Worker> =
+type WorkerVerdict<Worker> =
   | { chosen: readonly [Worker, ...Worker[]] }
   | { refused: 'none' | 'filtered' | 'fault'; because: string };
 

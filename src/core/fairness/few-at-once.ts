@@ -1,5 +1,5 @@
 /** What came of doing the same with many things. */
-export interface Outcome<Result> {
+interface Outcome<Result> {
   /** In the order of the things, of those that were done. */
   done: Result[];
   /** Why not all were; undefined when they were. */

@@ -4,7 +4,7 @@ import type { Hold } from './shared-bytes.ts';
 export type GatheringFault = 'too_long' | 'too_many_pieces' | 'no_room';
 
 /** What a gathering may come to. */
-export interface GatheringLimits {
+interface GatheringLimits {
   /** Bytes in all. */
   limit: number;
   /** Bytes that were announced, if they were. */

@@ -13,7 +13,7 @@ export interface Waiting {
 }
 
 /** A party, a site, or a network, of which somebody waits. */
-export interface Group {
+interface Group {
   name: string;
   /** Of all that waits of it. */
   weight: number;

@@ -18,7 +18,7 @@ interface Holding extends Hold {
   end(): void;
 }
 
-export interface RightOfWayLimits {
+interface RightOfWayLimits {
   /** Others wait so long for those who go first, done or not. */
   longest_ms: number;
   /** So long more may go together with those who do. */

@@ -52,7 +52,7 @@ export interface Line {
   running: Running[];
 }
 
-export interface Running {
+interface Running {
   lane: Lane;
   since: number;
 }

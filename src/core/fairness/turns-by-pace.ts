@@ -23,7 +23,7 @@ export interface PaceClock {
   after(ms: number, then: () => void): () => void;
 }
 
-export interface PaceAsker extends Asker {
+interface PaceAsker extends Asker {
   /** Who is held to it that a quick one turned slow; the site unless told. */
   blamed?: string;
 }

@@ -4,7 +4,7 @@ import { partyOf, siteOf, siteOfParty } from '../../core/fairness/party.ts';
 /** Whose requests are counted together. */
 type Per = 'total' | 'ip-address' | 'auth-token';
 
-export type QuotaVerdict =
+type QuotaVerdict =
   | { allowed: true; headers: Readonly<Record<string, string>> }
   /** `retry_after` in seconds. */
   | { allowed: false; retry_after: number; headers: Readonly<Record<string, string>> };
@@ -42,7 +42,7 @@ const MOST_OF_SITE = 0.01;
 const MAX_TOKEN = 128;
 
 /** A request as far as it is counted. */
-export interface Counted {
+interface Counted {
   endpoint: string;
   lists: boolean;
   remote_address: string;

@@ -30,7 +30,7 @@ export function canonicalisePath(target: string): CanonicalPath {
 }
 
 /** A path whose last part is not made of segments: base64 with its slashes. */
-export interface RawTail {
+interface RawTail {
   /** The canonical path up to the segment before the tail, that segment included. */
   head: string;
   /** Decoded once where that is possible, as it came otherwise; `+` stays. */

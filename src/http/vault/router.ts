@@ -173,7 +173,7 @@ function namedParams(
 }
 
 /** A mount and the rest of a path beneath it. */
-export interface MountHit {
+interface MountHit {
   mount: Mount;
   /** With its leading slash. */
   rest: string;

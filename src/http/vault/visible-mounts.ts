@@ -1,8 +1,7 @@
 import type { Acl } from '../../acl/acl.ts';
 import { hasAccessBeneath } from '../../acl/grants-beneath.ts';
 import type { RuleWalk } from '../../acl/rule-walk.ts';
-import type { Mount } from '../../app/mount.ts';
-import { fullPath } from '../../app/mount.ts';
+import { fullPath, type Mount } from '../../app/mount.ts';
 
 /** Whether somebody is told of a mount. */
 export async function canSee(acl: Acl | undefined, mount: Mount, walk: RuleWalk): Promise<boolean> {

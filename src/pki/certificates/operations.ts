@@ -123,7 +123,7 @@ export function listCertificateSerials(
   return listKeys((page) => listSerials(app.db, { mount_id: caller.mount.id, ...page }), input);
 }
 
-export interface SearchInput {
+interface SearchInput {
   name?: string | undefined;
   serial_number?: string | undefined;
   issuer_ref?: string | undefined;
@@ -176,7 +176,7 @@ async function findPageOfOne(app: App, caller: Caller, serial: string): Promise<
   return { found: one ? [one] : [] };
 }
 
-export interface CertificateInfo {
+interface CertificateInfo {
   common_name: string;
   issuer_id: string;
   role: string;

@@ -68,7 +68,7 @@ export interface CrlContext {
   issuers: IssuerClass;
   config: CrlConfig;
   state: RevocationState;
-  /** See `ListScope`. */
+  /** See `CrlScope`. */
   scope: string;
 }
 

@@ -15,7 +15,7 @@ export interface StoredCrl {
 
 /** What makes the same list again, byte for byte, out of the revocations. */
 export interface StoredCrlSignature {
-  /** Which revocations are on it; see `ListScope`. */
+  /** Which revocations are on it; see `CrlScope`. */
   scope: string;
   before_entries: Uint8Array;
   after_entries: Uint8Array;

@@ -4,7 +4,7 @@ import { judgeKeyParameters, type KeyType } from '../../x509/keys.ts';
 /** SHA-2 sizes that a signature may be asked for. */
 const SIGNATURE_SIZES: readonly number[] = [256, 384, 512];
 
-export interface KeyParameters {
+interface KeyParameters {
   key_type: KeyType | 'any';
   /** 0: the usual size of the type. */
   key_bits: number;

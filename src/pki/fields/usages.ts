@@ -2,7 +2,7 @@ import { EXT_KEY_USAGE_NAMES, extKeyUsageOids, KEY_USAGE_NAMES } from '../../x50
 import { EXT_KEY_USAGE_OID } from '../../x509/oids.ts';
 
 /** The fields that together say what certificates are for. */
-export interface ExtKeyUsageFields {
+interface ExtKeyUsageFields {
   server_flag: boolean;
   client_flag: boolean;
   code_signing_flag: boolean;

@@ -45,9 +45,9 @@ export const intermediateFields = {
   ),
 };
 const intermediateSchema = z.object(intermediateFields);
-export type IntermediateRequest = z.output<typeof intermediateSchema>;
+type IntermediateRequest = z.output<typeof intermediateSchema>;
 
-export interface IntermediatePlan {
+interface IntermediatePlan {
   certificate: CertificatePlan;
   /** As they will stand in the certificate. */
   names: RequestedNames;
@@ -250,7 +250,7 @@ export const intermediateCsrFields = {
   add_basic_constraints: flag(false).describe('Ask for CA:TRUE in the request itself.'),
 };
 const intermediateCsrSchema = z.object(intermediateCsrFields);
-export type IntermediateCsrRequest = z.output<typeof intermediateCsrSchema>;
+type IntermediateCsrRequest = z.output<typeof intermediateCsrSchema>;
 
 /**
  * Decides on a request for the certificate of an authority.

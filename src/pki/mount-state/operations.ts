@@ -200,7 +200,7 @@ async function readCurrent(app: App, mount_id: string): Promise<MountState> {
 }
 
 /** What {@link changeMountState} shall do: nothing of it is done unless all of it is. */
-export interface AuthorityChange<Result> {
+interface AuthorityChange<Result> {
   effects: readonly Effect[];
   defaults?: Partial<Omit<Defaults, 'version' | 'issuing_version'>>;
   /**

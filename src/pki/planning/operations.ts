@@ -8,15 +8,15 @@ import { OnDemandThread } from '../../core/on-demand.pool.ts';
 import type { KeyDescription } from '../../x509/keys.ts';
 import { requireSoundKey } from '../profile/csr-rules.ts';
 import type { PlannedRoot, WantedRoot } from '../profile/root.ts';
-import type {
-  FromPlanThread,
-  LeafTask,
-  Planned,
-  PlannedLeaf,
-  PlanTask,
-  ToPlanThread,
+import {
+  type FromPlanThread,
+  type LeafTask,
+  type Planned,
+  type PlannedLeaf,
+  type PlanTask,
+  type ToPlanThread,
+  weighTask,
 } from './task.ts';
-import { weighTask } from './task.ts';
 
 /** Keys that were found to be sound and are remembered. */
 const MOST_KEYS = 4096;

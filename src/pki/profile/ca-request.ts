@@ -47,7 +47,7 @@ export const caIssueFields = {
   excluded_uri_domains: list([]).describe('Hosts of URIs they may not name.'),
 };
 const caIssueSchema = z.object(caIssueFields);
-export type CaIssueRequest = z.output<typeof caIssueSchema>;
+type CaIssueRequest = z.output<typeof caIssueSchema>;
 
 /**
  * How many authorities may follow in a chain, as asked for.

@@ -64,7 +64,7 @@ export interface CertificatePlan {
 }
 
 /** What a plan lacked. */
-export interface CertificateParts {
+interface CertificateParts {
   /** DER. */
   subjectPublicKeyInfo: Uint8Array;
   /** What kind of key that is. */

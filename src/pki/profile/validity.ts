@@ -27,7 +27,7 @@ export interface ValidityRequest {
   latest?: number | undefined;
 }
 
-export interface Validity {
+interface Validity {
   /** Unix seconds, both. */
   notBefore: number;
   notAfter: number;

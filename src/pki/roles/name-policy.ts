@@ -8,7 +8,7 @@ import { compileRules, hasDotSegments, isListed } from './compiled-rules.ts';
 import { type Ground, isAdmitted, isLocalPart } from './domain-policy.ts';
 import type { NameRules } from './role.ts';
 
-export type NameVerdict = { allowed: true } | { allowed: false; because: string };
+type NameVerdict = { allowed: true } | { allowed: false; because: string };
 
 /** Every identity that a certificate would state, wherever it came from. */
 export interface RequestedNames {

@@ -10,7 +10,7 @@ const RELEASE: Step = { sql: 'release write_set', parameters: [] };
 export const ROLLBACK_TO: Step = { sql: 'rollback to write_set', parameters: [] };
 
 /** Write sets of which each stands or falls alone, within one transaction. */
-export interface Apart {
+interface Apart {
   /** Of each set one; {@link ROLLBACK_TO} has to follow. */
   groups: Step[][];
   /** @throws Interrupted when it is no set that is at fault */

@@ -4,7 +4,7 @@ import type { Step, StepResult } from '../pipeline.ts';
 import { isAuditEntry, type Write, writesOf } from '../write.ts';
 
 /** The statements of some write sets, without the transaction around them. */
-export interface Plan {
+interface Plan {
   steps: Step[];
   /** The write behind each step; the steps that follow them chain the audit records. */
   writes: Write[];

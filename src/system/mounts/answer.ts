@@ -1,7 +1,7 @@
 import type { Mount } from '../../app/mount.ts';
 
 /** Some mounts, and what an answer says of each beneath its path. It is said when it is written: of many that is not done at once. */
-export interface SaidOf {
+interface SaidOf {
   mounts: readonly Mount[];
   about(mount: Mount): object;
 }
@@ -13,7 +13,7 @@ export type Said = readonly SaidOf[];
 export type Listing = Said | Readonly<Record<string, Said>>;
 
 /** An answer's `data`; of many mounts, or long ones, as what it is written as. */
-export interface Listed {
+interface Listed {
   data: Record<string, unknown>;
   long_data?: { pieces: Iterable<string>; kept: { waiting: number; sent: number } };
 }

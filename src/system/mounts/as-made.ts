@@ -3,7 +3,7 @@ import { fullPath, type Mount } from '../../app/mount.ts';
 import { omitEmpty } from '../../core/omit-empty.ts';
 
 /** What a request would bring that makes a mount, and where policies may speak of it. */
-export interface Making {
+interface Making {
   fields: Readonly<Record<string, unknown>>;
   paths: readonly OwnPath[];
 }

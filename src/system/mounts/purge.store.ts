@@ -54,7 +54,7 @@ export const REMAINS: readonly Place[] = Object.entries(PAGED);
 export const LEASES: Place = ['lease', PAGED.lease];
 
 /** What tells a row from the others of its mount. */
-export type Key = readonly string[];
+type Key = readonly string[];
 
 const columnsOf = ({ keys }: Paged) => sql.join(keys.map((key) => sql.ref(key)));
 

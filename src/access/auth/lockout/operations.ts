@@ -20,7 +20,7 @@ import {
 } from './store.ts';
 
 /** Who somebody says they are: a name in an auth mount or auth method, whether it exists or not. */
-export interface LogInName {
+interface LogInName {
   method_id: string;
   name: string;
 }

@@ -8,7 +8,7 @@ import { vaultLeaseData } from '../../vault/leases/lease.ts';
 import { revokeAtVault } from '../../vault/leases/operations.ts';
 
 /** What became of what was given back: it has ended, will be ended, or goes on until its server ends it. */
-export type GivenBack = 'ended' | 'due' | 'left';
+type GivenBack = 'ended' | 'due' | 'left';
 
 /** What cannot be given back at once is due: the job of the leases tries again. Never throws. */
 export async function giveLeaseBack(

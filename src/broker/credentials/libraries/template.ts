@@ -11,7 +11,7 @@ export const SELECTORS = [
   'Account.Subject',
   'Account.Email',
 ] as const;
-export type Selector = (typeof SELECTORS)[number];
+type Selector = (typeof SELECTORS)[number];
 export type TemplateFacts = Readonly<Partial<Record<Selector, string>>>;
 
 type Expression =
@@ -20,11 +20,9 @@ type Expression =
   | { kind: 'call'; name: 'truncateFrom' | 'coalesce'; values: readonly Expression[] };
 
 /** Fixed texts and expressions, in order. */
-export type Template = readonly (string | Expression)[];
+type Template = readonly (string | Expression)[];
 
-export type ParsedTemplate =
-  | { valid: true; template: Template }
-  | { valid: false; because: string };
+type ParsedTemplate = { valid: true; template: Template } | { valid: false; because: string };
 
 class Fault extends Error {}
 

@@ -6,7 +6,7 @@ import { parsePrivateKeyBlock } from '../../../x509/private-keys.ts';
  * What can be said of an SSH private key by its form. `locked`: whether the passphrase opens it
  * takes a slow derivation, see {@link LockedKey}.
  */
-export type SshKeyVerdict =
+type SshKeyVerdict =
   | { kind: 'open' }
   | { kind: 'locked'; key: LockedKey }
   | { kind: 'wrong_passphrase' }

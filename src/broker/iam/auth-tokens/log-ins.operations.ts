@@ -1,9 +1,12 @@
 import type { App } from '../../../app/app.ts';
-import type { EndingPages } from '../../../app/ended.ts';
-import { noteEnding } from '../../../app/ended.ts';
+import { type EndingPages, noteEnding } from '../../../app/ended.ts';
 import type { EndedCounts } from '../../../core/ended-counts.ts';
-import type { LogInsIn, LogInsOf } from '../../principals/log-ins.store.ts';
-import { listIdsByToken, listTokensOf } from '../../principals/log-ins.store.ts';
+import {
+  type LogInsIn,
+  type LogInsOf,
+  listIdsByToken,
+  listTokensOf,
+} from '../../principals/log-ins.store.ts';
 import { PAGE } from '../../resource/ending.ts';
 import { endSessionsBeforehand } from '../../sessions/termination.operations.ts';
 import { listAmong, listLogInsOf } from '../removal.store.ts';

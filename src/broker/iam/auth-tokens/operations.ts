@@ -174,7 +174,7 @@ export function revokeTokensIn(scope_ids: readonly string[]): Effect {
 const PAGE = 200;
 
 /** One page of the log-ins that are looked through. */
-export interface LogInPage {
+interface LogInPage {
   effects: readonly Effect[];
   /** Ids of those that end. */
   dead: readonly string[];

@@ -7,7 +7,7 @@ import type { ResourceHandler, ResourceInput } from '../../resource/handler.ts';
 import { isIdOf } from '../../resource/ids.ts';
 
 /** What a managed group keeps: the rule by which an auth method puts accounts into it. */
-export interface ManagedGroupBody {
+interface ManagedGroupBody {
   /** Of `oidc`: over the claims of a log-in. */
   filter?: string;
   /** Of `ldap`: groups of the directory. */

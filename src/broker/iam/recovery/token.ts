@@ -3,14 +3,14 @@ import { decodeBase58 } from '../../../core/base58.ts';
 import { ProtobufError, ProtobufFields } from '../../../core/protobuf.ts';
 
 /** What a recovery token says of itself, once it has been opened. */
-export interface RecoveryToken {
+interface RecoveryToken {
   /** 32 random bytes, as text; each is taken once. */
   nonce: string;
   /** Unix milliseconds. */
   created_ms: number;
 }
 
-export type RecoveryVerdict = { token: RecoveryToken } | { refused: string };
+type RecoveryVerdict = { token: RecoveryToken } | { refused: string };
 
 /** How long a token is taken after it was made. */
 export const VALID_MS = 5 * 60_000;

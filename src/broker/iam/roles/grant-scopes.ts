@@ -2,7 +2,7 @@ import { isIdOf } from '../../resource/ids.ts';
 import type { LinkChange } from '../../resource/links/plan.ts';
 import type { Scope } from '../../resource/resource.ts';
 
-export type GrantScopesVerdict =
+type GrantScopesVerdict =
   | { allowed: true; grant_scope_ids: string[] }
   | { allowed: false; because: string };
 

@@ -21,7 +21,7 @@ export interface RolePlace {
 }
 
 /** What the roles come to that share their room. */
-export interface Sums {
+interface Sums {
   org: number;
   scope: number;
 }

@@ -22,7 +22,7 @@ export type Operator =
   | 'is nil'
   | 'is not nil';
 
-export type Parsed = { valid: true; expression: Expression } | { valid: false; because: string };
+type Parsed = { valid: true; expression: Expression } | { valid: false; because: string };
 
 /** What a filter may cost: nested deeper than any real one. */
 const MAX_DEPTH = 50;

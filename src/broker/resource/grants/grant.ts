@@ -17,7 +17,7 @@ export interface Grant {
   legacy_id: boolean;
 }
 
-export type GrantReading = { valid: true; grant: Grant } | { valid: false; because: string };
+type GrantReading = { valid: true; grant: Grant } | { valid: false; because: string };
 
 const invalid = (because: string): GrantReading => ({ valid: false, because });
 

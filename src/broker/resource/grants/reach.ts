@@ -49,7 +49,7 @@ export class Reach {
   #everywhere: Kinds = NONE;
   readonly #bundles = new Map<string, Bundle>();
   readonly #applying = new Map<string, Applying>();
-  readonly #memoizeWeak = ASKED.open(this);
+  readonly #remembered = ASKED.open(this);
   readonly #bases: readonly Reach[];
   #roles = 0;
   /** Numbers are given once: what was forgotten is found again under another. */
@@ -119,7 +119,7 @@ export class Reach {
     for (const bundle of besides) bundles.push(bundle);
     const applying = { bundles, number: this.#found++ };
     this.#applying.set(key, applying);
-    ASKED.grow(this.#memoizeWeak, weighApplying(key, applying));
+    ASKED.grow(this.#remembered, weighApplying(key, applying));
     return applying;
   }
 
@@ -220,5 +220,5 @@ class KindSets {
   }
 }
 
-export const weighApplying = (key: string, { bundles }: Applying): number =>
+const weighApplying = (key: string, { bundles }: Applying): number =>
   240 + key.length + bundles.length * ASKED_BYTES.bundle;

@@ -16,7 +16,7 @@ import { type LinkChange, type PlannedLinks, planLinks } from './plan.ts';
 import { countLinksFrom, deleteLinks, insertLinks, type LinkKind, listLinksFrom } from './store.ts';
 
 /** A change of what a resource refers to, as a verb asks for it. */
-export interface LinkRequest {
+interface LinkRequest {
   resource: Resource;
   /** The version that the caller gave. */
   version: number;

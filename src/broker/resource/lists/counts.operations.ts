@@ -4,7 +4,7 @@ import type { ResourceTypeName } from '../types.ts';
 import { type CountedTo, countContained, countPage, PAGE } from './counts.store.ts';
 
 /** As many are counted; where there are more, an estimate says so many. */
-export const MOST_COUNTED = 1_000_000;
+const MOST_COUNTED = 1_000_000;
 
 /** A number is good for so long, in milliseconds. */
 const LIFETIME_MS = 60_000;

@@ -71,7 +71,7 @@ export async function listNow(
 export const isKnown = ({ who }: BrokerCaller): boolean => who.user_id !== ANONYMOUS_USER;
 
 /** A list of what is picked by other means than grants on the items themselves. */
-export interface PickedList {
+interface PickedList {
   /** What holds the items. */
   container_id: string;
   /** What a list token is bound to, besides the type. */

@@ -2,7 +2,7 @@ import { timingSafeEqual } from 'node:crypto';
 import { Failure } from '../../../core/failure.ts';
 
 /** How far a listing has come; everything that the next call needs is in the token. */
-export interface ListState {
+interface ListState {
   /** Type of the items. */
   type: string;
   /** What is listed: scope or parent, and whether recursively. */

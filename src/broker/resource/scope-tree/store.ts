@@ -25,7 +25,7 @@ export async function readScopeState(db: Db): Promise<ScopeState> {
 }
 
 /** Changes that are remembered. */
-export const REMEMBERED = 1_000;
+const REMEMBERED = 1_000;
 
 const changes = prepared<{ after: number; upTo: number }, { seq: number; id: string }>((from, p) =>
   from

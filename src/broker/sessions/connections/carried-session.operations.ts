@@ -45,7 +45,7 @@ export async function requireSession(app: App, session_id: string): Promise<Stor
 }
 
 /** All that a worker needs to carry a session. */
-export interface CarriedSession {
+interface CarriedSession {
   session: SessionFacts;
   /** The user's id; empty once they are gone. */
   user_id: string;

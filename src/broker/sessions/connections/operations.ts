@@ -71,7 +71,7 @@ export async function connectConnection(
 }
 
 /** How one connection ended, as its worker saw it. */
-export interface ConnectionEnd {
+interface ConnectionEnd {
   connection_id: string;
   bytes_up: number;
   bytes_down: number;

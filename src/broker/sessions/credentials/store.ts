@@ -1,5 +1,4 @@
-import type { Db } from '../../../store/database.ts';
-import { build, prepared, preparedWrite } from '../../../store/database.ts';
+import { build, type Db, prepared, preparedWrite } from '../../../store/database.ts';
 import type { SessionCredentialRow } from '../../../store/tables.ts';
 import { type Write, write } from '../../../store/write.ts';
 
@@ -84,7 +83,7 @@ export async function listLeasesOfSources(
 }
 
 /** What is kept for workers, by source and session. */
-export type InjectedKey = Pick<SessionCredentialRow, 'source_id' | 'session_id'>;
+type InjectedKey = Pick<SessionCredentialRow, 'source_id' | 'session_id'>;
 
 /** What some sources have left for workers, in order. */
 export function listInjectedOfSources(

@@ -3,7 +3,7 @@ import type { ResourceInput } from '../../resource/handler.ts';
 import { isIdOf } from '../../resource/ids.ts';
 
 /** How a request says which target it means. */
-export interface TargetRef {
+interface TargetRef {
   /** The target's name; empty when the path has its id. */
   name: string;
   scope_id: string;

@@ -5,7 +5,7 @@ export interface SetSize {
 }
 
 /** A place among the hosts of several sets, which are numbered through. */
-export interface Place {
+interface Place {
   host_set_id: string;
   /** From 0 on, in the set. */
   at: number;

@@ -78,7 +78,7 @@ function askerOf({ onGone, whose }: VaultRequest): Asker & { site: string } {
 }
 
 /** What of the app a request to a Vault server needs. */
-export type VaultApp = Pick<App, 'config' | 'onClose'> & {
+type VaultApp = Pick<App, 'config' | 'onClose'> & {
   log: Pick<App['log'], 'warn'>;
   barrier: Pick<App['barrier'], 'onSeal' | 'sealed'>;
 };

@@ -8,7 +8,7 @@ import {
 } from '../../../core/fairness/turns-by-pace.ts';
 
 /** Connections to one store, and those in all; `at_once_each`: that requests from one address led to. */
-export interface ConnectionPlaces {
+interface ConnectionPlaces {
   store: Places;
   all: PacePlaces;
 }

@@ -7,7 +7,7 @@ import type { Shares } from './shares.ts';
 const PIECE = 16 << 10;
 
 /** Whose connection it is, and how much of what comes is looked at. */
-export interface GateRules {
+interface GateRules {
   shares: Shares;
   /** Asked once it is connected. */
   accounts(): readonly string[];

@@ -1,7 +1,7 @@
 import { Spending } from '../../../core/fairness/spending.ts';
 
 /** The clocks of a thread, and its next turn. */
-export interface Clock {
+interface Clock {
   /** Milliseconds. */
   now(): number;
   /** CPU time that the thread has spent, milliseconds. */

@@ -31,7 +31,7 @@ import {
 } from './token.ts';
 
 /** A connection that was tried, with what its token turned out to be. */
-export interface TriedConnection {
+interface TriedConnection {
   connection: VaultConnection;
   token_hmac: string;
   /** Seconds that the token lives without a renewal. */

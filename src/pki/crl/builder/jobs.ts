@@ -17,7 +17,7 @@ import { reportExternalMemory } from './weight.ts';
 // lists, and on the list thread, for long ones.
 
 /** Signs TBSCertList. */
-export type SignCrl = (tbs: Uint8Array) => Uint8Array | Promise<Uint8Array>;
+type SignCrl = (tbs: Uint8Array) => Uint8Array | Promise<Uint8Array>;
 
 /**
  * Makes a new list: of an earlier one and what was revoked since where that can be, of all
