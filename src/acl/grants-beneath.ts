@@ -1,6 +1,6 @@
 import { WorkedOut } from '../core/fairness/worked-out.ts';
 import { textBytes } from '../core/kept.ts';
-import { memoizeWeak } from '../core/remembered.ts';
+import { memoizeWeak } from '../core/memoize-weak.ts';
 import type { Acl } from './acl.ts';
 import type { Comparisons } from './comparisons.ts';
 import { SOME, walkGrantedAt } from './grants.ts';

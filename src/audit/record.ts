@@ -1,6 +1,6 @@
 import type { RecordedEnd, RecordedRequest } from '../app/audit-trail.ts';
 import type { TokenFacts } from '../app/caller.ts';
-import { memoizeWeak } from '../core/remembered.ts';
+import { memoizeWeak } from '../core/memoize-weak.ts';
 import { formatMilliseconds } from '../core/timestamps.ts';
 import type { CallerCount } from './caller-tally.ts';
 import type { RefusalCount } from './refusal-tally.ts';

@@ -1,7 +1,7 @@
 import { isIP } from 'node:net';
 import { type AddressBlock, AddressBlocks } from '../core/address-blocks.ts';
 import { Failure } from '../core/failure.ts';
-import { memoizeWeak } from '../core/remembered.ts';
+import { memoizeWeak } from '../core/memoize-weak.ts';
 import { parseIpAddress } from '../x509/ip-addresses.ts';
 
 /** Read once for each list: who logs in is held to the same one again and again. */

@@ -1,5 +1,5 @@
 import { textBytes } from './kept.ts';
-import { memoizeWeak } from './remembered.ts';
+import { memoizeWeak } from './memoize-weak.ts';
 
 /**
  * What templates can say about the caller: their entity and groups that it is in. Of groups and of what is said of

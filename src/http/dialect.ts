@@ -2,10 +2,10 @@ import type { Token } from '../access/tokens/token.ts';
 import type { App } from '../app/app.ts';
 import type { Caller, TokenFacts } from '../app/caller.ts';
 import type { Soon } from '../core/steps.ts';
-import type { HttpResponse } from './dressed.ts';
 import type { Fault } from './faults.ts';
 import type { HttpRequest } from './request.ts';
 import type { RecordedRoute, RequestContext } from './request-record.ts';
+import type { HttpResponse } from './response.ts';
 
 // What the frame asks of a dialect: one step after the other, in the order in which they stand in `Dialect`.
 

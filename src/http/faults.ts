@@ -1,5 +1,5 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import type { HttpResponse } from './dressed.ts';
+import type { HttpResponse } from './response.ts';
 
 export type Refuse = (request: IncomingMessage, response: ServerResponse, fault: Fault) => void;
 

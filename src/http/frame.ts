@@ -3,12 +3,12 @@ import type { App } from '../app/app.ts';
 import { Failure } from '../core/failure.ts';
 import { countRequest } from '../metrics/operations.ts';
 import type { Dialect, Exchange, FramedRoute, Stages } from './dialect.ts';
-import type { HttpResponse } from './dressed.ts';
 import type { Fault } from './faults.ts';
 import { recordRefused, recordTooMany } from './refused-early.ts';
 import { refuseUnread } from './refused-unread.ts';
 import type { HttpRequest } from './request.ts';
 import { recordDone, startTrace, tellRefused } from './request-record.ts';
+import type { HttpResponse } from './response.ts';
 import { isLong, whilePermitted } from './while-permitted.ts';
 
 /** Answers the requests of one dialect. */

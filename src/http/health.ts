@@ -2,7 +2,7 @@ import { type App, perApp } from '../app/app.ts';
 import { Failure } from '../core/failure.ts';
 import { health } from '../seal/status.ts';
 import { readSealFacts } from '../seal/unsealing.operations.ts';
-import type { HttpResponse } from './dressed.ts';
+import type { HttpResponse } from './response.ts';
 
 /** Whether a request target asks how the server is, as clients of the broker do. */
 export function isHealthTarget(target: string): boolean {

@@ -1,11 +1,11 @@
 import type { IncomingMessage, RequestListener, Server } from 'node:http';
 import type { Connections } from './connections.ts';
-import type { HttpResponse } from './dressed.ts';
 import { MOST_FIELDS, type Refuse, TOO_MANY_FIELDS } from './faults.ts';
 import { noteHead } from './feeding.ts';
 import { faultOfHost } from './host-header.ts';
 import { refuseClosing, refuseOutside } from './outside.ts';
 import { GatheredRequest } from './request-body.ts';
+import type { HttpResponse } from './response.ts';
 import { send } from './sending.ts';
 
 /** What is done with requests as they come: those that can be looked at are answered in their turn. */

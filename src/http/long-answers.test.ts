@@ -5,8 +5,8 @@ import { mock, test } from 'node:test';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { partyOf } from '../core/fairness/party.ts';
 import { SharedBytes } from '../core/fairness/shared-bytes.ts';
-import type { HttpResponse } from './dressed.ts';
 import { LongAnswers, type OnItsWay, weighAnswer } from './long-answers.ts';
+import type { HttpResponse } from './response.ts';
 import { WaitingBodies } from './waiting-bodies.ts';
 
 const MIB = 1 << 20;

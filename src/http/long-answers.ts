@@ -2,7 +2,7 @@ import type { ServerResponse } from 'node:http';
 import { NETWORK_PART, networkOfParty, siteOfParty } from '../core/fairness/party.ts';
 import type { Hold, SharedBytes } from '../core/fairness/shared-bytes.ts';
 import { SiteTurns } from '../core/fairness/site-turns.ts';
-import type { HttpResponse } from './dressed.ts';
+import type { HttpResponse } from './response.ts';
 import { noteTaken, type Taking } from './taking.ts';
 import { WaitingBodies } from './waiting-bodies.ts';
 

@@ -1,6 +1,6 @@
 import type { IncomingMessage } from 'node:http';
-import type { HttpResponse } from './dressed.ts';
 import { LIST_AS_PARSED } from './list-verb.ts';
+import type { HttpResponse } from './response.ts';
 
 /** What is refused of requests whatever they say, where it is not a dialect that refuses it: outside the API, and at the end. */
 

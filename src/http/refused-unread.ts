@@ -5,11 +5,11 @@ import { type App, perApp } from '../app/app.ts';
 import { TOO_OFTEN } from '../audit/record.ts';
 import { Failure } from '../core/failure.ts';
 import type { Dialect, Exchange, Stages } from './dialect.ts';
-import type { HttpResponse } from './dressed.ts';
 import { type Fault, refuseAll } from './faults.ts';
 import { recordRefused, recordTooMany } from './refused-early.ts';
 import type { HttpRequest } from './request.ts';
 import { startTrace } from './request-record.ts';
+import type { HttpResponse } from './response.ts';
 
 /** So many at once are looked at for who sent them; they are refused because too much goes on already. */
 const MOST_LOOKS = 32;

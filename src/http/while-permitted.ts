@@ -1,5 +1,5 @@
 import type { LongBody } from '../app/route.ts';
-import type { HttpResponse } from './dressed.ts';
+import type { HttpResponse } from './response.ts';
 
 /** Whether it is sent in pieces, and waits for its client. */
 export const isLong = (body: HttpResponse['body']): body is LongBody =>

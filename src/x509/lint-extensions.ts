@@ -1,6 +1,6 @@
 /** What RFC 5280 says of each extension. */
 
-import { memoizeWeak } from '../core/remembered.ts';
+import { memoizeWeak } from '../core/memoize-weak.ts';
 import type { TbsCertificate } from './certificate.ts';
 import { parseCertificatePolicies } from './certificate-policies.ts';
 import { TAG } from './der.ts';

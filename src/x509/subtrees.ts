@@ -4,7 +4,7 @@
  * subtrees takes time in proportion to both together, not to one times the other.
  */
 
-import { memoizeWeak } from '../core/remembered.ts';
+import { memoizeWeak } from '../core/memoize-weak.ts';
 import { GENERAL_NAME_TAG, type OtherName } from './general-names.ts';
 import { parseIpAddress } from './ip-addresses.ts';
 import type { NameConstraints } from './name-constraints.ts';

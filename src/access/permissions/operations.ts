@@ -5,7 +5,7 @@ import type { LogInAlias } from '../../app/caller.ts';
 import { Failure } from '../../core/failure.ts';
 import { type IdentityFacts, weighFacts } from '../../core/identity-template.ts';
 import { atMostOf, Kept, textBytes } from '../../core/kept.ts';
-import { memoizeWeak } from '../../core/remembered.ts';
+import { memoizeWeak } from '../../core/memoize-weak.ts';
 import { ROOMS } from '../../core/rooms.ts';
 import { nameKey } from '../identity/entity.ts';
 import {

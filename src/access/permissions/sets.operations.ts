@@ -9,7 +9,7 @@ import { nextBreath } from '../../core/fairness/breath.ts';
 import { FewBySize, type FewInTurn } from '../../core/fairness/few-in-turn.ts';
 import { type IdentityFacts, isLookedUp } from '../../core/identity-template.ts';
 import { atMostOf, Kept, LastOf, textBytes } from '../../core/kept.ts';
-import { memoizeWeak } from '../../core/remembered.ts';
+import { memoizeWeak } from '../../core/memoize-weak.ts';
 import { ROOMS } from '../../core/rooms.ts';
 import { doInTurns } from '../../core/steps.ts';
 import { tellFacts } from '../identity/facts.operations.ts';

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { spendsAtMost } from '../../../test/support/cpu-time.ts';
+import { PLAIN_REQUEST } from '../../../test/support/token-request.ts';
 import type { TokenFacts } from '../../app/caller.ts';
 import { Failure } from '../../core/failure.ts';
 import { namedBy } from './child-policies.ts';
@@ -10,21 +11,6 @@ import { displayName } from './token.ts';
 import type { CreationFacts, TokenRequest } from './wish.ts';
 
 const NOW = 1_800_000_000;
-
-const WISH: TokenRequest = {
-  id: '',
-  policies: [],
-  no_parent: false,
-  no_default_policy: false,
-  renewable: true,
-  ttl: 0,
-  explicit_max_ttl: 0,
-  period: 0,
-  display_name: '',
-  num_uses: 0,
-  type: '',
-  entity_alias: '',
-};
 
 const PARENT: TokenFacts = {
   id: 'parent',
@@ -56,7 +42,7 @@ interface Case {
 
 function plan(given: Case) {
   const facts: CreationFacts = {
-    wish: { ...WISH, ...given.wish },
+    wish: { ...PLAIN_REQUEST, ...given.wish },
     parent: given.parent ?? PARENT,
     entity_policies: ['team'],
     sudo: given.sudo ?? false,

@@ -4,9 +4,9 @@ import { visibleFields } from '../../broker/resource/answers.operations.ts';
 import type { BoundaryAnswer } from '../../broker/resource/route.ts';
 import { type CorsVerdict, judgeOrigin } from '../../core/cors.ts';
 import type { Credentials, Dialect, Exchange, Stages } from '../dialect.ts';
-import type { HttpResponse } from '../dressed.ts';
 import type { Fault } from '../faults.ts';
 import { type HttpRequest, header } from '../request.ts';
+import type { HttpResponse } from '../response.ts';
 import { type BoundaryAsker, findAsker } from './asker.ts';
 import type { NamedFields } from './body.ts';
 import {

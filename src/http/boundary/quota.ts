@@ -1,6 +1,6 @@
 import { type App, perApp } from '../../app/app.ts';
 import type { Credentials, Exchange } from '../dialect.ts';
-import type { HttpResponse } from '../dressed.ts';
+import type { HttpResponse } from '../response.ts';
 import type { Led } from './leading.ts';
 import { RateLimiter } from './rate-limit.ts';
 

@@ -1,8 +1,8 @@
 import { ListTokenFailure } from '../../broker/resource/lists/token.ts';
 import type { BoundaryAnswer } from '../../broker/resource/route.ts';
 import { Failure, type FailureKind } from '../../core/failure.ts';
-import type { HttpResponse } from '../dressed.ts';
 import type { ApiStyle } from '../openapi.ts';
+import type { HttpResponse } from '../response.ts';
 
 const JSON_TYPE = { 'content-type': 'application/json' };
 

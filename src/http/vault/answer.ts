@@ -1,6 +1,6 @@
 import type { Caller } from '../../app/caller.ts';
 import type { AnyRoute, VaultResult } from '../../app/route.ts';
-import type { HttpResponse } from '../dressed.ts';
+import type { HttpResponse } from '../response.ts';
 import { dressAnswer } from './wire.ts';
 
 /**

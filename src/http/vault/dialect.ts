@@ -1,8 +1,8 @@
 import type { App } from '../../app/app.ts';
 import type { VaultResult } from '../../app/route.ts';
 import type { Dialect, Exchange, Stages } from '../dialect.ts';
-import type { HttpResponse } from '../dressed.ts';
 import { findToken, listTokens, requireOneToken } from '../request-headers.ts';
+import type { HttpResponse } from '../response.ts';
 import {
   type Possible,
   permitWhole,

@@ -3,8 +3,8 @@ import { Failure } from '../../core/failure.ts';
 import { sealUnrecorded } from '../../seal/operations.ts';
 import { UNRECORDED } from '../../seal/routes.ts';
 import { findSealer } from '../../seal/sealing.operations.ts';
-import type { HttpResponse } from '../dressed.ts';
 import type { RequestContext } from '../request-record.ts';
+import type { HttpResponse } from '../response.ts';
 import { asksForHelp } from './target.ts';
 import { dressAnswer } from './wire.ts';
 

@@ -1,7 +1,7 @@
 import type { FormedSegment } from '../../acl/name-form.ts';
 import type { Mount } from '../../app/mount.ts';
 import type { AnyRoute, Method } from '../../app/route.ts';
-import { memoizeWeak } from '../../core/remembered.ts';
+import { memoizeWeak } from '../../core/memoize-weak.ts';
 
 /** Routes of one path, by method. */
 export type PathRoutes = Partial<Record<Method, AnyRoute>>;

@@ -4,7 +4,7 @@ import type { App } from '../../app/app.ts';
 import type { Mount } from '../../app/mount.ts';
 import type { AnyRoute, Method } from '../../app/route.ts';
 import { Failure } from '../../core/failure.ts';
-import { memoizeWeak } from '../../core/remembered.ts';
+import { memoizeWeak } from '../../core/memoize-weak.ts';
 import { readMounts, requireSystemMount } from '../../mounts/operations.ts';
 import { LIST_AS_PARSED } from '../list-verb.ts';
 import { type CanonicalPath, listRawTails } from './path.ts';

@@ -2,8 +2,8 @@ import { ZodError } from 'zod';
 import type { LongList, PagedBody, SizedBody, VaultResult, WrapInfo } from '../../app/route.ts';
 import { Failure, type FailureKind } from '../../core/failure.ts';
 import { fieldErrors } from '../../core/fields.ts';
-import type { HttpResponse } from '../dressed.ts';
 import type { ApiStyle } from '../openapi.ts';
+import type { HttpResponse } from '../response.ts';
 
 /** Copied into each answer: further headers are added to it there. */
 const JSON_TYPE = { 'content-type': 'application/json' };

@@ -10,7 +10,7 @@ import { doFor } from '../../core/fairness/asking.ts';
 import { Breath } from '../../core/fairness/breath.ts';
 import { FairTurns } from '../../core/fairness/fair-turns.ts';
 import { SHARED_PARTY } from '../../core/fairness/party.ts';
-import type { HttpResponse } from '../dressed.ts';
+import type { HttpResponse } from '../response.ts';
 import { dressWrapped } from './wire.ts';
 
 /**

@@ -7,10 +7,10 @@ import { Failure } from '../../core/failure.ts';
 import { listKeys } from '../../core/key-list.ts';
 import { formatTimestamp } from '../../core/timestamps.ts';
 import { canonicaliseSerial } from '../../x509/serial.ts';
-import { findIssuer } from '../mount-state/authority.ts';
 import { encodeCertificatePem, pemOf } from '../mount-state/issuer.ts';
 import { readMountState } from '../mount-state/operations.ts';
 import { LOOKED_UP, ownPaths } from '../mount-state/own-paths.ts';
+import { findIssuer } from '../mount-state/state.ts';
 import {
   type CertificateReading,
   chainPem,

@@ -1,5 +1,5 @@
-import type { MountState } from '../mount-state/authority.ts';
 import { formatTimestampMs, type Issuer, pemOf } from '../mount-state/issuer.ts';
+import type { MountState } from '../mount-state/state.ts';
 
 /** The answer to a read of a certificate. */
 export interface CertificateReading {

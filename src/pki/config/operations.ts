@@ -3,9 +3,9 @@ import type { App } from '../../app/app.ts';
 import type { Caller } from '../../app/caller.ts';
 import type { VaultResult } from '../../app/route.ts';
 import { Failure } from '../../core/failure.ts';
-import { findIssuer, findKey, type MountState } from '../mount-state/authority.ts';
 import { changeMountState, planDefaultChange, readMountState } from '../mount-state/operations.ts';
 import { ownPaths } from '../mount-state/own-paths.ts';
+import { findIssuer, findKey, type MountState } from '../mount-state/state.ts';
 import { saveConfig } from '../mount-state/store.ts';
 import { checkUrls, type UrlSettings, warnOfTemplates } from '../mount-state/urls.ts';
 

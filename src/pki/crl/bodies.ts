@@ -2,7 +2,7 @@
 
 import { PassingRoom } from '../../core/fairness/passing.ts';
 import { WorkedOut } from '../../core/fairness/worked-out.ts';
-import { memoizeWeak } from '../../core/remembered.ts';
+import { memoizeWeak } from '../../core/memoize-weak.ts';
 import { ROOMS } from '../../core/rooms.ts';
 
 interface Body {

@@ -1,9 +1,9 @@
 import { hash } from 'node:crypto';
-import { memoizeWeak } from '../../core/remembered.ts';
+import { memoizeWeak } from '../../core/memoize-weak.ts';
 import type { Certificate } from '../../x509/certificate.ts';
-import type { MountState } from '../mount-state/authority.ts';
 import type { Issuer } from '../mount-state/issuer.ts';
 import type { Key } from '../mount-state/key.ts';
+import type { MountState } from '../mount-state/state.ts';
 import type { CrlScope } from './builder/job.ts';
 
 /** Issuers with the same subject and key: to the world they are one, with one list. */

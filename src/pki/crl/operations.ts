@@ -3,10 +3,10 @@ import type { Caller } from '../../app/caller.ts';
 import { Failure } from '../../core/failure.ts';
 import { doFor } from '../../core/fairness/asking.ts';
 import { Breath } from '../../core/fairness/breath.ts';
-import { resolveIssuer } from '../mount-state/authority.ts';
 import type { Issuer } from '../mount-state/issuer.ts';
 import { readMountState } from '../mount-state/operations.ts';
 import { readRevocationState } from '../mount-state/revocations.store.ts';
+import { resolveIssuer } from '../mount-state/state.ts';
 import { crlSeconds } from './config.ts';
 import {
   crlFingerprint,

@@ -8,7 +8,6 @@ import {
 } from '../../x509/algorithms.ts';
 import { encodeListFrame } from '../../x509/crl.ts';
 import { keyIdentifier } from '../../x509/keys.ts';
-import type { MountState } from '../mount-state/authority.ts';
 import type { Issuer } from '../mount-state/issuer.ts';
 import { readMountState } from '../mount-state/operations.ts';
 import {
@@ -16,6 +15,7 @@ import {
   readRevocationState,
   touchCrls,
 } from '../mount-state/revocations.store.ts';
+import type { MountState } from '../mount-state/state.ts';
 import type { CrlInput, CrlJob } from './builder/job.ts';
 import { makeSignedCrl, remakeSignedCrl } from './builder/operations.ts';
 import { CrlCache } from './cache.ts';

@@ -5,7 +5,6 @@ import type { Caller } from '../../app/caller.ts';
 import type { VaultResult } from '../../app/route.ts';
 import { Failure } from '../../core/failure.ts';
 import { classIdOf, numberWarnings, warnOfChange } from '../crl/issuer-class.ts';
-import { findIssuer, type MountState, resolveIssuer } from '../mount-state/authority.ts';
 import { describeIssuer, type Issuer, type IssuerRecord, pemOf } from '../mount-state/issuer.ts';
 import { deleteAllIssuers, deleteIssuer, saveIssuer } from '../mount-state/issuers.store.ts';
 import { checkName } from '../mount-state/key.ts';
@@ -19,6 +18,7 @@ import {
 import { CONCERNED, ownPaths, RENAMED } from '../mount-state/own-paths.ts';
 import { touchCrls } from '../mount-state/revocations.store.ts';
 import { requireRoomForSettings } from '../mount-state/room.ts';
+import { findIssuer, type MountState, resolveIssuer } from '../mount-state/state.ts';
 import { warnOfTemplates } from '../mount-state/urls.ts';
 import { countRolesOf, MOST_COUNTED } from '../roles/store.ts';
 import { checkChainLength, type IssuerUpdate, planSettings, updateOf } from './settings.ts';

@@ -4,7 +4,6 @@ import { choice, flag, shortList, text } from '../../core/fields.ts';
 import { findSignatureAlgorithm, fitsKey } from '../../x509/algorithms.ts';
 import { describePublicKey } from '../../x509/keys.ts';
 import { newNameText, referenceList } from '../fields/key-field-kinds.ts';
-import { type MountState, resolveIssuer } from '../mount-state/authority.ts';
 import { chainLength, MOST_CHAIN_BYTES, MOST_MEMBERS } from '../mount-state/chain.ts';
 import {
   type Issuer,
@@ -13,6 +12,7 @@ import {
   USAGES,
   type Usage,
 } from '../mount-state/issuer.ts';
+import { type MountState, resolveIssuer } from '../mount-state/state.ts';
 import { checkUrls, urlFields } from '../mount-state/urls.ts';
 
 /** Reading is always among them, and their order says nothing. */

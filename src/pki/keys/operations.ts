@@ -7,12 +7,12 @@ import { keyIdentifier } from '../../x509/keys.ts';
 import { exportPrivateKey } from '../../x509/private-keys.ts';
 import { formatColonHex } from '../../x509/serial.ts';
 import { resolveKeyParameters } from '../fields/key-parameters.ts';
-import { resolveKey } from '../mount-state/authority.ts';
 import { checkName, checkNewName, type Key } from '../mount-state/key.ts';
 import { deleteKey, saveKeyName } from '../mount-state/keys.store.ts';
 import { changeMountState, readMountState } from '../mount-state/operations.ts';
 import { ownPaths, RENAMED } from '../mount-state/own-paths.ts';
 import { requireRoomForKey } from '../mount-state/room.ts';
+import { resolveKey } from '../mount-state/state.ts';
 import { generateKey } from './generation.operations.ts';
 import { sealKey } from './sealed-keys.operations.ts';
 

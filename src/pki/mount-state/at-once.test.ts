@@ -12,8 +12,8 @@ import { cacheConfig } from '../../store/config-cache.ts';
 import { bumpConfigVersion } from '../../store/config-version.ts';
 import type { Store } from '../../store/store.ts';
 import { generateStoredKey } from '../keys/operations.ts';
-import type { MountState } from './authority.ts';
 import { changeMountState, readMountState } from './operations.ts';
+import type { MountState } from './state.ts';
 
 /** All issuers and keys of a mount take megabytes: those who read or change one of them at once have them in common. */
 

@@ -1,5 +1,5 @@
 import { Buffer } from 'node:buffer';
-import { memoizeWeak } from '../../core/remembered.ts';
+import { memoizeWeak } from '../../core/memoize-weak.ts';
 import { type Certificate, isSelfSigned, isSignedBy } from '../../x509/certificate.ts';
 
 /** A chain is part of every answer about its issuer, to anybody, and of all that it signs. */

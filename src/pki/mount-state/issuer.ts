@@ -1,5 +1,5 @@
+import { memoizeWeak } from '../../core/memoize-weak.ts';
 import { encodePem } from '../../core/pem.ts';
-import { memoizeWeak } from '../../core/remembered.ts';
 import { formatTimestamp } from '../../core/timestamps.ts';
 import type { SignatureAlgorithm } from '../../x509/algorithms.ts';
 import type { Certificate } from '../../x509/certificate.ts';

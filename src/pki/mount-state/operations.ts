@@ -11,13 +11,13 @@ import { ROOMS } from '../../core/rooms.ts';
 import { readMountsById } from '../../mounts/operations.ts';
 import type { Effect, Write } from '../../store/write.ts';
 import { parseCertificate } from '../../x509/certificate.ts';
-import { type Defaults, type MountState, resolveIssuer } from './authority.ts';
 import { planChains } from './chain.ts';
 import type { ChainLink, Issuer, IssuerRecord } from './issuer.ts';
 import { listIssuerRecords, touchIssuer } from './issuers.store.ts';
 import { listKeys } from './keys.store.ts';
 import { touchCrls } from './revocations.store.ts';
 import { weighAuthority } from './room.ts';
+import { type Defaults, type MountState, resolveIssuer } from './state.ts';
 import { findConfig, readDefaults, saveConfig, saveDefaults } from './store.ts';
 import {
   type AuthorityUrls,

@@ -3,7 +3,6 @@ import { test } from 'node:test';
 import { Failure } from '../../core/failure.ts';
 import { ROOMS } from '../../core/rooms.ts';
 import { parseCertificate } from '../../x509/certificate.ts';
-import { type MountState, NO_DEFAULTS } from './authority.ts';
 import { DEFAULT_SETTINGS, type Issuer, type IssuerSettings } from './issuer.ts';
 import type { Key } from './key.ts';
 import {
@@ -15,6 +14,7 @@ import {
   requireRoomForSettings,
   weighAuthority,
 } from './room.ts';
+import { type MountState, NO_DEFAULTS } from './state.ts';
 import { readUrlSettings } from './urls.ts';
 
 /** An issuer whose certificate has so many bytes; nothing else of it is looked at. */

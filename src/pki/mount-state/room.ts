@@ -1,8 +1,8 @@
 import { Failure } from '../../core/failure.ts';
 import { textBytes } from '../../core/kept.ts';
-import { memoizeWeak } from '../../core/remembered.ts';
-import type { MountState } from './authority.ts';
+import { memoizeWeak } from '../../core/memoize-weak.ts';
 import type { Issuer, IssuerRecord, IssuerSettings } from './issuer.ts';
+import type { MountState } from './state.ts';
 
 // All issuers and keys of a mount are read at once and kept in memory while they are used, whoever
 // asks for one of them. So there are only so many, of only so many bytes; what was stored before there

@@ -2,7 +2,7 @@ import { saveAsRead } from '../../store/as-read.ts';
 import { bumpConfigVersion } from '../../store/config-version.ts';
 import { build, type Db, prepared } from '../../store/database.ts';
 import { type Write, write } from '../../store/write.ts';
-import { type Defaults, NO_DEFAULTS } from './authority.ts';
+import { type Defaults, NO_DEFAULTS } from './state.ts';
 
 const authorityRow = prepared((sql, p: { mount_id: string }) =>
   sql.selectFrom('pki_authority').selectAll().where('mount_id', '=', p.mount_id),

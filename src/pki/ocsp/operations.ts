@@ -3,7 +3,7 @@ import { type App, perApp } from '../../app/app.ts';
 import type { Caller } from '../../app/caller.ts';
 import type { VaultResult } from '../../app/route.ts';
 import { Failure } from '../../core/failure.ts';
-import { memoizeWeak } from '../../core/remembered.ts';
+import { memoizeWeak } from '../../core/memoize-weak.ts';
 import { ROOMS } from '../../core/rooms.ts';
 import {
   chooseSignatureAlgorithm,
@@ -25,11 +25,11 @@ import { crlSeconds } from '../crl/config.ts';
 import { classIdOf } from '../crl/issuer-class.ts';
 import { readCrlConfig } from '../crl/settings.operations.ts';
 import { signWithKey } from '../keys/signing.operations.ts';
-import { findIssuer, type MountState } from '../mount-state/authority.ts';
 import type { Issuer } from '../mount-state/issuer.ts';
 import type { Key } from '../mount-state/key.ts';
 import { readMountState } from '../mount-state/operations.ts';
 import { findRevocation, type Revocation } from '../mount-state/revocations.store.ts';
+import { findIssuer, type MountState } from '../mount-state/state.ts';
 import { type KeptAnswer, KeptAnswers } from './kept-answers.ts';
 import { chooseResponder, type Responder } from './responder.ts';
 

@@ -1,5 +1,5 @@
 import type { FailureDetail, FailureKind } from '../../core/failure.ts';
-import { memoizeWeak } from '../../core/remembered.ts';
+import { memoizeWeak } from '../../core/memoize-weak.ts';
 import type { KeyDescription } from '../../x509/keys.ts';
 import { requireCsrSync, requireSoundKey } from '../profile/csr-rules.ts';
 import { type LeafContext, type LeafPlan, planIssue, planSign } from '../profile/leaf.ts';

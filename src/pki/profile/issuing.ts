@@ -1,6 +1,6 @@
 import { Failure } from '../../core/failure.ts';
 import { WorkedOut } from '../../core/fairness/worked-out.ts';
-import { memoizeWeak } from '../../core/remembered.ts';
+import { memoizeWeak } from '../../core/memoize-weak.ts';
 import { type Certificate, isSelfIssued } from '../../x509/certificate.ts';
 import { type Extension, findExtension } from '../../x509/extensions.ts';
 import { keyIdentifier } from '../../x509/keys.ts';

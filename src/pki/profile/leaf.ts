@@ -1,6 +1,6 @@
 import { Failure } from '../../core/failure.ts';
 import type { IdentityFacts } from '../../core/identity-template.ts';
-import { memoizeWeak } from '../../core/remembered.ts';
+import { memoizeWeak } from '../../core/memoize-weak.ts';
 import type { BasicConstraints } from '../../x509/extensions.ts';
 import type { KeyDescription } from '../../x509/keys.ts';
 import { encodeSubject } from '../../x509/names.ts';

@@ -1,4 +1,4 @@
-import { memoizeWeak } from '../../core/remembered.ts';
+import { memoizeWeak } from '../../core/memoize-weak.ts';
 import { chooseSignatureAlgorithm, type SignatureAlgorithm } from '../../x509/algorithms.ts';
 import type { TbsCertificate } from '../../x509/certificate.ts';
 import { type CertificatePolicy, certificatePolicies } from '../../x509/certificate-policies.ts';

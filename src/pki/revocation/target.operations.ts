@@ -7,9 +7,9 @@ import { type Certificate, isSignedBy, parseCertificate } from '../../x509/certi
 import { canonicaliseSerial } from '../../x509/serial.ts';
 import { findCertificate, type StoredCertificate } from '../certificates/store.ts';
 import { classIdOf } from '../crl/issuer-class.ts';
-import type { MountState } from '../mount-state/authority.ts';
 import type { Issuer } from '../mount-state/issuer.ts';
 import { readMountState } from '../mount-state/operations.ts';
+import type { MountState } from '../mount-state/state.ts';
 
 /** Which certificate is meant: exactly one of the two. */
 export interface RevokeInput {

@@ -8,8 +8,8 @@ import {
   listSelectors,
 } from '../../core/identity-template.ts';
 import { textBytes } from '../../core/kept.ts';
+import { memoizeWeak } from '../../core/memoize-weak.ts';
 import { type Budget, PatternSet } from '../../core/pattern-set.ts';
-import { memoizeWeak } from '../../core/remembered.ts';
 import { isHostPart, isUriPart, isWholeName, isWholeUri } from '../../core/template-values.ts';
 import { isAscii, toAsciiHostName } from '../fields/host-name.ts';
 import { parseOtherSan } from '../fields/other-san.ts';

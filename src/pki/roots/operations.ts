@@ -15,13 +15,13 @@ import { checkSignatureSize, resolveKeyParameters } from '../fields/key-paramete
 import { type FreshKey, generateKey } from '../keys/generation.operations.ts';
 import { sealKey } from '../keys/sealed-keys.operations.ts';
 import { signCertificate, signWith, signWithKey } from '../keys/signing.operations.ts';
-import { type MountState, resolveKey } from '../mount-state/authority.ts';
 import { DEFAULT_SETTINGS, type IssuerRecord } from '../mount-state/issuer.ts';
 import { insertIssuer } from '../mount-state/issuers.store.ts';
 import { checkNewName, type Key } from '../mount-state/key.ts';
 import { changeMountState, planDefaultChange } from '../mount-state/operations.ts';
 import { ownPaths } from '../mount-state/own-paths.ts';
 import { requireRoomForIssuer, requireRoomForKey } from '../mount-state/room.ts';
+import { type MountState, resolveKey } from '../mount-state/state.ts';
 import { planRootOnThread } from '../planning/operations.ts';
 import { isHeavyRoot } from '../planning/task.ts';
 import { planRoot, type RootRequest, type WantedRoot } from '../profile/root.ts';

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { openTestApp, requireTestMount, testCaller } from '../../../../test/support/app.ts';
 import { eachEngine } from '../../../../test/support/engines.ts';
+import { PLAIN_REQUEST } from '../../../../test/support/token-request.ts';
 import { judgeAccess } from '../../../acl/acl.ts';
 import type { App } from '../../../app/app.ts';
 import type { Caller } from '../../../app/caller.ts';
@@ -25,21 +26,6 @@ import {
 } from './revocation.operations.ts';
 import { writeTokenRole } from './roles.operations.ts';
 
-const WISH: TokenRequest = {
-  id: '',
-  policies: [],
-  no_parent: false,
-  no_default_policy: false,
-  renewable: true,
-  ttl: 0,
-  explicit_max_ttl: 0,
-  period: 0,
-  display_name: '',
-  num_uses: 0,
-  type: '',
-  entity_alias: '',
-};
-
 async function openServer(open: () => Promise<Store>) {
   const { app, clock } = await openTestApp(await open());
   const mount = await requireTestMount(app, 'auth/token/');
@@ -51,7 +37,7 @@ async function openServer(open: () => Promise<Store>) {
   };
   const create = async (by: string, wish: Partial<TokenRequest> = {}, role_name?: string) => {
     const answer = await createToken(app, await as(by), {
-      wish: { ...WISH, ...wish },
+      wish: { ...PLAIN_REQUEST, ...wish },
       orphan: false,
       ...(role_name === undefined ? {} : { role_name }),
     });
@@ -215,7 +201,7 @@ eachEngine('tokens', (open) => {
     const caller = await as(parent.client_token);
     await revokeSelf(app, await as(parent.client_token));
     await assert.rejects(
-      createToken(app, caller, { wish: WISH, orphan: false }),
+      createToken(app, caller, { wish: PLAIN_REQUEST, orphan: false }),
       (error: unknown) => isConflict(error),
     );
   });
@@ -263,7 +249,7 @@ eachEngine('tokens', (open) => {
     await assert.rejects(create(last), refusal(/at most the 100th of its line/));
     assert.match((await create(last, { type: 'batch', policies: ['r'] })).client_token, /^hvb\./);
     const caller = testCaller(mount, (await authenticate(app, last)) ?? assert.fail());
-    const orphan = await createToken(app, caller, { wish: WISH, orphan: true });
+    const orphan = await createToken(app, caller, { wish: PLAIN_REQUEST, orphan: true });
     assert.ok(await as(orphan.auth?.client_token ?? ''));
   });
 

@@ -1,6 +1,6 @@
 import { hash } from 'node:crypto';
 import { Breath } from '../../../core/fairness/breath.ts';
-import { memoizeWeak } from '../../../core/remembered.ts';
+import { memoizeWeak } from '../../../core/memoize-weak.ts';
 import type { Seen } from '../../resource/by-ids.store.ts';
 import type { GrantingRole } from './granting-role.ts';
 

@@ -1,4 +1,4 @@
-import { memoizeWeak } from '../../../core/remembered.ts';
+import { memoizeWeak } from '../../../core/memoize-weak.ts';
 import type { Grant } from './grant.ts';
 
 /**

@@ -1,4 +1,4 @@
-import { memoizeWeak } from '../../../core/remembered.ts';
+import { memoizeWeak } from '../../../core/memoize-weak.ts';
 import { doAll, type Steps } from '../../../core/steps.ts';
 import { RESOURCE_TYPES, type ResourceTypeName } from '../types.ts';
 import type { Bundle } from './reach.ts';

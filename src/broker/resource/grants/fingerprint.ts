@@ -1,5 +1,5 @@
 import { hash } from 'node:crypto';
-import { memoizeWeak } from '../../../core/remembered.ts';
+import { memoizeWeak } from '../../../core/memoize-weak.ts';
 import type { EffectiveGrant } from './reach.ts';
 
 export function addHash(sum: Uint32Array, text: string): void {

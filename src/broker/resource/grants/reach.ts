@@ -1,4 +1,4 @@
-import { memoizeWeak } from '../../../core/remembered.ts';
+import { memoizeWeak } from '../../../core/memoize-weak.ts';
 import { doAll, type Steps } from '../../../core/steps.ts';
 import { ASKED, ASKED_BYTES } from './asked.ts';
 import type { Grant } from './grant.ts';

@@ -1,4 +1,4 @@
-import { memoizeWeak } from '../../../core/remembered.ts';
+import { memoizeWeak } from '../../../core/memoize-weak.ts';
 import type { Steps } from '../../../core/steps.ts';
 import { type Action, parentAction } from '../actions.ts';
 import { typeOfId } from '../ids.ts';

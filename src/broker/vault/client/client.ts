@@ -7,8 +7,8 @@ import { whoAsks } from '../../../core/fairness/asking.ts';
 import { nextBreath } from '../../../core/fairness/breath.ts';
 import { siteOfParty } from '../../../core/fairness/party.ts';
 import type { Whose } from '../../../core/fairness/piece.ts';
+import { memoizeWeak } from '../../../core/memoize-weak.ts';
 import { OnDemandThread } from '../../../core/on-demand.pool.ts';
-import { memoizeWeak } from '../../../core/remembered.ts';
 import { exportPrivateKey } from '../../../x509/private-keys.ts';
 import { mayBeSlowToRead } from '../../../x509/slow-certificates.ts';
 import {

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { memoizeWeak } from './remembered.ts';
+import { memoizeWeak } from './memoize-weak.ts';
 
 test('a result is worked out once for each object, even if it is undefined', () => {
   let runs = 0;
