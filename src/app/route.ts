@@ -4,116 +4,11 @@ import type { FailureKind } from '../core/failure.ts';
 import type { App } from './app.ts';
 import type { Caller } from './caller.ts';
 import { checkOf } from './input.ts';
+import { type Encoding, encodingOf, type Output, type ResultOf } from './output.ts';
+import type { VaultResult } from './result.ts';
 
 export type Method = 'GET' | 'LIST' | 'POST' | 'PATCH' | 'DELETE';
 export type Capability = 'read' | 'list' | 'create' | 'update' | 'patch' | 'delete';
-
-/** What an operation of the Vault API hands back; `http/vault/wire.ts` makes the envelope of it. */
-export interface VaultResult<Data = unknown> {
-  /** The payload; `null` for an envelope without one, absent for an empty 204. */
-  data?: Data;
-  warnings?: string[];
-  lease?: { id: string; seconds: number; renewable: boolean };
-  auth?: AuthAnswer;
-  /** Other than 200 (with payload) or 204 (without). */
-  status?: number;
-  /** Bytes as they are, instead of an envelope. Empty bytes are a 204. */
-  raw?: RawAnswer;
-  /** A field of `data` whose text is long: ASCII, escaped for JSON already. */
-  long_text?: { field: string; body: SizedBody };
-  /** What stands in `data`, which is empty there: JSON without its braces, written before for many. */
-  written_data?: Uint8Array;
-  /** As `written_data`, of any length and in pieces, which begin anew each time: a `flat` answer has them twice. */
-  long_data?: { pieces: Iterable<string>; kept: Kept };
-  /** A field of `data` whose list, empty there, is given page by page. */
-  long_list?: LongList;
-  /** The answer is wrapped already; nothing else is set then. */
-  wrap_info?: WrapInfo;
-  /** Already dressed JSON text (sys/health and its like, which have no envelope). */
-  bare?: Record<string, unknown>;
-  /** Of what was made where that is no token: told beside an answer that is wrapped. */
-  wrapped_accessor?: string;
-  /** Keys of `data` repeated beside the envelope's own, for readers of old. */
-  flat?: boolean;
-  /** When the thing read last changed, Unix milliseconds; answers conditional reads. */
-  last_modified?: number;
-  /** Further headers; sent if the mount's `allowed_response_headers` has them. */
-  headers?: Record<string, string>;
-}
-
-/**
- * `info`: what is told of each of them, in a field of its own, which is empty in `data`. In an answer that is
- * `flat` the pages are gone through twice.
- */
-export interface LongList {
-  field: string;
-  pages: AsyncIterable<readonly string[]>;
-  kept?: Kept;
-  info?: {
-    field: string;
-    pages: AsyncIterable<readonly string[] | Readonly<Record<string, unknown>>>;
-  };
-}
-
-interface RawAnswer {
-  content_type: string;
-  body: Uint8Array | string | LongBody;
-}
-
-/** A body of any length, given piece by piece as fast as the client takes it. */
-export type LongBody = SizedBody | PagedBody;
-
-export interface SizedBody {
-  /** Bytes of all pieces together. */
-  length: number;
-  /** Begins anew each time. */
-  pieces(): Iterable<Uint8Array>;
-}
-
-/** Bytes that one takes that is made while it is sent: before it is begun, and then. */
-interface Kept {
-  waiting: number;
-  sent: number;
-}
-
-/** One that is made while it is sent, and only once. */
-export interface PagedBody {
-  length: undefined;
-  /** Where that may be more than usual. */
-  kept?: Kept | undefined;
-  pieces(): AsyncIterable<Uint8Array>;
-}
-
-/** What stands for a wrapped answer. */
-export interface WrapInfo {
-  /** Good for taking the answer, once. */
-  token: string;
-  accessor: string;
-  /** Seconds. */
-  ttl: number;
-  creation_time: string;
-  /** Where the answer came from, e.g. `pki/issue/web`. */
-  creation_path: string;
-  /** Of the token or secret ID that the answer holds. */
-  wrapped_accessor?: string;
-}
-
-/** The `auth` object of a log-in or a made token. */
-export interface AuthAnswer {
-  client_token: string;
-  accessor: string;
-  policies: readonly string[];
-  token_policies: readonly string[];
-  identity_policies?: readonly string[];
-  metadata: Readonly<Record<string, string>> | null;
-  lease_duration: number;
-  renewable: boolean;
-  entity_id: string;
-  token_type: 'service' | 'batch';
-  orphan: boolean;
-  mfa_requirement: null;
-  num_uses: number;
-}
 
 interface Access {
   capability: Capability;
@@ -146,7 +41,12 @@ export interface SetElsewhere {
 }
 
 /** One endpoint, whole: what it does, who may call it, what goes in and out, what it is for. */
-export interface Route<In extends z.ZodObject = z.ZodObject, Out extends z.ZodType = z.ZodType> {
+export interface Route<In extends z.ZodObject, Out extends Output> extends Declaration<In, Out> {
+  run(app: App, caller: Caller, input: z.output<In>): Promise<ResultOf<Out>>;
+}
+
+/** What is declared of an endpoint besides what it does. */
+export interface Declaration<In extends z.ZodObject = z.ZodObject, Out extends Output = Output> {
   /** The operationId that clients of this API already know. */
   id: string;
   method: Method;
@@ -173,6 +73,8 @@ export interface Route<In extends z.ZodObject = z.ZodObject, Out extends z.ZodTy
   seals?: boolean;
   input: In;
   output: Out;
+  /** Of an answer that tells of what is only begun; by default 200, or 204 where there is nothing to say. */
+  status?: 202;
   /** Refusals a client should be ready for; they become the documented error responses. */
   failures: readonly FailureKind[];
   /** Request fields that the audit record may hold as they are. Everything else stays out of it. */
@@ -213,16 +115,16 @@ export interface Route<In extends z.ZodObject = z.ZodObject, Out extends z.ZodTy
   raw_rest?: boolean;
   /** A path parameter's own form where it is not a plain name (`\w(([\w-.]+)?\w)?`). */
   path_forms?: Readonly<Record<string, RegExp>>;
-  run(app: App, caller: Caller, input: z.output<In>): Promise<VaultResult>;
 }
 
 /** A route in a list of routes: its input and output types are known only to itself. */
-export interface AnyRoute extends Omit<Route, 'run'> {
+export interface AnyRoute extends Declaration {
+  encoding: Encoding;
   run(app: App, caller: Caller, input: Record<string, unknown>): Promise<VaultResult>;
 }
 
 /** Declares an endpoint of the Vault API. */
-export function vaultRoute<In extends z.ZodObject, Out extends z.ZodType>(
+export function vaultRoute<In extends z.ZodObject, Out extends Output>(
   route: Route<In, Out>,
 ): AnyRoute {
   const { run, ...rest } = route;
@@ -230,6 +132,7 @@ export function vaultRoute<In extends z.ZodObject, Out extends z.ZodType>(
   return {
     ...rest,
     // The schema is applied here, once, so `run` gets exactly what it declared.
-    run: (app, caller, input) => run(app, caller, check(input)),
+    run: (app, caller, input) => run(app, caller, check(input)) as Promise<VaultResult>,
+    encoding: encodingOf(route),
   };
 }

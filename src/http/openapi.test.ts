@@ -23,7 +23,7 @@ function route(method: Method, path: `/v1/${string}`, more: Partial<AnyRoute> = 
       }),
       output: z.object({ serial_number: z.string() }),
       failures: ['invalid'],
-      run: async () => ({}),
+      run: async () => ({ data: { serial_number: '01' } }),
     }),
     ...more,
   };

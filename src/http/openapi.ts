@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { formsOf, type Output } from '../app/output.ts';
 import type { Method } from '../app/route.ts';
 import type { FailureKind } from '../core/failure.ts';
 import {
@@ -32,7 +33,7 @@ export interface DocumentedRoute {
   input: z.ZodObject;
   /** Fields of the query, where the input's are those of the body alone. */
   query?: z.ZodObject;
-  output: z.ZodType;
+  output: Output;
   failures: readonly FailureKind[];
   body?: 'json' | 'bytes';
 }
@@ -227,7 +228,7 @@ function responsesOf(api: DocumentedApi, route: DocumentedRoute): Json {
     const word = kind.replaceAll('_', ' ');
     statuses.set(status, known === undefined || known === word ? word : `${known}, ${word}`);
   }
-  const schema = hasOutput(route)
+  const schema = payloadOf(route)
     ? api.style.wrap({ $ref: `#/components/schemas/${schemaName(route, 'Response')}` })
     : undefined;
   const done = api.style.without_content?.includes(route.method)
@@ -244,9 +245,13 @@ function responsesOf(api: DocumentedApi, route: DocumentedRoute): Json {
   };
 }
 
-/** Says whether a route declares what its answer holds; many say "some object". */
-function hasOutput(route: DocumentedRoute): boolean {
-  return route.output instanceof z.ZodObject && Object.keys(route.output.shape).length > 0;
+/** What a route declares of its payload; undefined where it says "some object". */
+function payloadOf(route: DocumentedRoute): z.ZodObject | undefined {
+  for (const choice of formsOf(route.output)) {
+    const schema = 'schema' in choice ? choice.schema : undefined;
+    if (schema instanceof z.ZodObject && Object.keys(schema.shape).length > 0) return schema;
+  }
+  return undefined;
 }
 
 function schemasOf(route: DocumentedRoute): [string, Json][] {
@@ -262,8 +267,9 @@ function schemasOf(route: DocumentedRoute): [string, Json][] {
       { type: 'object', properties: fields, ...(required?.length ? { required } : {}) },
     ]);
   }
-  if (hasOutput(route)) {
-    const schema = rememberedSchema(outputSchemas, route.output, 'output');
+  const payload = payloadOf(route);
+  if (payload) {
+    const schema = rememberedSchema(outputSchemas, payload, 'output');
     named.push([schemaName(route, 'Response'), schema]);
   }
   return named;

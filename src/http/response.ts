@@ -1,4 +1,4 @@
-import type { LongBody } from '../app/route.ts';
+import type { LongBody } from '../app/result.ts';
 
 /** A response ready to be sent. */
 export interface HttpResponse {

@@ -1,6 +1,6 @@
 import type { IncomingMessage, OutgoingHttpHeaders, ServerResponse } from 'node:http';
 import { pipeline, Readable } from 'node:stream';
-import type { LongBody } from '../app/route.ts';
+import type { LongBody } from '../app/result.ts';
 import { makeFor } from '../core/fairness/asking.ts';
 import { nextBreath } from '../core/fairness/breath.ts';
 import { partyOf } from '../core/fairness/party.ts';

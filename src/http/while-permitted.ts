@@ -1,4 +1,4 @@
-import type { LongBody } from '../app/route.ts';
+import type { LongBody } from '../app/result.ts';
 import type { HttpResponse } from './response.ts';
 
 /** Whether it is sent in pieces, and waits for its client. */

@@ -3,7 +3,7 @@ import { getHeapStatistics } from 'node:v8';
 import { judgeAccess } from '../acl/acl.ts';
 import { type App, perApp } from '../app/app.ts';
 import type { Caller } from '../app/caller.ts';
-import type { VaultResult } from '../app/route.ts';
+import type { VaultResult } from '../app/result.ts';
 import { Failure } from '../core/failure.ts';
 import { readMounts } from '../mounts/operations.ts';
 import { listCertificateCounts } from '../pki/certificates/store.ts';

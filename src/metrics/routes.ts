@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { undeclared } from '../app/output.ts';
 import { type AnyRoute, vaultRoute } from '../app/route.ts';
 import { choice } from '../core/fields.ts';
 import { readMetrics } from './operations.ts';
@@ -17,7 +18,7 @@ export const metricsRoutes: AnyRoute[] = [
         'Text in the format of Prometheus, or JSON when left out.',
       ),
     }),
-    output: z.record(z.string(), z.unknown()),
+    output: undeclared,
     failures: ['forbidden'],
     run: readMetrics,
   }),

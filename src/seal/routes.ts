@@ -1,5 +1,6 @@
 import { hostname } from 'node:os';
 import { z } from 'zod';
+import { undeclared } from '../app/output.ts';
 import { type AnyRoute, vaultRoute } from '../app/route.ts';
 import { Failure } from '../core/failure.ts';
 import { flag, integer, list, longText, optional, text } from '../core/fields.ts';
@@ -16,7 +17,7 @@ import { readSealFacts, unseal } from './unsealing.operations.ts';
 export const UNRECORDED =
   "sealed, but the database did not take the record: it is kept in memory until it does, and is in the server's log";
 
-const anything = z.record(z.string(), z.unknown());
+const anything = undeclared;
 const statusCode = (state: string) =>
   optional(integer()).describe(`Status code to answer with when the server is ${state}.`);
 

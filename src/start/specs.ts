@@ -7,7 +7,9 @@ import { RuleWalk } from '../acl/rule-walk.ts';
 import { type App, perApp } from '../app/app.ts';
 import type { Caller } from '../app/caller.ts';
 import { fullPath, type Mount } from '../app/mount.ts';
-import { type AnyRoute, type VaultResult, vaultRoute } from '../app/route.ts';
+import { undeclared } from '../app/output.ts';
+import type { VaultResult } from '../app/result.ts';
+import { type AnyRoute, vaultRoute } from '../app/route.ts';
 import type { BoundaryRoute } from '../broker/resource/route.ts';
 import { Breath } from '../core/fairness/breath.ts';
 import { flag, text } from '../core/fields.ts';
@@ -43,7 +45,7 @@ export function specRoutes(declared: () => DeclaredRoutes): AnyRoute[] {
         ),
         context: text('').describe('Kept for clients that send it.'),
       }),
-      output: z.record(z.string(), z.unknown()),
+      output: undeclared,
       failures: ['invalid'],
       run: (app, caller, input) => describeApi(app, caller, declared(), input.generic_mount_paths),
     }),

@@ -3,7 +3,7 @@ import { listGrants } from '../acl/grants.ts';
 import { RuleWalk } from '../acl/rule-walk.ts';
 import { type App, perApp } from '../app/app.ts';
 import type { Caller } from '../app/caller.ts';
-import type { VaultResult } from '../app/route.ts';
+import type { VaultResult } from '../app/result.ts';
 import { Failure } from '../core/failure.ts';
 import { FewInTurn } from '../core/fairness/few-in-turn.ts';
 import { BUILD_DATE, COMPATIBLE_VERSION } from '../core/version.ts';

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { undeclared } from '../app/output.ts';
 import { type AnyRoute, vaultRoute } from '../app/route.ts';
 import { shortList, text } from '../core/fields.ts';
 import {
@@ -9,7 +10,7 @@ import {
   reloadPlugins,
 } from './operations.ts';
 
-const anything = z.record(z.string(), z.unknown());
+const anything = undeclared;
 
 /** Endpoints under `sys/` that clients and user interfaces ask for and that change nothing. */
 export const serverRoutes: AnyRoute[] = [
@@ -58,7 +59,7 @@ export const serverRoutes: AnyRoute[] = [
       mounts: shortList([]).describe('Paths of its mounts.'),
       scope: text('').describe('Kept for clients that send it.'),
     }),
-    output: z.object({ reload_id: z.string() }),
+    output: undeclared,
     failures: ['invalid'],
     run: reloadPlugins,
   }),

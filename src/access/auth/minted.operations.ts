@@ -1,5 +1,5 @@
 import type { App } from '../../app/app.ts';
-import type { VaultResult } from '../../app/route.ts';
+import type { VaultResult } from '../../app/result.ts';
 import { listEntityPolicies } from '../identity/persons.operations.ts';
 import { describeAuth } from '../tokens/answers.ts';
 import { type MintedToken, nowSeconds } from '../tokens/minting.operations.ts';

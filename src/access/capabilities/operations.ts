@@ -4,7 +4,7 @@ import type { FormedSegment } from '../../acl/name-form.ts';
 import { RuleWalk } from '../../acl/rule-walk.ts';
 import { type App, perApp } from '../../app/app.ts';
 import type { Caller } from '../../app/caller.ts';
-import type { VaultResult } from '../../app/route.ts';
+import type { VaultResult } from '../../app/result.ts';
 import { Failure } from '../../core/failure.ts';
 import { Breath } from '../../core/fairness/breath.ts';
 import { requireByAccessor } from '../auth/token/operations.ts';

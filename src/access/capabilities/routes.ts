@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { undeclared } from '../../app/output.ts';
 import { type AnyRoute, vaultRoute } from '../../app/route.ts';
 import { comparedBy, eachText } from '../../core/comparison.ts';
 import { shortList, text } from '../../core/fields.ts';
@@ -13,7 +14,7 @@ const pathFields = {
   paths: pathList([]).describe('Paths as policies write them, e.g. `pki/issue/web`.'),
   path: pathList([]).describe('Old name of paths.'),
 };
-const anything = z.record(z.string(), z.unknown());
+const anything = undeclared;
 
 function pathsOf(input: { paths: string[]; path: string[] }): string[] {
   return input.paths.length > 0 ? input.paths : input.path;

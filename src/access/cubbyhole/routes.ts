@@ -1,10 +1,11 @@
 import { z } from 'zod';
+import { undeclared } from '../../app/output.ts';
 import { type AnyRoute, vaultRoute } from '../../app/route.ts';
 import { text } from '../../core/fields.ts';
 import { isEntry, listEntries, readEntry, removeEntry, writeEntry } from './operations.ts';
 
 const path = text().describe('Any name, with slashes for folders.');
-const anything = z.record(z.string(), z.unknown());
+const anything = undeclared;
 const at = {
   path: '/v1/{mount}/{path+}',
   path_forms: { path: /^[^/].*$/ },

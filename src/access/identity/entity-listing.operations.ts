@@ -1,5 +1,5 @@
 import type { App } from '../../app/app.ts';
-import type { VaultResult } from '../../app/route.ts';
+import type { VaultResult } from '../../app/result.ts';
 import { listThings, listTold } from '../../core/key-list.ts';
 import { countAliases, listAliasNames } from './aliases.store.ts';
 import { listEntityNames } from './entities.store.ts';

@@ -1,7 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { type App, perApp } from '../../app/app.ts';
 import type { Caller } from '../../app/caller.ts';
-import type { VaultResult } from '../../app/route.ts';
+import type { VaultResult } from '../../app/result.ts';
 import { addEnded } from '../../core/ended-counts.ts';
 import { Failure } from '../../core/failure.ts';
 import { Breath } from '../../core/fairness/breath.ts';

@@ -1,6 +1,6 @@
 import type { App } from '../../app/app.ts';
 import type { Caller } from '../../app/caller.ts';
-import type { VaultResult } from '../../app/route.ts';
+import type { VaultResult } from '../../app/result.ts';
 import { Failure } from '../../core/failure.ts';
 import { listTold } from '../../core/key-list.ts';
 import { holdAccessor } from '../../mounts/store.ts';

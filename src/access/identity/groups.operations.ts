@@ -1,7 +1,7 @@
 import type { OwnPath } from '../../acl/name-form.ts';
 import type { App } from '../../app/app.ts';
 import type { Caller } from '../../app/caller.ts';
-import type { VaultResult } from '../../app/route.ts';
+import type { VaultResult } from '../../app/result.ts';
 import { Failure } from '../../core/failure.ts';
 import { listThings, listTold } from '../../core/key-list.ts';
 import { mergePatch } from '../../core/patches.ts';

@@ -1,10 +1,12 @@
 import { z } from 'zod';
 import type { App } from '../../app/app.ts';
 import type { Caller } from '../../app/caller.ts';
-import { type AnyRoute, type VaultResult, vaultRoute } from '../../app/route.ts';
+import { undeclared } from '../../app/output.ts';
+import type { VaultResult } from '../../app/result.ts';
+import { type AnyRoute, vaultRoute } from '../../app/route.ts';
 import { text } from '../../core/fields.ts';
 
-const anything = z.record(z.string(), z.unknown());
+const anything = undeclared;
 export const id = text().describe('Id of the record.');
 export const optional_id = text('').describe(
   'Id of the record to change; a new one when left out.',

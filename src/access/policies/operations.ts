@@ -5,7 +5,7 @@ import { parsePolicy } from '../../acl/policy-reader.ts';
 import { decodePolicyText } from '../../acl/policy-text.ts';
 import type { App } from '../../app/app.ts';
 import type { Caller } from '../../app/caller.ts';
-import type { VaultResult } from '../../app/route.ts';
+import type { VaultResult } from '../../app/result.ts';
 import { Failure } from '../../core/failure.ts';
 import { foldName } from '../../core/fold.ts';
 import type { KeyPage } from '../../core/key-list.ts';

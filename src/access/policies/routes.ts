@@ -1,7 +1,9 @@
 import { z } from 'zod';
 import { readEscapes, unpackPolicyText } from '../../acl/policy-text.ts';
 import type { App } from '../../app/app.ts';
-import { type AnyRoute, type VaultResult, vaultRoute } from '../../app/route.ts';
+import { undeclared } from '../../app/output.ts';
+import type { VaultResult } from '../../app/result.ts';
+import { type AnyRoute, vaultRoute } from '../../app/route.ts';
 import { comparedBy, eachText } from '../../core/comparison.ts';
 import { Failure } from '../../core/failure.ts';
 import { duration, flag, longText, text } from '../../core/fields.ts';
@@ -18,7 +20,7 @@ const name = text().describe('Name of the policy; upper case counts as lower cas
 /** Policy names may hold anything but a slash. */
 const path_forms = { name: /^[^/]+$/ };
 const name_forms = { name: 'lower_case' } as const;
-const anything = z.record(z.string(), z.unknown());
+const anything = undeclared;
 
 const notHere = 'Not supported: refused, as without it more would be permitted than was meant.';
 

@@ -1,4 +1,4 @@
-import type { AuthAnswer } from '../../app/route.ts';
+import type { AuthAnswer } from '../../app/result.ts';
 import { formatTimestamp } from '../../core/timestamps.ts';
 import type { Token } from './token.ts';
 

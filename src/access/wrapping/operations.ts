@@ -2,7 +2,7 @@ import { isDenied, judgeAccess, judgeGrants } from '../../acl/acl.ts';
 import { MOST_COMPARISONS } from '../../acl/comparisons.ts';
 import type { App } from '../../app/app.ts';
 import type { Caller } from '../../app/caller.ts';
-import type { VaultResult, WrapInfo } from '../../app/route.ts';
+import type { VaultResult, WrapInfo } from '../../app/result.ts';
 import { Failure, isConflict } from '../../core/failure.ts';
 import { holdMount } from '../../mounts/store.ts';
 import type { WrappedAnswerRow } from '../../store/tables.ts';

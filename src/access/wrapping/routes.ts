@@ -1,10 +1,11 @@
 import { z } from 'zod';
+import { undeclared } from '../../app/output.ts';
 import { type AnyRoute, vaultRoute } from '../../app/route.ts';
 import { text } from '../../core/fields.ts';
 import { lookUpWrapping, rewrap, unwrap, wrapData } from './operations.ts';
 
 const token = text('').describe('The wrapping token; without it the one in X-Vault-Token.');
-const anything = z.record(z.string(), z.unknown());
+const anything = undeclared;
 
 // A wrapping token is nobody's: it does not authenticate its bearer, it is what is asked about.
 const byToken = {

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { undeclared } from '../../app/output.ts';
 import { type AnyRoute, vaultRoute } from '../../app/route.ts';
 import { flag, longText, stringMap, text } from '../../core/fields.ts';
 import { DEVICE_OPTIONS } from './device.ts';
@@ -6,7 +7,7 @@ import { describeDevices, disableDevice, enableDevice, hashForRecords } from './
 
 const path = text().describe('Name of the device, with or without a trailing slash.');
 const path_forms = { path: /^[^/].*$/ };
-const anything = z.record(z.string(), z.unknown());
+const anything = undeclared;
 
 export const auditDeviceRoutes: AnyRoute[] = [
   vaultRoute({

@@ -1,5 +1,6 @@
 import type { Caller } from '../../app/caller.ts';
-import type { AnyRoute, VaultResult } from '../../app/route.ts';
+import type { VaultResult } from '../../app/result.ts';
+import type { AnyRoute } from '../../app/route.ts';
 import type { HttpResponse } from '../response.ts';
 import { dressAnswer } from './wire.ts';
 
@@ -34,6 +35,7 @@ export function dress(
   const dressed = dressAnswer(result, {
     id: caller.request_id,
     mount_type: mount.type,
+    encoding: route.encoding,
     warnings: route.body === 'bytes' ? [] : parameterWarnings(route, sent),
   });
   Object.assign(dressed.headers, headers);

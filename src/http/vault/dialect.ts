@@ -1,5 +1,5 @@
 import type { App } from '../../app/app.ts';
-import type { VaultResult } from '../../app/route.ts';
+import type { VaultResult } from '../../app/result.ts';
 import type { Dialect, Exchange, Stages } from '../dialect.ts';
 import { findToken, listTokens, requireOneToken } from '../request-headers.ts';
 import type { HttpResponse } from '../response.ts';

@@ -35,7 +35,7 @@ const declare = (path: string, form?: RegExp): AnyRoute =>
     output: z.object({}),
     failures: [],
     ...(form && { path_forms: { name: form, rest: form } }),
-    run: async () => ({}),
+    run: async () => ({ data: {} }),
   });
 
 const SLASHLESS = /^[^/]+$/;

@@ -1,5 +1,13 @@
 import { ZodError } from 'zod';
-import type { LongList, PagedBody, SizedBody, VaultResult, WrapInfo } from '../../app/route.ts';
+import type { Encoding } from '../../app/output.ts';
+import type {
+  LongList,
+  PagedBody,
+  RawAnswer,
+  SizedBody,
+  VaultResult,
+  WrapInfo,
+} from '../../app/result.ts';
 import { Failure, type FailureKind } from '../../core/failure.ts';
 import { fieldErrors } from '../../core/fields.ts';
 import type { ApiStyle } from '../openapi.ts';
@@ -8,24 +16,29 @@ import type { HttpResponse } from '../response.ts';
 /** Copied into each answer: further headers are added to it there. */
 const JSON_TYPE = { 'content-type': 'application/json' };
 
-/** Dresses what an operation handed back as the Vault API does. @see S-13 */
+const AS_USUAL: Encoding = { flat: false, media_type: undefined, status: undefined };
+
+/** Encodes what an operation handed back as the Vault API does. @see S-13 */
 export function dressAnswer(
   answer: VaultResult,
-  request: { id: string; mount_type: string; warnings: readonly string[] },
+  request: { id: string; mount_type: string; warnings: readonly string[]; encoding?: Encoding },
 ): HttpResponse {
   if (answer.wrap_info) return dressWrapped(answer.wrap_info);
-  if (answer.raw) {
-    const { body, content_type } = answer.raw;
-    if (body.length === 0) return { status: answer.status ?? 204, headers: {}, body: undefined };
-    return { status: answer.status ?? 200, headers: { 'content-type': content_type }, body };
+  const { encoding = AS_USUAL } = request;
+  if (answer.raw) return encodeBytes(answer.raw, answer.status);
+  if (answer.bytes !== undefined) {
+    const content_type = encoding.media_type ?? 'application/octet-stream';
+    return encodeBytes({ content_type, body: answer.bytes }, answer.status);
   }
+  const status = answer.status ?? encoding.status;
+  const flat = encoding.flat || answer.flat;
   if (answer.bare) {
     const body = `${JSON.stringify(answer.bare)}\n`;
-    return { status: answer.status ?? 200, headers: { ...JSON_TYPE }, body };
+    return { status: status ?? 200, headers: { ...JSON_TYPE }, body };
   }
   const warnings = [...(answer.warnings ?? []), ...request.warnings];
   if (answer.data === undefined && !answer.auth && !answer.lease && !answer.warnings?.length) {
-    return { status: answer.status ?? 204, headers: { ...JSON_TYPE }, body: undefined };
+    return { status: status ?? 204, headers: { ...JSON_TYPE }, body: undefined };
   }
   const envelope = {
     request_id: request.id,
@@ -39,20 +52,25 @@ export function dressAnswer(
     mount_type: request.mount_type,
   };
   // Old readers of sys/ look for the payload's keys beside the envelope's own.
-  const whole = answer.flat ? { ...(answer.data as object), ...envelope } : envelope;
+  const whole = flat ? { ...(answer.data as object), ...envelope } : envelope;
   const body = `${JSON.stringify(whole)}\n`;
   const { long_text: long, long_list: list, written_data: written } = answer;
   if (written) return { status: 200, headers: { ...JSON_TYPE }, body: putWritten(body, written) };
   if (answer.long_data) {
     const { pieces, kept } = answer.long_data;
-    const paged = { ...putLongData(body, pieces, answer.flat), kept };
+    const paged = { ...putLongData(body, pieces, flat), kept };
     return { status: 200, headers: { ...JSON_TYPE }, body: paged };
   }
   return {
-    status: answer.status ?? 200,
+    status: status ?? 200,
     headers: { ...JSON_TYPE },
-    body: long ? putLongText(body, long) : list ? putLongList(body, list, answer.flat) : body,
+    body: long ? putLongText(body, long) : list ? putLongList(body, list, flat) : body,
   };
+}
+
+function encodeBytes({ body, content_type }: RawAnswer, status: number | undefined): HttpResponse {
+  if (body.length === 0) return { status: status ?? 204, headers: {}, body: undefined };
+  return { status: status ?? 200, headers: { 'content-type': content_type }, body };
 }
 
 /** Puts a long text in the place of the field's empty one. */

@@ -3,7 +3,8 @@ import { wrapAnswer } from '../../access/wrapping/operations.ts';
 import type { App } from '../../app/app.ts';
 import type { Caller } from '../../app/caller.ts';
 import { SYSTEM_LEASE_TTL } from '../../app/mount.ts';
-import type { AnyRoute, VaultResult } from '../../app/route.ts';
+import type { VaultResult } from '../../app/result.ts';
+import type { AnyRoute } from '../../app/route.ts';
 import { parseDuration } from '../../core/durations.ts';
 import { Failure } from '../../core/failure.ts';
 import { doFor } from '../../core/fairness/asking.ts';
@@ -57,7 +58,7 @@ export async function wrapIfAsked(
 ): Promise<HttpResponse> {
   const { wrap_ttl } = caller;
   if (wrap_ttl === undefined || result.wrap_info || dressed.status === 304) return dressed;
-  if (dressed.body === undefined && !result.raw) return dressed;
+  if (dressed.body === undefined && !result.raw && result.bytes === undefined) return dressed;
   const wrap = async (): Promise<HttpResponse> => {
     const answer = {
       content_type: String(dressed.headers['content-type'] ?? ''),

@@ -2,7 +2,8 @@ import { startFilling } from '../../access/concurrency/walks.operations.ts';
 import { refuseDeniedNow } from '../../access/standing/operations.ts';
 import type { App } from '../../app/app.ts';
 import type { Caller } from '../../app/caller.ts';
-import type { VaultResult } from '../../app/route.ts';
+import type { DataResult } from '../../app/output.ts';
+import type { VaultResult } from '../../app/result.ts';
 import { Failure } from '../../core/failure.ts';
 import { listKeys } from '../../core/key-list.ts';
 import { formatTimestamp } from '../../core/timestamps.ts';
@@ -53,7 +54,7 @@ export async function readCaChain(app: App, caller: Caller): Promise<VaultResult
 export async function readCaJson(
   app: App,
   caller: Caller,
-): Promise<VaultResult<CertificateReading>> {
+): Promise<DataResult<CertificateReading>> {
   const issuer = findDefaultIssuer(await readMountState(app, caller.mount.id));
   if (!issuer) throw new Failure('invalid', 'no default issuer currently configured');
   return {
@@ -66,7 +67,7 @@ export async function readCaJson(
 export async function readCaChainJson(
   app: App,
   caller: Caller,
-): Promise<VaultResult<CertificateReading>> {
+): Promise<DataResult<CertificateReading>> {
   const issuer = findDefaultIssuer(await readMountState(app, caller.mount.id));
   if (!issuer) throw new Failure('invalid', 'no default issuer currently configured');
   const chain = chainPem(issuer);
@@ -90,7 +91,7 @@ export async function readCertificate(
   app: App,
   caller: Caller,
   input: SerialInput,
-): Promise<VaultResult<CertificateReading>> {
+): Promise<DataResult<CertificateReading>> {
   const stored = await findBySerial(app, caller, input.serial);
   if (!stored) throw new Failure('not_found', '');
   return { data: describeCertificate(encodeCertificatePem(stored.der), stored) };
@@ -119,7 +120,7 @@ export function listCertificateSerials(
   app: App,
   caller: Caller,
   input: { after?: string | undefined; limit?: number | undefined },
-): Promise<VaultResult<{ keys: string[] }>> {
+): Promise<DataResult<{ keys: string[] }>> {
   return listKeys((page) => listSerials(app.db, { mount_id: caller.mount.id, ...page }), input);
 }
 

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { undeclared } from '../../app/output.ts';
 import { type AnyRoute, vaultRoute } from '../../app/route.ts';
 import { choice, instant, integer, optional, text } from '../../core/fields.ts';
 import { nameText, serialText } from '../fields/field-kinds.ts';
@@ -40,7 +41,7 @@ function rawRoute(id: string, path: `/v1/${string}`, summary: string, run: RawRe
     access: 'public',
     counted: true,
     input: z.object({}),
-    output: z.null(),
+    output: undeclared,
     failures: [],
     run,
   });
@@ -175,7 +176,7 @@ export const certificateRoutes: readonly AnyRoute[] = [
     access: 'public',
     counted: true,
     input: z.object({ serial }),
-    output: z.null(),
+    output: undeclared,
     failures: [],
     path_forms,
     run: readCertificateDer,
@@ -188,7 +189,7 @@ export const certificateRoutes: readonly AnyRoute[] = [
     access: 'public',
     counted: true,
     input: z.object({ serial }),
-    output: z.null(),
+    output: undeclared,
     failures: [],
     path_forms,
     run: readCertificatePem,

@@ -1,7 +1,7 @@
 import { refuseDenied, refuseDeniedNow } from '../../access/standing/operations.ts';
 import type { App } from '../../app/app.ts';
 import type { Caller } from '../../app/caller.ts';
-import type { VaultResult } from '../../app/route.ts';
+import type { DataResult } from '../../app/output.ts';
 import { Failure } from '../../core/failure.ts';
 import { changeMountState, planDefaultChange, readMountState } from '../mount-state/operations.ts';
 import { ownPaths } from '../mount-state/own-paths.ts';
@@ -17,7 +17,7 @@ interface IssuersConfig {
 export async function readIssuersConfig(
   app: App,
   caller: Caller,
-): Promise<VaultResult<IssuersConfig>> {
+): Promise<DataResult<IssuersConfig>> {
   const { defaults } = await readMountState(app, caller.mount.id);
   const { default_issuer, default_follows_latest_issuer } = defaults;
   return { data: { default: default_issuer, default_follows_latest_issuer } };
@@ -28,7 +28,7 @@ export async function writeIssuersConfig(
   app: App,
   caller: Caller,
   input: { default: string; default_follows_latest_issuer?: boolean | undefined },
-): Promise<VaultResult<IssuersConfig>> {
+): Promise<DataResult<IssuersConfig>> {
   // Left out, it falls to false: only root/replace keeps it.
   const follows = input.default_follows_latest_issuer ?? false;
   return chooseDefaultIssuer(app, caller, input.default, () => follows);
@@ -49,10 +49,10 @@ async function chooseDefaultIssuer(
   caller: Caller,
   ref: string,
   followsLatest: (authority: MountState) => boolean,
-): Promise<VaultResult<IssuersConfig>> {
+): Promise<DataResult<IssuersConfig>> {
   requireExplicitRef('issuer', ref);
   await refuseDenied(caller, ownPaths(caller, 'issuer', { ref }));
-  return changeMountState<VaultResult<IssuersConfig>>(app, caller, async (authority) => {
+  return changeMountState<DataResult<IssuersConfig>>(app, caller, async (authority) => {
     const issuer = findIssuer(authority, ref);
     if (!issuer) {
       throw new Failure(
@@ -83,7 +83,7 @@ async function chooseDefaultIssuer(
 export async function readKeysConfig(
   app: App,
   caller: Caller,
-): Promise<VaultResult<{ default: string }>> {
+): Promise<DataResult<{ default: string }>> {
   const { defaults } = await readMountState(app, caller.mount.id);
   return { data: { default: defaults.default_key } };
 }
@@ -93,10 +93,10 @@ export async function writeKeysConfig(
   app: App,
   caller: Caller,
   input: { default: string },
-): Promise<VaultResult<{ default: string }>> {
+): Promise<DataResult<{ default: string }>> {
   requireExplicitRef('key', input.default);
   await refuseDenied(caller, ownPaths(caller, 'key', { ref: input.default }));
-  return changeMountState<VaultResult<{ default: string }>>(
+  return changeMountState<DataResult<{ default: string }>>(
     app,
     caller,
     async (authority: MountState) => {
@@ -127,7 +127,7 @@ function requireExplicitRef(what: 'issuer' | 'key', ref: string): void {
   );
 }
 
-export async function readUrls(app: App, caller: Caller): Promise<VaultResult<UrlSettings>> {
+export async function readUrls(app: App, caller: Caller): Promise<DataResult<UrlSettings>> {
   const { urls } = await readMountState(app, caller.mount.id);
   return { data: urls };
 }
@@ -137,8 +137,8 @@ export async function writeUrls(
   app: App,
   caller: Caller,
   input: { [Field in keyof UrlSettings]?: UrlSettings[Field] | undefined },
-): Promise<VaultResult<UrlSettings>> {
-  return changeMountState<VaultResult<UrlSettings>>(app, caller, ({ urls, cluster }) => {
+): Promise<DataResult<UrlSettings>> {
+  return changeMountState<DataResult<UrlSettings>>(app, caller, ({ urls, cluster }) => {
     const changed: UrlSettings = {
       issuing_certificates: input.issuing_certificates ?? urls.issuing_certificates,
       crl_distribution_points: input.crl_distribution_points ?? urls.crl_distribution_points,

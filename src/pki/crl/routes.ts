@@ -1,7 +1,9 @@
 import { z } from 'zod';
 import type { App } from '../../app/app.ts';
 import type { Caller } from '../../app/caller.ts';
-import { type AnyRoute, type VaultResult, vaultRoute } from '../../app/route.ts';
+import { undeclared } from '../../app/output.ts';
+import type { VaultResult } from '../../app/result.ts';
+import { type AnyRoute, vaultRoute } from '../../app/route.ts';
 import { Failure } from '../../core/failure.ts';
 import { text } from '../../core/fields.ts';
 import { derBody, pemBody } from './bodies.ts';
@@ -76,7 +78,7 @@ export const crlRoutes: AnyRoute[] = [
       access: 'public',
       counted: true,
       input: z.object({}),
-      output: z.unknown(),
+      output: undeclared,
       failures: ['unresolved'],
       run: (app, caller) => fetchCrl(app, caller, 'default', form),
     }),
@@ -92,7 +94,7 @@ export const crlRoutes: AnyRoute[] = [
       access: 'public',
       counted: true,
       input: z.object({ issuer_ref: text() }),
-      output: z.unknown(),
+      output: undeclared,
       failures: ['unresolved'],
       run: (app, caller, { issuer_ref }) => fetchCrl(app, caller, issuer_ref, form),
     }),

@@ -3,7 +3,7 @@ import { retryOnConflict } from '../../access/standing/attempts.operations.ts';
 import { judgeAgainWith } from '../../access/standing/operations.ts';
 import type { App } from '../../app/app.ts';
 import type { Caller } from '../../app/caller.ts';
-import type { VaultResult } from '../../app/route.ts';
+import type { DataResult } from '../../app/output.ts';
 import { Failure } from '../../core/failure.ts';
 import type { Soon } from '../../core/steps.ts';
 import { isForRoom } from '../../store/waiting-sets.ts';
@@ -27,7 +27,7 @@ export async function issueCertificate(
   app: App,
   caller: Caller,
   input: IssueRequest & Target,
-): Promise<VaultResult<IssuedAnswer>> {
+): Promise<DataResult<IssuedAnswer>> {
   return retryOnConflict(
     app,
     caller,
@@ -41,7 +41,7 @@ export async function signCsr(
   app: App,
   caller: Caller,
   input: SignRequest & Target,
-): Promise<VaultResult<IssuedAnswer>> {
+): Promise<DataResult<IssuedAnswer>> {
   const judgeNames = judgeBringing(caller);
   return retryOnConflict(
     app,
@@ -151,7 +151,7 @@ async function commitSigned(
   app: App,
   caller: Caller,
   leaf: SignedLeaf,
-): Promise<VaultResult<IssuedAnswer>> {
+): Promise<DataResult<IssuedAnswer>> {
   // The row is durable before the certificate leaves the process: a crash in between loses a
   // signature that nobody has seen, never one that nobody can revoke. Without a row to keep,
   // the record of the request still comes first.

@@ -2,7 +2,8 @@ import { refuseDenied, refuseDeniedNow } from '../../access/standing/operations.
 import type { OwnPath } from '../../acl/name-form.ts';
 import type { App } from '../../app/app.ts';
 import type { Caller } from '../../app/caller.ts';
-import type { VaultResult } from '../../app/route.ts';
+import type { DataResult } from '../../app/output.ts';
+import type { VaultResult } from '../../app/result.ts';
 import { Failure } from '../../core/failure.ts';
 import { classIdOf, numberWarnings, warnOfChange } from '../crl/issuer-class.ts';
 import { describeIssuer, type Issuer, type IssuerRecord, pemOf } from '../mount-state/issuer.ts';
@@ -23,7 +24,7 @@ import { warnOfTemplates } from '../mount-state/urls.ts';
 import { countRolesOf, MOST_COUNTED } from '../roles/store.ts';
 import { checkChainLength, type IssuerUpdate, planSettings, updateOf } from './settings.ts';
 
-type IssuerAnswer = VaultResult<ReturnType<typeof describeIssuer>>;
+type IssuerAnswer = DataResult<ReturnType<typeof describeIssuer>>;
 
 interface IssuerList {
   keys: string[];
@@ -33,7 +34,7 @@ interface IssuerList {
   >;
 }
 
-export async function listIssuerInfo(app: App, caller: Caller): Promise<VaultResult<IssuerList>> {
+export async function listIssuerInfo(app: App, caller: Caller): Promise<DataResult<IssuerList>> {
   const { issuers, defaults } = await readMountState(app, caller.mount.id);
   if (issuers.size === 0) throw new Failure('not_found', '');
   const key_info: IssuerList['key_info'] = {};

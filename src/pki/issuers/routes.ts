@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { undeclared } from '../../app/output.ts';
 import { type AnyRoute, vaultRoute } from '../../app/route.ts';
 import { text } from '../../core/fields.ts';
 import { patchOf } from '../../core/patches.ts';
@@ -109,7 +110,7 @@ export const issuerRoutes: readonly AnyRoute[] = [
     access: 'public',
     counted: true,
     input: z.object({ issuer_ref }),
-    output: z.null(),
+    output: undeclared,
     failures: ['unresolved'],
     run: readIssuerPem,
   }),
@@ -122,7 +123,7 @@ export const issuerRoutes: readonly AnyRoute[] = [
     access: 'public',
     counted: true,
     input: z.object({ issuer_ref }),
-    output: z.null(),
+    output: undeclared,
     failures: ['unresolved'],
     run: readIssuerDer,
   }),
@@ -162,7 +163,7 @@ export const issuerRoutes: readonly AnyRoute[] = [
     summary: 'Delete an issuer; its key stays',
     access: { capability: 'delete' },
     input: z.object({ issuer_ref }),
-    output: z.null(),
+    output: undeclared,
     failures: ['conflict'],
     audit: ['issuer_ref'],
     run: removeIssuer,
@@ -174,7 +175,7 @@ export const issuerRoutes: readonly AnyRoute[] = [
     summary: 'Delete all issuers and keys of the mount',
     access: { capability: 'delete', sudo: true },
     input: z.object({}),
-    output: z.null(),
+    output: undeclared,
     failures: ['conflict'],
     run: removeRoot,
   }),

@@ -1,7 +1,8 @@
 import { refuseDenied } from '../../access/standing/operations.ts';
 import type { App } from '../../app/app.ts';
 import type { Caller } from '../../app/caller.ts';
-import type { VaultResult } from '../../app/route.ts';
+import type { DataResult } from '../../app/output.ts';
+import type { VaultResult } from '../../app/result.ts';
 import { Failure } from '../../core/failure.ts';
 import { keyIdentifier } from '../../x509/keys.ts';
 import { exportPrivateKey } from '../../x509/private-keys.ts';
@@ -16,7 +17,7 @@ import { resolveKey } from '../mount-state/state.ts';
 import { generateKey } from './generation.operations.ts';
 import { sealKey } from './sealed-keys.operations.ts';
 
-export async function listKeyInfo(app: App, caller: Caller): Promise<VaultResult<KeyList>> {
+export async function listKeyInfo(app: App, caller: Caller): Promise<DataResult<KeyList>> {
   const { keys, defaults } = await readMountState(app, caller.mount.id);
   if (keys.size === 0) throw new Failure('not_found', '');
   const key_info: KeyList['key_info'] = {};
@@ -56,9 +57,9 @@ export async function updateKey(
   app: App,
   caller: Caller,
   input: { key_ref: string; key_name?: string | undefined },
-): Promise<VaultResult<KeyFacts>> {
+): Promise<DataResult<KeyFacts>> {
   await refuseDenied(caller, ownPaths(caller, 'key', { name: input.key_name }, RENAMED.key));
-  return changeMountState<VaultResult<KeyFacts>>(app, caller, (authority) => {
+  return changeMountState<DataResult<KeyFacts>>(app, caller, (authority) => {
     const key = resolveKey(authority, input.key_ref);
     const name = (input.key_name ?? '').trim();
     if (name === key.name) return { effects: [], result: { data: describeKey(key) } };

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { undeclared } from '../../app/output.ts';
 import { type AnyRoute, vaultRoute } from '../../app/route.ts';
 import { choice, optional, text } from '../../core/fields.ts';
 import { keySize, newNameText } from '../fields/key-field-kinds.ts';
@@ -80,7 +81,7 @@ export const keyRoutes: readonly AnyRoute[] = [
     summary: 'Delete a key that no issuer uses',
     access: { capability: 'delete' },
     input: z.object({ key_ref }),
-    output: z.null(),
+    output: undeclared,
     failures: ['invalid', 'conflict'],
     audit: ['key_ref'],
     run: removeKey,

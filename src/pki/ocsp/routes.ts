@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { undeclared } from '../../app/output.ts';
 import { type AnyRoute, vaultRoute } from '../../app/route.ts';
 import { text } from '../../core/fields.ts';
 import { decodeOcspPath, MAX_OCSP_REQUEST_BYTES } from '../../x509/ocsp.ts';
@@ -19,7 +20,7 @@ export const ocspRoutes: AnyRoute[] = [
     max_body: MAX_OCSP_REQUEST_BYTES - 1,
     drop_long_body: true,
     input: z.object({ body: z.instanceof(Uint8Array) }),
-    output: z.unknown(),
+    output: undeclared,
     failures: [],
     run: (app, caller, { body }) => respond(app, caller, body),
   }),
@@ -32,7 +33,7 @@ export const ocspRoutes: AnyRoute[] = [
     access: 'public',
     counted: true,
     input: z.object({}),
-    output: z.unknown(),
+    output: undeclared,
     failures: [],
     run: (app, caller) => respond(app, caller, NO_REQUEST),
   }),
@@ -46,7 +47,7 @@ export const ocspRoutes: AnyRoute[] = [
     access: 'public',
     counted: true,
     input: z.object({ request: text() }),
-    output: z.unknown(),
+    output: undeclared,
     failures: [],
     run: (app, caller, { request }) => respond(app, caller, decodeOrNothing(request)),
   }),

@@ -2,7 +2,7 @@ import type { KeyObject } from 'node:crypto';
 import { signInTurn } from '../../access/concurrency/operations.ts';
 import type { App, LeaseKind } from '../../app/app.ts';
 import type { Caller } from '../../app/caller.ts';
-import type { VaultResult } from '../../app/route.ts';
+import type { DataResult } from '../../app/output.ts';
 import { Failure, isConflict } from '../../core/failure.ts';
 import { listKeys } from '../../core/key-list.ts';
 import type { Effect } from '../../store/write.ts';
@@ -178,7 +178,7 @@ export function listRevoked(
   app: App,
   caller: Caller,
   page: { after: string; limit: number },
-): Promise<VaultResult<{ keys: string[] }>> {
+): Promise<DataResult<{ keys: string[] }>> {
   return listKeys(async (next) => {
     const rows = await listRevocations(app.db, caller.mount.id, next);
     return rows.map(({ serial }) => serial);

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { undeclared } from '../../app/output.ts';
 import { type AnyRoute, vaultRoute } from '../../app/route.ts';
 import { integer, optional, text } from '../../core/fields.ts';
 import { pemText, serialText } from '../fields/field-kinds.ts';
@@ -10,7 +11,7 @@ const which = {
   ),
   certificate: optional(pemText()).describe('The certificate, PEM; this or serial_number.'),
 };
-const revoked = z.object({
+const _revoked = z.object({
   revocation_time: z.int(),
   revocation_time_rfc3339: z.string(),
   state: z.string(),
@@ -25,7 +26,7 @@ export const revocationRoutes: AnyRoute[] = [
     access: { capability: 'update' },
     audit: ['serial_number'],
     input: z.object(which),
-    output: revoked,
+    output: undeclared,
     failures: ['invalid'],
     run: revokeCertificate,
   }),
@@ -40,7 +41,7 @@ export const revocationRoutes: AnyRoute[] = [
       ...which,
       private_key: pemText('').describe('The private key of the certificate, PEM.'),
     }),
-    output: revoked,
+    output: undeclared,
     failures: ['invalid'],
     run: revokeWithKey,
   }),

@@ -2,7 +2,8 @@ import { commitInTurn, type Planned } from '../../access/standing/attempts.opera
 import { refuseDenied, refuseDeniedNow } from '../../access/standing/operations.ts';
 import type { App } from '../../app/app.ts';
 import type { Caller } from '../../app/caller.ts';
-import type { VaultResult } from '../../app/route.ts';
+import type { DataResult } from '../../app/output.ts';
+import type { VaultResult } from '../../app/result.ts';
 import { Failure } from '../../core/failure.ts';
 import { Kept, textBytes } from '../../core/kept.ts';
 import { listKeys } from '../../core/key-list.ts';
@@ -24,7 +25,7 @@ import {
   saveRole,
 } from './store.ts';
 
-type RoleAnswer = VaultResult<ReturnType<typeof describeRole>>;
+type RoleAnswer = DataResult<ReturnType<typeof describeRole>>;
 
 /** A role for the path of every issuance; kept between requests until configuration changes. */
 export async function findCachedRole(
@@ -69,7 +70,7 @@ export function listRoles(
   app: App,
   caller: Caller,
   input: { after?: string | undefined; limit?: number | undefined },
-): Promise<VaultResult<{ keys: string[] }>> {
+): Promise<DataResult<{ keys: string[] }>> {
   return listKeys((page) => listRoleNames(app.db, { mount_id: caller.mount.id, ...page }), input);
 }
 

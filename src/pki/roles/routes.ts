@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { undeclared } from '../../app/output.ts';
 import { type AnyRoute, vaultRoute } from '../../app/route.ts';
 import { integer, optional, text } from '../../core/fields.ts';
 import { listRoles, readRole, removeRole, updateRole, writeRole } from './operations.ts';
@@ -67,7 +68,7 @@ export const roleRoutes: readonly AnyRoute[] = [
     summary: 'Delete a role',
     access: { capability: 'delete' },
     input: z.object({ name }),
-    output: z.null(),
+    output: undeclared,
     failures: [],
     audit: ['name'],
     run: removeRole,

@@ -1,6 +1,8 @@
 import { z } from 'zod';
 import { TOKEN_LENGTH } from '../../access/tokens/token-format.ts';
-import { type AnyRoute, type VaultResult, vaultRoute } from '../../app/route.ts';
+import { undeclared } from '../../app/output.ts';
+import type { VaultResult } from '../../app/result.ts';
+import { type AnyRoute, vaultRoute } from '../../app/route.ts';
 import { longText, optional, text } from '../../core/fields.ts';
 import { rejectPgpKeys } from '../initialisation.ts';
 import {
@@ -11,7 +13,7 @@ import {
   updateRootGeneration,
 } from './operations.ts';
 
-const anything = z.record(z.string(), z.unknown());
+const anything = undeclared;
 
 function bareOf(status: RootStatus): Record<string, unknown> {
   return {

@@ -1,7 +1,9 @@
 import { z } from 'zod';
 import type { App } from '../../app/app.ts';
 import type { Caller } from '../../app/caller.ts';
-import { type AnyRoute, type SetElsewhere, type VaultResult, vaultRoute } from '../../app/route.ts';
+import { undeclared } from '../../app/output.ts';
+import type { VaultResult } from '../../app/result.ts';
+import { type AnyRoute, type SetElsewhere, vaultRoute } from '../../app/route.ts';
 import { Failure } from '../../core/failure.ts';
 import { flag, integer, list, optional, text } from '../../core/fields.ts';
 import { rejectPgpKeys } from '../initialisation.ts';
@@ -19,7 +21,7 @@ import { readVerification, restartVerification, verifyRekey } from './verificati
 const UNCONFIRMED =
   'the database did not confirm that these shares are in force: they open the server all the same; those of before do, too, and can still make others, until one of these is shown: show one soon';
 
-const anything = z.record(z.string(), z.unknown());
+const anything = undeclared;
 
 const shareInput = z.object({
   key: optional(text()).describe('One share, as hex or base64.'),

@@ -3,7 +3,7 @@ import { maySudo } from '../../acl/grants.ts';
 import type { App } from '../../app/app.ts';
 import type { Caller } from '../../app/caller.ts';
 import { type Mount, type MountKind, placeOf } from '../../app/mount.ts';
-import type { VaultResult } from '../../app/route.ts';
+import type { VaultResult } from '../../app/result.ts';
 import { isSmallMap } from '../../core/conversions.ts';
 import { Failure } from '../../core/failure.ts';
 import { accessorOf } from '../../mounts/operations.ts';

@@ -7,7 +7,7 @@ import { readerOfFields } from '../../acl/parameter-reader.ts';
 import type { App } from '../../app/app.ts';
 import type { Caller } from '../../app/caller.ts';
 import { fullPath, type Mount, type Place } from '../../app/mount.ts';
-import type { VaultResult } from '../../app/route.ts';
+import type { VaultResult } from '../../app/result.ts';
 import { Failure } from '../../core/failure.ts';
 import { planMountPath, refusePathInUse, requireRemovable } from '../../mounts/rules.ts';
 import {

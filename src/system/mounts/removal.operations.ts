@@ -10,7 +10,7 @@ import type { App } from '../../app/app.ts';
 import type { Caller } from '../../app/caller.ts';
 import { type EndingPages, MOST_NOTED, noteEnding } from '../../app/ended.ts';
 import { type Mount, type Place, placeOf } from '../../app/mount.ts';
-import type { VaultResult } from '../../app/route.ts';
+import type { VaultResult } from '../../app/result.ts';
 import { requireRemovable } from '../../mounts/rules.ts';
 import { deleteMount, findStoredMount } from '../../mounts/store.ts';
 import { bumpPermissionVersion } from '../../store/permission-version.ts';

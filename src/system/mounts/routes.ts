@@ -2,6 +2,7 @@ import { z } from 'zod';
 import type { App } from '../../app/app.ts';
 import type { Caller } from '../../app/caller.ts';
 import type { MountKind } from '../../app/mount.ts';
+import { undeclared } from '../../app/output.ts';
 import { type AnyRoute, type SetElsewhere, vaultRoute } from '../../app/route.ts';
 import { Failure } from '../../core/failure.ts';
 import { text } from '../../core/fields.ts';
@@ -21,7 +22,7 @@ import { disableMount } from './removal.operations.ts';
 
 const path = text().describe('Where the engine is mounted, with or without a trailing slash.');
 const rest = { path: /^[^/].*$/ };
-const anything = z.record(z.string(), z.unknown());
+const anything = undeclared;
 
 type Base = '/v1/sys/mounts' | '/v1/sys/auth' | '/v1/sys/mounts/auth';
 
@@ -164,7 +165,7 @@ export const mountSystemRoutes: AnyRoute[] = [
       from: mountPath().describe('Where the mount is; with "auth/" before it for an auth method.'),
       to: mountPath().describe('Where it shall be.'),
     }),
-    output: z.object({ migration_id: z.string() }),
+    output: undeclared,
     failures: ['invalid', 'conflict'],
     run: remount,
   }),

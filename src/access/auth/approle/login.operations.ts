@@ -1,6 +1,6 @@
 import { type App, perApp } from '../../../app/app.ts';
 import type { Caller } from '../../../app/caller.ts';
-import type { VaultResult } from '../../../app/route.ts';
+import type { VaultResult } from '../../../app/result.ts';
 import { areWithin, judgeAddress } from '../../../config/cidrs.ts';
 import { Failure } from '../../../core/failure.ts';
 import { partyOf } from '../../../core/fairness/party.ts';

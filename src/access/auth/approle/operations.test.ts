@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { openTestApp, testCaller, testMount } from '../../../../test/support/app.ts';
 import { eachEngine } from '../../../../test/support/engines.ts';
-import type { VaultResult } from '../../../app/route.ts';
+import type { VaultResult } from '../../../app/result.ts';
 import { Failure } from '../../../core/failure.ts';
 import type { Store } from '../../../store/store.ts';
 import type { Effect } from '../../../store/write.ts';

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { undeclared } from '../../../app/output.ts';
 import { type AnyRoute, vaultRoute } from '../../../app/route.ts';
 import { duration, integer, optional, text } from '../../../core/fields.ts';
 import { blockList, policyList } from '../../tokens/field-kinds.ts';
@@ -28,7 +29,7 @@ const role_name = text().describe('Name of the role; upper case counts as lower 
 const role_id = text('').describe('What a machine names the role by when it logs in.');
 const secret_id = text('').describe('The secret half of a log-in.');
 const secret_id_accessor = text('').describe('Accessor of the secret ID.');
-const anything = z.record(z.string(), z.unknown());
+const anything = undeclared;
 
 const wishFields = {
   metadata: metadataText('').describe(

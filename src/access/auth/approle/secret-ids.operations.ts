@@ -1,7 +1,7 @@
 import type { App } from '../../../app/app.ts';
 import type { Caller } from '../../../app/caller.ts';
 import type { JobRun } from '../../../app/job.ts';
-import type { VaultResult } from '../../../app/route.ts';
+import type { VaultResult } from '../../../app/result.ts';
 import { hashSecret } from '../../../audit/operations.ts';
 import { Failure } from '../../../core/failure.ts';
 import { type KeyPage, listKeys, listMatching } from '../../../core/key-list.ts';

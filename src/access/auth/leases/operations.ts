@@ -2,7 +2,7 @@ import { type App, perApp } from '../../../app/app.ts';
 import type { Caller } from '../../../app/caller.ts';
 import { describeLease, LAST, type Lease, rangeOf, segmentOf } from '../../../app/lease.ts';
 import { fullPath } from '../../../app/mount.ts';
-import type { VaultResult } from '../../../app/route.ts';
+import type { VaultResult } from '../../../app/result.ts';
 import { base62 } from '../../../core/base62.ts';
 import { Failure } from '../../../core/failure.ts';
 import { SharedRuns } from '../../../core/fairness/shared-runs.ts';

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { undeclared } from '../../../app/output.ts';
 import { type AnyRoute, type Route, type SetElsewhere, vaultRoute } from '../../../app/route.ts';
 import { duration, flag, text } from '../../../core/fields.ts';
 import {
@@ -11,7 +12,7 @@ import {
   tidyLeases,
 } from './operations.ts';
 
-const anything = z.record(z.string(), z.unknown());
+const anything = undeclared;
 const lease_id = text('').describe('The lease, as it was answered with what it stands for.');
 const prefix = text('').describe('Path that the leases were made at, or the beginning of it.');
 const sync = flag(true).describe('Answer when all is revoked; otherwise at once, with 202.');

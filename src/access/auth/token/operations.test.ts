@@ -6,7 +6,7 @@ import { PLAIN_REQUEST } from '../../../../test/support/token-request.ts';
 import { judgeAccess } from '../../../acl/acl.ts';
 import type { App } from '../../../app/app.ts';
 import type { Caller } from '../../../app/caller.ts';
-import type { VaultResult } from '../../../app/route.ts';
+import type { VaultResult } from '../../../app/result.ts';
 import { Failure, isConflict } from '../../../core/failure.ts';
 import type { Store } from '../../../store/store.ts';
 import { authenticate, authenticateAgain } from '../../permissions/authentication.operations.ts';

@@ -3,7 +3,7 @@ import { maySudo } from '../../../acl/grants.ts';
 import type { App } from '../../../app/app.ts';
 import type { Caller, TokenFacts } from '../../../app/caller.ts';
 import { effectiveLeaseTtls, fullPath } from '../../../app/mount.ts';
-import type { VaultResult } from '../../../app/route.ts';
+import type { VaultResult } from '../../../app/result.ts';
 import { Failure } from '../../../core/failure.ts';
 import { type KeyPage, listKeys, listMatching } from '../../../core/key-list.ts';
 import { presentMount } from '../../../mounts/operations.ts';

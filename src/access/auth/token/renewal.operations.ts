@@ -1,7 +1,7 @@
 import type { App } from '../../../app/app.ts';
 import type { Caller } from '../../../app/caller.ts';
 import { effectiveLeaseTtls, type Mount } from '../../../app/mount.ts';
-import type { VaultResult } from '../../../app/route.ts';
+import type { VaultResult } from '../../../app/result.ts';
 import { Failure } from '../../../core/failure.ts';
 import { findMountById, presentMount } from '../../../mounts/operations.ts';
 import { holdSettings } from '../../../mounts/store.ts';

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { undeclared } from '../../../app/output.ts';
 import { type AnyRoute, vaultRoute } from '../../../app/route.ts';
 import { text } from '../../../core/fields.ts';
 import { patchOf } from '../../../core/patches.ts';
@@ -12,7 +13,7 @@ import {
 } from './roles.operations.ts';
 
 const role_name = text().describe('Name of the role.');
-const anything = z.record(z.string(), z.unknown());
+const anything = undeclared;
 
 export const tokenRoleRoutes: AnyRoute[] = [
   vaultRoute({

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { undeclared } from '../../../app/output.ts';
 import { type AnyRoute, type Route, type SetElsewhere, vaultRoute } from '../../../app/route.ts';
 import { duration, flag, integer, optional, stringMap, text } from '../../../core/fields.ts';
 import { workOf } from '../../leases/ending.operations.ts';
@@ -21,7 +22,7 @@ import {
 } from './revocation.operations.ts';
 import { tokenRoleRoutes } from './roles.routes.ts';
 
-const anything = z.record(z.string(), z.unknown());
+const anything = undeclared;
 const token = text('').describe('The token; the own one where none is given.');
 const accessor = text('').describe('Accessor of the token.');
 const increment = duration(0).describe('How long it shall live from now on. Seconds.');

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { undeclared } from '../../../app/output.ts';
 import { type AnyRoute, vaultRoute } from '../../../app/route.ts';
 import { optional, text } from '../../../core/fields.ts';
 import { patchOf } from '../../../core/patches.ts';
@@ -19,7 +20,7 @@ const username = text().describe('Name of the user; upper case counts as lower c
 const name_forms = { username: 'lower_case' } as const;
 const password = text('').describe('Password of the user.');
 const policies = optional(policyList()).describe('Old name of token_policies.');
-const anything = z.record(z.string(), z.unknown());
+const anything = undeclared;
 
 export const userpassRoutes: AnyRoute[] = [
   vaultRoute({

@@ -1,7 +1,7 @@
 import { planUnlock, readLockedNames } from '../../../access/auth/lockout/operations.ts';
 import type { App } from '../../../app/app.ts';
 import type { Caller } from '../../../app/caller.ts';
-import type { VaultResult } from '../../../app/route.ts';
+import type { VaultResult } from '../../../app/result.ts';
 import { Failure } from '../../../core/failure.ts';
 import { foldName } from '../../../core/fold.ts';
 import { findMountByAccessor, findMountById } from '../../../mounts/operations.ts';
