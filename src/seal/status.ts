@@ -1,3 +1,4 @@
+import { z } from 'zod';
 import { BUILD_DATE, COMPATIBLE_VERSION } from '../core/version.ts';
 import type { Seal, SealKind } from './seal.ts';
 import type { Gathering } from './share-collection.ts';
@@ -16,8 +17,30 @@ export interface SealFacts {
   warning?: string;
 }
 
+const clusterFields = {
+  cluster_name: z.string().optional(),
+  cluster_id: z.string().optional(),
+};
+
 /** The answer of `sys/seal-status` and `sys/unseal`. */
-export function sealStatus(facts: SealFacts): Record<string, unknown> {
+export const sealStatusSchema = z.object({
+  type: z.enum(['shamir', 'keyfile']),
+  initialized: z.boolean(),
+  sealed: z.boolean(),
+  t: z.int().describe('Shares that make the key.'),
+  n: z.int().describe('Shares that there are.'),
+  progress: z.int().describe('Shares given so far.'),
+  nonce: z.string().describe('Names the unsealing under way.'),
+  version: z.string(),
+  build_date: z.string(),
+  migration: z.boolean(),
+  ...clusterFields,
+  recovery_seal: z.boolean(),
+  storage_type: z.enum(['sqlite', 'postgresql']),
+  warnings: z.array(z.string()).optional(),
+});
+
+export function sealStatus(facts: SealFacts): z.output<typeof sealStatusSchema> {
   const { seal, sealed, gathering } = facts;
   const kind = seal?.kind ?? facts.configured;
   return {
@@ -43,6 +66,21 @@ function clusterOf({ seal, sealed }: Pick<SealFacts, 'seal' | 'sealed'>) {
   return { cluster_name: seal.cluster_name, cluster_id: seal.cluster_id };
 }
 
+export const healthSchema = z.object({
+  initialized: z.boolean(),
+  sealed: z.boolean(),
+  standby: z.boolean(),
+  performance_standby: z.boolean(),
+  replication_performance_mode: z.string(),
+  replication_dr_mode: z.string(),
+  server_time_utc: z.int().describe('Unix seconds.'),
+  version: z.string(),
+  enterprise: z.boolean(),
+  ...clusterFields,
+  echo_duration_ms: z.int(),
+  clock_skew_ms: z.int(),
+});
+
 /** Status codes that a caller of `sys/health` wants instead of the usual ones. */
 export interface HealthCodes {
   activecode?: number | undefined;
@@ -60,7 +98,7 @@ export function health(
   facts: Pick<SealFacts, 'seal' | 'sealed'>,
   codes: HealthCodes,
   now: number,
-): { status: number; body: Record<string, unknown> } {
+): { status: number; body: z.output<typeof healthSchema> } {
   const { seal, sealed } = facts;
   const status =
     seal === undefined
@@ -85,8 +123,18 @@ export function health(
   return { status, body };
 }
 
+export const leaderSchema = z.object({
+  ha_enabled: z.boolean(),
+  is_self: z.boolean(),
+  active_time: z.string(),
+  leader_address: z.string(),
+  leader_cluster_address: z.string(),
+  performance_standby: z.boolean(),
+  performance_standby_last_remote_wal: z.int(),
+});
+
 /** The answer of `sys/leader`: there is none among equals. */
-export const LEADER = {
+export const LEADER: z.output<typeof leaderSchema> = {
   ha_enabled: false,
   is_self: false,
   active_time: '0001-01-01T00:00:00Z',

@@ -1,3 +1,4 @@
+import { z } from 'zod';
 import type { Seal, ShareCounts } from '../seal.ts';
 import { type Gathering, isLeft } from '../share-collection.ts';
 
@@ -27,15 +28,46 @@ export function isRekeyLeft(attempt: RekeyAttempt, now: number): boolean {
   return isLeft(pending?.gathering ?? gathering, now, pending !== undefined);
 }
 
-/**
- * The answer of `sys/rekey/init` and of a `sys/rekey/update` that was not the last.
- *
- * @param required how many of the present shares are needed
- */
-export function rekeyStatus(
-  attempt: RekeyAttempt | undefined,
-  required: number,
-): Record<string, unknown> {
+const gatheringFields = {
+  nonce: z.string().describe('Names the attempt.'),
+  started: z.boolean(),
+  t: z.int().describe('Shares that will make the key.'),
+  n: z.int().describe('Shares that there will be.'),
+  progress: z.int().describe('Shares given so far.'),
+};
+/** Never made: shares are told once, and as they are. */
+const unsupported = { pgp_fingerprints: z.null(), backup: z.boolean() };
+const verificationFields = {
+  verification_required: z.boolean(),
+  verification_nonce: z.string().optional().describe('Names the verification of the new shares.'),
+};
+
+/** The answer of `sys/rekey/init` and of a `sys/rekey/update` that was not the last. */
+export const rekeyStatusSchema = z.object({
+  ...gatheringFields,
+  required: z.int().describe('How many of the present shares are needed.'),
+  ...unsupported,
+  ...verificationFields,
+});
+export type RekeyStatus = z.output<typeof rekeyStatusSchema>;
+
+/** The answer of a `sys/rekey/update` with the last share. */
+export const newSharesSchema = z.object({
+  nonce: z.string(),
+  complete: z.literal(true),
+  keys: z.array(z.string()).describe('The new shares as hex.'),
+  keys_base64: z.array(z.string()),
+  ...unsupported,
+  ...verificationFields,
+});
+
+/** The answer of `sys/rekey/verify`, before the last share and with it. */
+export const verificationSchema = z.object(gatheringFields);
+export const verifiedSchema = z.object({ nonce: z.string(), complete: z.literal(true) });
+export type VerificationStatus = z.output<typeof verificationSchema>;
+
+/** @param required how many of the present shares are needed */
+export function rekeyStatus(attempt: RekeyAttempt | undefined, required: number): RekeyStatus {
   return {
     nonce: attempt?.gathering.nonce ?? '',
     started: attempt !== undefined,
@@ -50,11 +82,7 @@ export function rekeyStatus(
   };
 }
 
-/** The answer of `sys/rekey/verify` until the last share. */
-export function verificationStatus(
-  attempt: RekeyAttempt,
-  pending: PendingKey,
-): Record<string, unknown> {
+export function verificationStatus(attempt: RekeyAttempt, pending: PendingKey): VerificationStatus {
   return {
     nonce: pending.gathering.nonce,
     started: true,

@@ -22,7 +22,13 @@ import {
 import { hashShares } from '../share-hash.ts';
 import { isCurrentKey, requireShare } from '../share-verification.ts';
 import { putShownInForce, recordFirst, requireSeal } from '../unsealing.operations.ts';
-import { type PendingKey, type RekeyAttempt, type RekeyTarget, rekeyStatus } from './attempt.ts';
+import {
+  type PendingKey,
+  type RekeyAttempt,
+  type RekeyStatus,
+  type RekeyTarget,
+  rekeyStatus,
+} from './attempt.ts';
 import {
   attemptsOf,
   drop,
@@ -50,7 +56,7 @@ async function requireRekeyable(app: App, target: RekeyTarget): Promise<Seal> {
   return seal;
 }
 
-export async function readRekey(app: App, target: RekeyTarget): Promise<Record<string, unknown>> {
+export async function readRekey(app: App, target: RekeyTarget): Promise<RekeyStatus> {
   const seal = await requireRekeyable(app, target);
   return rekeyStatus(findAttempt(app, target), seal.threshold);
 }
@@ -70,7 +76,7 @@ export async function startRekey(
     require_verification: boolean;
     key?: string | undefined;
   },
-): Promise<Record<string, unknown>> {
+): Promise<RekeyStatus> {
   const { target, shares, threshold } = input;
   const seal = await requireRekeyable(app, target);
   const because = judgeShareCounts(input, 'secret');
@@ -113,7 +119,7 @@ export async function cancelRekey(
 
 /** What came of a share: more are needed, or the new shares. Who hands these out wipes them. */
 export type RekeyOutcome =
-  | { complete: false; status: Record<string, unknown> }
+  | { complete: false; status: RekeyStatus }
   | {
       complete: true;
       nonce: string;

@@ -1,4 +1,5 @@
 import { timingSafeEqual } from 'node:crypto';
+import type { z } from 'zod';
 import type { App } from '../../app/app.ts';
 import type { Caller } from '../../app/caller.ts';
 import { Failure } from '../../core/failure.ts';
@@ -16,7 +17,9 @@ import {
   type PendingKey,
   type RekeyAttempt,
   type RekeyTarget,
+  type VerificationStatus,
   verificationStatus,
+  type verifiedSchema,
 } from './attempt.ts';
 import {
   attemptsOf,
@@ -36,7 +39,7 @@ function requirePending(app: App, target: RekeyTarget): [RekeyAttempt, PendingKe
   return [attempt, attempt.pending];
 }
 
-export function readVerification(app: App, target: RekeyTarget): Record<string, unknown> {
+export function readVerification(app: App, target: RekeyTarget): VerificationStatus {
   return verificationStatus(...requirePending(app, target));
 }
 
@@ -50,7 +53,7 @@ export async function verifyRekey(
   app: App,
   caller: Caller,
   { target, key, nonce }: ShareInput,
-): Promise<Record<string, unknown>> {
+): Promise<VerificationStatus | z.output<typeof verifiedSchema>> {
   const judge = (): [RekeyAttempt, PendingKey] => {
     const found = requirePending(app, target);
     requireNonce(nonce, found[1].gathering.nonce);
@@ -68,7 +71,7 @@ export async function verifyRekey(
   if (!isRight) throw new Error('shares that were each of the new key do not make it');
   drop(attemptsOf(app), target);
   await app.commit(caller, replaceSeal(pending.seal, aside));
-  return { nonce, complete: true };
+  return { nonce: pending.gathering.nonce, complete: true };
 }
 
 /** Forgets the new shares shown so far, under a new nonce; the attempt itself goes on. */
@@ -76,7 +79,7 @@ export async function restartVerification(
   app: App,
   caller: Caller,
   target: RekeyTarget,
-): Promise<Record<string, unknown>> {
+): Promise<VerificationStatus> {
   const [attempt, pending] = await recordFirst(app, caller, () => requirePending(app, target));
   wipeGathering(pending.gathering);
   pending.gathering = startGathering(app.newId(), pending.seal, app.now());
