@@ -183,7 +183,7 @@ function repairer(app: App): BrokerCaller {
       account_id: '',
       auth_method_id: '',
       auth_token_id: '',
-      authority: new GrantSet('recovery', []),
+      grants: new GrantSet('recovery', []),
     },
   };
 }

@@ -49,7 +49,7 @@ export async function findAsker(
 
 /** Lets go of what somebody is allowed. Nothing is judged before they are found again. */
 export function letGo({ caller }: BoundaryAsker, trace: RequestContext): void {
-  const who = { ...caller.who, authority: NOTHING_ALLOWED };
+  const who = { ...caller.who, grants: NOTHING_ALLOWED };
   const token = forRecords(caller.token);
   Object.assign(caller, { who, token, acl: undefined, identity: undefined });
   trace.token = forRecords(trace.token);

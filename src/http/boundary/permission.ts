@@ -79,7 +79,7 @@ async function readBody(
 ): Promise<NamedFields> {
   const { caller } = asker;
   const { route } = bare;
-  const isUnauthenticated = caller.who.authority.asker === 'anonymous';
+  const isUnauthenticated = caller.who.grants.asker === 'anonymous';
   const most = isUnauthenticated ? ANONYMOUS_BODY : MAX_BODY;
   const limit = Math.min(most, route.max_body ?? most);
   // A body may take its time, and what is granted may be much to hold meanwhile.
@@ -160,7 +160,7 @@ async function requireGrantable(
   caller: BrokerCaller,
   { route, access, request }: Bare & { access: LocatedAccess },
 ): Promise<void> {
-  if (caller.who.authority.mayAllow(access.type, access.action)) return;
+  if (caller.who.grants.mayAllow(access.type, access.action)) return;
   if (request.id !== '' && !access.named_by) {
     const resolved = (await route.resolve?.(app, request)) ?? request;
     if (!isIdOf(resolved.id, access.type)) refuseField('id', USUAL_WORDS.malformedRead, IN_REQUEST);
@@ -171,7 +171,7 @@ async function requireGrantable(
 
 /** The verdict on an action, or on its `:self` form where the thing is the caller's own. */
 function judge(caller: BrokerCaller, located: Located, action: Action): GrantVerdict {
-  const { authority, user_id } = caller.who;
+  const { grants, user_id } = caller.who;
   const asked = {
     scope_id: located.scope.id,
     parent_scope_id: located.scope.parent_scope_id,
@@ -179,8 +179,8 @@ function judge(caller: BrokerCaller, located: Located, action: Action): GrantVer
     id: located.id,
     pin: located.pin,
   };
-  const verdict = authority.judge({ ...asked, action });
+  const verdict = grants.judge({ ...asked, action });
   if (verdict.authorized || located.owner_id !== user_id) return verdict;
   const own = ownAction(action);
-  return own ? authority.judge({ ...asked, action: own }) : verdict;
+  return own ? grants.judge({ ...asked, action: own }) : verdict;
 }

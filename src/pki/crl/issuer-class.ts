@@ -27,19 +27,19 @@ const classOf = memoizeWeak(({ subject, subjectPublicKeyInfo }: Certificate): st
 );
 
 /** Works out the class of an issuer. @see P-123 */
-export function planClass(authority: MountState, issuer: Issuer): IssuerClass {
+export function planClass(mountState: MountState, issuer: Issuer): IssuerClass {
   const id = classIdOf(issuer);
-  const members = [...authority.issuers.values()].filter((member) => classIdOf(member) === id);
+  const members = [...mountState.issuers.values()].filter((member) => classIdOf(member) === id);
   const signing = members.find(
-    ({ settings, key_id }) => settings.usage.includes('crl-signing') && authority.keys.has(key_id),
+    ({ settings, key_id }) => settings.usage.includes('crl-signing') && mountState.keys.has(key_id),
   );
-  const key = signing && authority.keys.get(signing.key_id);
+  const key = signing && mountState.keys.get(signing.key_id);
   return {
     id,
     members,
-    former: [...authority.former].filter(([, known]) => known === id).map(([former]) => former),
+    former: [...mountState.former].filter(([, known]) => known === id).map(([former]) => former),
     signer: signing && key && { issuer: signing, key },
-    takesUnassigned: members.some((member) => member.id === authority.defaults.default_issuer),
+    takesUnassigned: members.some((member) => member.id === mountState.defaults.default_issuer),
   };
 }
 
@@ -49,14 +49,14 @@ export function planClass(authority: MountState, issuer: Issuer): IssuerClass {
  * @param issuer_id of who issued the certificate: it may be gone, or empty
  * @returns undefined where there is nobody to have a list
  */
-export function findClassOf(authority: MountState, issuer_id: string): IssuerClass | undefined {
-  const { issuers, former, defaults } = authority;
+export function findClassOf(mountState: MountState, issuer_id: string): IssuerClass | undefined {
+  const { issuers, former, defaults } = mountState;
   const known = former.get(issuer_id);
   const issuer =
     issuers.get(issuer_id) ??
     [...issuers.values()].find((one) => classIdOf(one) === known) ??
     issuers.get(defaults.default_issuer);
-  return issuer && planClass(authority, issuer);
+  return issuer && planClass(mountState, issuer);
 }
 
 /** What is told of a class whose list nobody may sign, though there is a key: what it has signed before goes on being served. */
@@ -73,15 +73,15 @@ export function warnOfUnsigned(
 
 /** The same of the class of an issuer that becomes another one, or none, where its list could be signed before. */
 export function warnOfChange(
-  authority: MountState,
+  mountState: MountState,
   issuer: Issuer,
   next: Issuer | undefined,
 ): string[] {
-  if (!planClass(authority, issuer).signer) return [];
-  const issuers = new Map(authority.issuers);
+  if (!planClass(mountState, issuer).signer) return [];
+  const issuers = new Map(mountState.issuers);
   if (next) issuers.set(issuer.id, next);
   else issuers.delete(issuer.id);
-  const changed = { ...authority, issuers };
+  const changed = { ...mountState, issuers };
   return warnOfUnsigned(changed, planClass(changed, issuer));
 }
 
@@ -92,14 +92,14 @@ export function numberWarnings(told: readonly string[]): string[] {
 
 /** Which revocations are on a class's list, as JSON; see `making/job.ts`. */
 export function planScope(
-  authority: MountState,
+  mountState: MountState,
   issuers: IssuerClass,
   ground: { epoch: number; disable: boolean },
 ): string {
   const scope: CrlScope = {
     members: [...issuers.members.map(({ id }) => id), ...issuers.former].sort(),
     // Whose revocations have lost their issuer depends on which issuers there are.
-    known: issuers.takesUnassigned ? listKnown(authority) : null,
+    known: issuers.takesUnassigned ? listKnown(mountState) : null,
     epoch: ground.epoch,
     empty: ground.disable,
   };

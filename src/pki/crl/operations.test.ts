@@ -44,10 +44,7 @@ async function makeRoot(app: App, mount: Mount, body: object): Promise<void> {
   await generateRoot(app, testCaller(mount), root.parse({ ttl: '700h', ...body }));
 }
 
-async function makeAuthority(
-  app: App,
-  key_type = 'ec',
-): Promise<{ mount: Mount; issuer_id: string }> {
+async function makeIssuer(app: App, key_type = 'ec'): Promise<{ mount: Mount; issuer_id: string }> {
   const mount = testMount({ kind: 'secret', path: 'pki/', type: 'pki' });
   await makeRoot(app, mount, { exported: 'internal', common_name: 'R', key_type });
   const { defaults } = await readMountState(app, mount.id);
@@ -108,7 +105,7 @@ eachPlace('lists', (newPlace, engine) => {
     t.after(async () => {
       for (const close of closers) await close();
     });
-    const { mount, issuer_id } = await makeAuthority(app);
+    const { mount, issuer_id } = await makeIssuer(app);
     await revoke(app, mount, issuer_id, 0, MANY);
     const first = await read(app, mount);
     assert.equal(countOf(first), MANY);
@@ -129,7 +126,7 @@ eachPlace('lists', (newPlace, engine) => {
 
   test('a list that was too long is not collected to be refused again, till its most is another', async () => {
     const { app } = await openTestApp(await (await newPlace()).open());
-    const { mount, issuer_id } = await makeAuthority(app);
+    const { mount, issuer_id } = await makeIssuer(app);
     const allow = (max_crl_entries: number) =>
       writeCrlConfig(app, testCaller(mount), { max_crl_entries });
     await allow(2);
@@ -147,7 +144,7 @@ eachPlace('lists', (newPlace, engine) => {
       const place = await newPlace();
       const store = await place.open();
       const { app, clock } = await openTestApp(store);
-      const { mount, issuer_id } = await makeAuthority(app);
+      const { mount, issuer_id } = await makeIssuer(app);
       await revoke(app, mount, issuer_id, 0, count);
       const before = await readCrl(app, mount.id, 'default');
       clock.now += 60;
@@ -163,7 +160,7 @@ eachPlace('lists', (newPlace, engine) => {
     const place = await newPlace();
     const store = await place.open();
     const { app } = await openTestApp(store);
-    const { mount, issuer_id } = await makeAuthority(app);
+    const { mount, issuer_id } = await makeIssuer(app);
     await revoke(app, mount, issuer_id, 0, 2);
     assert.equal(countOf(await read(app, mount)), 2);
     await revoke(app, mount, issuer_id, 2, 5);
@@ -174,7 +171,7 @@ eachPlace('lists', (newPlace, engine) => {
 
   test('a list that cannot be signed, as its key does not open, keeps no other from being built anew', async () => {
     const { app, clock } = await openTestApp(await (await newPlace()).open());
-    const { mount, issuer_id } = await makeAuthority(app);
+    const { mount, issuer_id } = await makeIssuer(app);
     await makeRoot(app, mount, { exported: 'internal', common_name: 'S', key_type: 'ec' });
     const { issuers } = await readMountState(app, mount.id);
     const [first, second] = [...issuers.values()];
@@ -195,7 +192,7 @@ eachPlace('lists', (newPlace, engine) => {
 
   test('a number is never given twice, even if the clock goes back', async () => {
     const { app, clock } = await openTestApp(await (await newPlace()).open());
-    const { mount } = await makeAuthority(app);
+    const { mount } = await makeIssuer(app);
     const numbers: bigint[] = [];
     for (const step of [0, 60, -3600, 0, 0]) {
       clock.now += step;
@@ -209,7 +206,7 @@ eachPlace('lists', (newPlace, engine) => {
 
   test('many who read at once get one list, and it has what was revoked before they asked', async () => {
     const { app } = await openTestApp(await (await newPlace()).open());
-    const { mount, issuer_id } = await makeAuthority(app);
+    const { mount, issuer_id } = await makeIssuer(app);
     const numbers = new Set<bigint | undefined>();
     for (let round = 1; round <= 5; round++) {
       await revoke(app, mount, issuer_id, round * 10, round * 10 + 10);
@@ -226,7 +223,7 @@ eachPlace('lists', (newPlace, engine) => {
     const said = `${JSON.stringify(config)} after ${seconds} s`;
     test(`${said}: ${why}`, async () => {
       const { app, clock } = await openTestApp(await (await newPlace()).open());
-      const { mount } = await makeAuthority(app);
+      const { mount } = await makeIssuer(app);
       await writeCrlConfig(app, testCaller(mount), config);
       const before = await readCrl(app, mount.id, 'default');
       clock.now += seconds;
@@ -237,7 +234,7 @@ eachPlace('lists', (newPlace, engine) => {
 
   test('a list that runs out sooner than it is made is made once for who reads it', async () => {
     const { app, clock } = await openTestApp(await (await newPlace()).open());
-    const { mount } = await makeAuthority(app);
+    const { mount } = await makeIssuer(app);
     await writeCrlConfig(app, testCaller(mount), { expiry: '2s' });
     const now = (): number => {
       clock.now += 60;
@@ -251,9 +248,9 @@ eachPlace('lists', (newPlace, engine) => {
 
   test('a list waits for its turn of signatures, which takes long, and for few of another mount', async () => {
     const { app } = await openTestApp(await (await newPlace()).open());
-    const { mount: large } = await makeAuthority(app, 'rsa');
-    const { mount: other } = await makeAuthority(app, 'rsa');
-    const { mount: quick } = await makeAuthority(app);
+    const { mount: large } = await makeIssuer(app, 'rsa');
+    const { mount: other } = await makeIssuer(app, 'rsa');
+    const { mount: quick } = await makeIssuer(app);
     const { defaults } = await readMountState(app, large.id);
     for (let at = 0; at < MORE; at++) {
       const body = { exported: 'existing', common_name: `R${at}`, key_ref: defaults.default_key };
@@ -279,7 +276,7 @@ eachPlace('lists', (newPlace, engine) => {
     test('two nodes that build at the same time publish one list, and both serve it', async () => {
       const place = await newPlace();
       const { app: one } = await openTestApp(await place.open('one'));
-      const { mount, issuer_id } = await makeAuthority(one);
+      const { mount, issuer_id } = await makeIssuer(one);
       const two = asNode(one, await place.open('two'));
       let last = 0n;
       for (let round = 0; round < 10; round++) {

@@ -43,8 +43,8 @@ export async function readCrl(
   mount_id: string,
   ref: string,
 ): Promise<PublishedCrl | undefined> {
-  const authority = await readMountState(app, mount_id);
-  const issuers = planClass(authority, resolveIssuer(authority, ref));
+  const mountState = await readMountState(app, mount_id);
+  const issuers = planClass(mountState, resolveIssuer(mountState, ref));
   const { revision: wanted } = await readRevocationState(app.db, mount_id);
   // One that is begun from here on is new enough, however long it takes and however soon it runs out.
   const now = Math.floor(app.now() / 1000);
@@ -143,19 +143,19 @@ export async function rotateCrls(app: App, caller: Caller) {
   // first that it was asked for, and whether the caller may.
   await app.commit(caller, []);
   const mount_id = caller.mount.id;
-  const authority = await readMountState(app, mount_id);
+  const mountState = await readMountState(app, mount_id);
   const told: string[] = [];
   const failures: unknown[] = [];
   const done = new Set<Issuer>();
   const breath = new Breath();
-  for (const issuer of authority.issuers.values()) {
+  for (const issuer of mountState.issuers.values()) {
     if (done.has(issuer)) continue;
     // It looks at all issuers, of which there may be a thousand.
     await breath.take();
-    const issuers = planClass(authority, issuer);
+    const issuers = planClass(mountState, issuer);
     for (const member of issuers.members) done.add(member);
     if (!issuers.signer) {
-      told.push(...warnOfUnsigned(authority, issuers));
+      told.push(...warnOfUnsigned(mountState, issuers));
       continue;
     }
     await rotateCrl(app, mount_id, issuers).catch((error: unknown) => failures.push(error));

@@ -78,14 +78,14 @@ export async function readGround(
   mount_id: string,
   { members }: IssuerClass,
 ): Promise<CrlContext | undefined> {
-  const authority: MountState = await readMountState(app, mount_id);
+  const mountState: MountState = await readMountState(app, mount_id);
   const config = await readCrlConfig(app, mount_id);
   const state = await readRevocationState(app.db, mount_id);
-  const member = members.find(({ id }) => authority.issuers.has(id));
-  const issuer = member && authority.issuers.get(member.id);
+  const member = members.find(({ id }) => mountState.issuers.has(id));
+  const issuer = member && mountState.issuers.get(member.id);
   if (!issuer) return undefined;
-  const issuers = planClass(authority, issuer);
-  const scope = planScope(authority, issuers, { epoch: state.epoch, disable: config.disable });
+  const issuers = planClass(mountState, issuer);
+  const scope = planScope(mountState, issuers, { epoch: state.epoch, disable: config.disable });
   return { issuers, config, state, scope };
 }
 

@@ -10,7 +10,7 @@ import { isForRoom } from '../../store/waiting-sets.ts';
 import type { KeyDescription } from '../../x509/keys.ts';
 import type { IssuedAnswer } from '../certificates/answer.ts';
 import { generateKeyToHandOut } from '../keys/generation.operations.ts';
-import { lineOfAuthority } from '../mount-state/operations.ts';
+import { lineOfMount } from '../mount-state/operations.ts';
 import { planLeafOnThread, requireSoundKeyOf } from '../planning/operations.ts';
 import { isHeavyLeaf, type PlannedLeaf } from '../planning/task.ts';
 import { namesOfCsr } from '../profile/csr-fields.ts';
@@ -32,7 +32,7 @@ export async function issueCertificate(
     app,
     caller,
     async () => commitSigned(app, caller, await planIssuance(app, caller, input)),
-    { app, thing: lineOfAuthority(caller.mount.id) },
+    { app, thing: lineOfMount(caller.mount.id) },
   );
 }
 
@@ -53,7 +53,7 @@ export async function signCsr(
       if (judging) await judging;
       return commitSigned(app, caller, await planSigned(app, caller, input, ground, plan, subject));
     },
-    { app, thing: lineOfAuthority(caller.mount.id) },
+    { app, thing: lineOfMount(caller.mount.id) },
   );
 }
 

@@ -71,7 +71,7 @@ export function updateOf({ name, settings }: Issuer): IssuerUpdate {
  * @throws Failure `invalid`; `unresolved` for a manual chain through an unknown issuer
  */
 export function planSettings(
-  authority: MountState,
+  mountState: MountState,
   issuer: Issuer,
   update: IssuerUpdate,
 ): IssuerSettings {
@@ -80,7 +80,7 @@ export function planSettings(
   return {
     ...rest,
     usage: planUsage(issuer, update.usage),
-    manual_chain: planManualChain(authority, issuer, update.manual_chain),
+    manual_chain: planManualChain(mountState, issuer, update.manual_chain),
     revocation_signature_algorithm: planAlgorithm(issuer, update.revocation_signature_algorithm),
   };
 }
@@ -128,14 +128,14 @@ export function checkChainLength(issuer: Issuer, wanted: readonly string[]): boo
 
 /** @see P-93 */
 function planManualChain(
-  authority: MountState,
+  mountState: MountState,
   issuer: Issuer,
   wanted: readonly string[],
 ): string[] | null {
   if (wanted.length === 0) return null;
   const isStored = checkChainLength(issuer, wanted);
   const members = wanted.map((ref, index) =>
-    index === 0 && ref === 'self' ? issuer : resolveIssuer(authority, ref),
+    index === 0 && ref === 'self' ? issuer : resolveIssuer(mountState, ref),
   );
   const ids = members.map(({ id }) => id);
   if (ids[0] !== issuer.id) {

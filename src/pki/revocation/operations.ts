@@ -123,8 +123,8 @@ export const certificateLease: LeaseKind = {
     const revoked_at_ms = app.now();
     if (!stored || stored.not_after <= revoked_at_ms / 1000 + EXPIRY_MARGIN) return { effects: [] };
     if (await findRevocation(app.db, mount_id, serial)) return { effects: [] };
-    const authority = await readMountState(app, mount_id);
-    const isIssuer = [...authority.issuers.values()].some(
+    const mountState = await readMountState(app, mount_id);
+    const isIssuer = [...mountState.issuers.values()].some(
       ({ certificate }) => certificate.serial === serial,
     );
     if (isIssuer) return { effects: [] };
@@ -160,16 +160,16 @@ async function answer(
   { issuer_id }: RevocationTarget,
   revoked_at_ms: number,
 ) {
-  const authority = await readMountState(app, mount_id);
+  const mountState = await readMountState(app, mount_id);
   const { disable } = await readCrlConfig(app, mount_id);
-  const issuers = disable ? undefined : findClassOf(authority, issuer_id);
+  const issuers = disable ? undefined : findClassOf(mountState, issuer_id);
   return {
     data: {
       revocation_time: Math.floor(revoked_at_ms / 1000),
       revocation_time_rfc3339: new Date(revoked_at_ms).toISOString(),
       state: 'revoked',
     },
-    warnings: issuers ? numberWarnings(warnOfUnsigned(authority, issuers)) : [],
+    warnings: issuers ? numberWarnings(warnOfUnsigned(mountState, issuers)) : [],
   };
 }
 

@@ -279,8 +279,8 @@ export async function planStrayTokens(
 
 /** Whether a caller is a person with a log-in, rather than nobody or a repair. */
 export function hasLogIn(caller: BrokerCaller): boolean {
-  const { authority, user_id } = caller.who;
-  return authority.asker === 'user' && user_id !== RECOVERY_USER;
+  const { grants, user_id } = caller.who;
+  return grants.asker === 'user' && user_id !== RECOVERY_USER;
 }
 
 export async function noteTokens(

@@ -31,7 +31,7 @@ export async function loadGrantSet(
   // It may take longer to put together than all the others. Of each scope that was asked about something is kept,
   // which goes when scopes go.
   const kept = await app.cached(
-    'broker/authorities',
+    'broker/grant-sets',
     async () => new Kept(ROOMS.users, weighOwn, 1),
     ['broker/roles', 'broker/role-principals', 'broker/group-members', 'broker/scopes'],
   );
@@ -45,7 +45,7 @@ export async function loadGrantSet(
 }
 
 /** What somebody is allowed. */
-interface OwnAuthority {
+interface OwnGrants {
   asker: 'user' | 'anonymous';
   /** But for packs. */
   light: GrantSet;
@@ -53,7 +53,7 @@ interface OwnAuthority {
   packs: readonly Pack[];
 }
 
-const weighOwn = ({ light, packs }: OwnAuthority): number =>
+const weighOwn = ({ light, packs }: OwnGrants): number =>
   packs.reduce((sum, pack) => sum + weighPack(pack), light.bytes);
 
 /** A role as it was read, besides what is put together of it. */
@@ -65,7 +65,7 @@ interface Person {
   principals: readonly string[];
 }
 
-async function readOwn(app: App, person: Person): Promise<OwnAuthority> {
+async function readOwn(app: App, person: Person): Promise<OwnGrants> {
   const { user_id, principals } = person;
   if (user_id === ANONYMOUS_USER) {
     const roles = await readRolesOf(app, [ANONYMOUS_USER]);
@@ -82,7 +82,7 @@ async function makeOwn(
   asker: 'user' | 'anonymous',
   roles: readonly GrantingRole[],
   besides: Besides,
-): Promise<OwnAuthority> {
+): Promise<OwnGrants> {
   const { light, packs } = await splitByWeight(roles);
   return { asker, light: await GrantSet.make(asker, await holdGrants(light), besides), packs };
 }

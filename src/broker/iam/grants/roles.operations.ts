@@ -145,9 +145,9 @@ async function fileRoles(
   asker: 'user' | 'anonymous',
   roles: readonly GrantingRole[],
 ): Promise<GrantSet> {
-  const authority = await GrantSet.make(asker, await holdGrants(roles));
-  await authority.fileNamed();
-  return authority;
+  const grants = await GrantSet.make(asker, await holdGrants(roles));
+  await grants.fileNamed();
+  return grants;
 }
 
 /** As many as there is room for, and each of those, however much it is: filed for each request it would take more. */

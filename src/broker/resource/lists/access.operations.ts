@@ -59,7 +59,7 @@ export async function resolveListAccess(
   /** Whether a scope counts: by itself, by the one above it, or by the global one. */
   const counts = (scope_id: string, parent_scope_id: string) => {
     const at = { scope_id, parent_scope_id, type: definition.type };
-    const verdict = caller.who.authority.judge({ ...at, action: 'list' });
+    const verdict = caller.who.grants.judge({ ...at, action: 'list' });
     if (verdict.authorized) counted.add(scope_id);
     const inherits = recursive && (counted.has(parent_scope_id) || counted.has('global'));
     return verdict.authorized || inherits ? { at, verdict } : undefined;
@@ -109,7 +109,7 @@ async function resolveScopeAccess(
     parent_scope_id: scope.parent_scope_id,
     type: definition.type,
   };
-  const listed = caller.who.authority.judge({ ...at, action: 'list', pin: parent_id });
+  const listed = caller.who.grants.judge({ ...at, action: 'list', pin: parent_id });
   if (!listed.authorized) throw refuseCaller(caller);
   const sight = emptyListAccess();
   sight.fields.set(scope.id, listed.output_fields);
@@ -138,7 +138,7 @@ function see(
   at: { scope_id: string; parent_scope_id: string; type: ResourceHandler['type'] },
 ): void {
   const { actions } = RESOURCE_TYPES[definition.type];
-  const visible = caller.who.authority.describeVisibility(at, actions);
+  const visible = caller.who.grants.describeVisibility(at, actions);
   sight.listed.add(container_id);
   if (visible.all || visible.pins.some((pins) => pins.has(container_id)))
     sight.all.push(container_id);

@@ -122,7 +122,7 @@ async function listSeen(
     type,
     query: list.query,
     grants: createHash('sha256')
-      .update(list.fingerprint ?? (await caller.who.authority.fingerprint(type)))
+      .update(list.fingerprint ?? (await caller.who.grants.fingerprint(type)))
       .update(caller.who.user_id)
       .digest('base64url'),
   };
