@@ -17,7 +17,7 @@ const FLOORS: readonly (readonly string[])[] = [
   ['start'],
   // Listeners, and the dialects that read, permit, run and answer.
   ['http'],
-  // What is counted: of requests by the listeners, of certificates by the authority.
+  // What is counted: of requests by the listeners, of certificates by the CA.
   ['metrics'],
   ['broker'],
   ['pki'],
@@ -117,7 +117,7 @@ test('an operation never reaches back to a route, nor to how requests are read',
   );
 });
 
-test('the authority and the broker ask each other, and never read each other’s tables', () => {
+test('the CA and the broker ask each other, and never read each other’s tables', () => {
   const sideOf = (file: string): string | undefined => /^src\/(pki|broker)\//.exec(file)?.[1];
   assert.deepEqual(
     broken(({ from, to }) => {

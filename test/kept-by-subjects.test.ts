@@ -128,7 +128,7 @@ for (const [key, read] of READERS) {
   });
 }
 
-test('an authority is read from nothing but its subject', async () => {
+test('the state of a mount is read from nothing but its subject', async () => {
   await readMounts(app);
   queries.length = 0;
   await readIssuers(app, 'x');

@@ -519,7 +519,7 @@ export interface SessionRow {
   host_set_id: string;
   host_id: string;
   auth_token_id: string;
-  /** Of a token of the authority's API that it was authorized by: its row, … */
+  /** Of a token of the Vault API that it was authorized by: its row, … */
   token_id: string;
   /** … or the alias of its log-in, where it has no row. */
   alias_id: string;

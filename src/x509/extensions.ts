@@ -81,7 +81,7 @@ export interface BasicConstraints {
 
 const NOT_CA = sequence();
 
-/** basicConstraints, critical. A path length only means something for an authority (§4.2.1.9). */
+/** basicConstraints, critical. A path length only means something for a CA (§4.2.1.9). */
 export function basicConstraints({ ca, pathLength }: BasicConstraints): Extension {
   const value = !ca
     ? NOT_CA

@@ -36,7 +36,7 @@ export class Ledger {
   /** How often each status was answered. */
   readonly statuses = new Map<number, number>();
 
-  /** Makes an authority with a role, so that clients can work. */
+  /** Makes a CA with a role, so that clients can work. */
   async prepare(call: Call): Promise<void> {
     await expectOk(call('POST', 'sys/mounts/ca', { type: 'pki' }));
     const root = await expectOk(

@@ -149,7 +149,7 @@ test('which certificate is meant is said once: neither nothing, nor twice, nor b
     ['no serial', 'revoke', { serial_number: 'no' }, /serial/],
     ['a path', 'revoke', { certificate: './cert.pem' }, /too short|path/],
     ['no PEM', 'revoke', { certificate: 'x'.repeat(100) }, /PEM/],
-    ['of another authority', 'revoke', { certificate: other }, /unable to verify signature/],
+    ['of another CA', 'revoke', { certificate: other }, /unable to verify signature/],
     ['no key', 'revoke-with-key', { serial_number }, /private_key/],
     ['a short key', 'revoke-with-key', { serial_number, private_key: 'x' }, /private_key/],
     [
@@ -167,7 +167,7 @@ test('which certificate is meant is said once: neither nothing, nor twice, nor b
   assert.deepEqual(serialsOf(await readList(mount)), []);
 });
 
-test('an authority does not put itself on its own list, by serial number or by certificate', async () => {
+test('an issuer does not put itself on its own CRL, by serial number or by certificate', async () => {
   const mount = await newMount();
   const ca = await call('GET', `${mount}/cert/ca`);
   const certificate = ca.textAt('data.certificate');

@@ -1,4 +1,4 @@
-/** An authority on a curve that is not supported: refused where it comes in, tolerated where it is stored. */
+/** A CA on a curve that is not supported: refused where it comes in, tolerated where it is stored. */
 
 import assert from 'node:assert/strict';
 import { generateKeyPairSync, type KeyObject, sign } from 'node:crypto';
@@ -68,7 +68,7 @@ describe('where a key comes in', () => {
   }
 });
 
-describe('where an authority on such a curve is stored', () => {
+describe('where a CA on such a curve is stored', () => {
   let id = '';
   before(async () => {
     const certificate = Buffer.from(makeForeign('Foreign', brainpool.publicKey));

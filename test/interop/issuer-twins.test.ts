@@ -1,4 +1,4 @@
-/** OpenSSL judges lists and answers of authorities with the same name, the same key, or both. */
+/** OpenSSL judges lists and answers of CAs with the same name, the same key, or both. */
 
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
@@ -151,7 +151,7 @@ test('OCSP about a good certificate is good under its issuer and its twin', asyn
   }
 });
 
-test('another mount knows nothing of an authority with the same name', async () => {
+test('another mount knows nothing of a CA with the same name', async () => {
   await call('POST', 'sys/mounts/pki2', { type: 'pki' });
   await call('POST', 'pki2/root/generate/internal', { common_name: 'R', key_type: 'ec' });
   const list = await call('GET', 'pki2/crl');

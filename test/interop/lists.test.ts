@@ -42,7 +42,7 @@ const keys: [key_type: string, key_bits: number][] = [
   ['ed25519', 0],
 ];
 for (const [key_type, key_bits] of keys) {
-  test(`OpenSSL verifies every list of an authority with a key ${key_type} ${key_bits}, however it was made`, async () => {
+  test(`OpenSSL verifies every list of a CA with a key ${key_type} ${key_bits}, however it was made`, async () => {
     const mount = `${key_type}${key_bits}`;
     await call('POST', `sys/mounts/${mount}`, { type: 'pki' });
     const root = { common_name: 'R', key_type, key_bits };

@@ -72,7 +72,7 @@ test('bodies as people send them are not counted by what they come to', async (t
 
 const MANY = 1_100;
 for (const [what, path, body] of [
-  ['a log-in of the authority', 'auth/up/login/ann', { password: 'x' }],
+  ['a log-in of the Vault API', 'auth/up/login/ann', { password: 'x' }],
   [
     'a log-in of the broker',
     'auth-methods/ampw_1234567890:authenticate',

@@ -4,7 +4,7 @@ import { startBroker } from '../support/seeded-broker.ts';
 import type { Reply } from '../support/server.ts';
 
 // A token that was made from another has policies and no grants: on the broker's side it is
-// nobody, on the authority's side it is never more than what it names.
+// nobody, on the Vault API it is never more than what it names.
 
 const broker = await startBroker({ after });
 const { client, admin_token } = broker;

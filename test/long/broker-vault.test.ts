@@ -430,7 +430,7 @@ async function mountAuthority(): Promise<void> {
   assert.equal(role.status, 200, role.text);
 }
 
-test('a certificate of our own authority is made for one session and revoked with it', async () => {
+test('a certificate of our own CA is made for one session and revoked with it', async () => {
   await mountAuthority();
   const own = await made('credential-stores', {
     scope_id: PROJECT,

@@ -177,7 +177,7 @@ function fieldsOf({
   ];
 }
 
-test('an object in the place of any field of the authority is in no record and no answer', async () => {
+test('an object in the place of any field of the Vault API is in no record and no answer', async () => {
   let sent = 0;
   for (const { route, path } of ENDPOINTS) {
     for (const [name, values] of fieldsOf(route)) {

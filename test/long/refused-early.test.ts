@@ -180,7 +180,7 @@ const EARLY: [
     { route: 'delete-user', operation: 'delete', path: 'users/u_1234567890' },
   ],
   [
-    "two tokens on the authority's API",
+    'two tokens on the Vault API',
     'DELETE',
     'sys/policies/acl/x',
     vault('hvs.another'),
@@ -196,7 +196,7 @@ const EARLY: [
     { route: 'policies-delete-acl-policy', operation: 'delete', path: 'sys/policies/acl/x' },
   ],
   [
-    'a path of the authority that cannot be read',
+    'a path of the Vault API that cannot be read',
     'DELETE',
     'sys/%zz',
     {},
@@ -212,7 +212,7 @@ const EARLY: [
     { route: 'policies-delete-acl-policy', operation: 'delete', path: 'sys/policies/acl/x' },
   ],
   [
-    'a method that an open path of the authority has not',
+    'a method that an open path of the Vault API has not',
     'DELETE',
     'sys/health',
     {},
@@ -228,7 +228,7 @@ const EARLY: [
     { operation: 'update', path: 'sys/seal-status' },
   ],
   [
-    'a path of the authority that leads nowhere',
+    'a path of the Vault API that leads nowhere',
     'DELETE',
     'sys/nowhere',
     {},

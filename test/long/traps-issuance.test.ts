@@ -325,7 +325,7 @@ test('an RSA key of 8192 bits is signed for', async () => {
   assert.equal(leaf.publicKey.asymmetricKeyDetails?.modulusLength, 8192);
 });
 
-test('a request to be an authority is left out, with a warning', async () => {
+test('a request to be a CA is left out, with a warning', async () => {
   const subject = { common_name: 'a.example.com' };
   const csr = makeCsr({ subject, extensions: [basicConstraints({ ca: true })] });
   const answer = await sign({}, { csr });

@@ -20,7 +20,7 @@ export type CancellationCause =
   /** Those of some sessions that have ended. */
   | { ended_among: readonly string[] }
   | { user_ids: readonly string[] }
-  /** Tokens of the authority's API that sessions were authorized by: by their rows, … */
+  /** Tokens of the Vault API that sessions were authorized by: by their rows, … */
   | TokensEnded
   /** … by what their log-ins were called, … */
   | { alias_ids: Expression<string> }
@@ -121,7 +121,7 @@ export const inScopes = (scope_ids: readonly string[], type: 'scope' | 'user' | 
     .where('gone.scope_id', 'in', scope_ids)
     .where('gone.type', '=', type);
 
-/** Sessions that log-ins of the authority's API authorized: their tokens, or where those have no row, they. */
+/** Sessions that log-ins of the Vault API authorized: their tokens, or where those have no row, they. */
 function byAliases(alias_ids: Expression<string>) {
   const tokens = build
     .selectFrom('token')

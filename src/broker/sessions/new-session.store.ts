@@ -6,7 +6,7 @@ import type { Write } from '../../store/write.ts';
 export interface SessionHolder {
   /** The log-in of whoever authorizes it. */
   auth_token_id: string;
-  /** Of a caller whose log-in is the authority's: the row of their token, … */
+  /** Of a caller whose log-in is of the Vault API: the row of their token, … */
   token_id: string;
   /** … or the alias by which they came, where their token has none. */
   alias_id: string;

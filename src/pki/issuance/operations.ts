@@ -126,7 +126,7 @@ function decideIssue(
  * Makes a key and a certificate within the bounds of a role for another write set: whoever
  * calls commits its effects before anybody sees the certificate, and sees to permission.
  *
- * @param caller with the mount of the authority
+ * @param caller with the mount of the issuer
  */
 export async function planIssuance(
   app: App,

@@ -76,14 +76,14 @@ function parseCluster(body: string | undefined): ClusterPaths {
   return { path: stored.path ?? '', aia_path: stored.aia_path ?? '' };
 }
 
-/** An authority with the version of its mount's subject, which was read before it. */
+/** A mount state with the version of its mount's subject, which was read before it. */
 interface Dated {
   version: number;
   mountState: MountState;
 }
 
 /**
- * Authorities as they were read last: most changes of configuration are about something else, and of one that
+ * Mount states as they were read last: most changes of configuration are about something else, and of one that
  * was changed most certificates are the same. They mostly are those that are kept, and take no other room then.
  */
 const lastMountStates = perApp((app) => {

@@ -16,7 +16,7 @@ import { describeIssuing } from './issuing.ts';
 const key = generateKeyPairSync('ed25519').privateKey;
 const spki = publicKeyInfo(key);
 
-/** An authority of that name; all have one key. */
+/** A CA of that name; all have one key. */
 function makeIssuer(
   subject: string,
   issuer: string,
@@ -92,7 +92,7 @@ test('name constraints of the issuer and of those above it hold, unless switched
   assert.deepEqual(domains({ disable_name_constraint_checks: true }), []);
 });
 
-test('two authorities that certify each other make no endless path', () => {
+test('two CAs that certify each other make no endless path', () => {
   assert.equal(describe([makeIssuer('A', 'B'), makeIssuer('B', 'A')]).path_length, undefined);
 });
 

@@ -138,7 +138,7 @@ function planLeaf(
   };
 }
 
-/** A leaf says that it is no authority only where that is asked for. @see P-64 */
+/** A leaf says that it is no CA only where that is asked for. @see P-64 */
 export function planLeafConstraints(stated: boolean): { basic_constraints?: BasicConstraints } {
   return stated ? { basic_constraints: { ca: false } } : {};
 }

@@ -113,7 +113,7 @@ function planRevocation(
 
 /**
  * Leases of roles with `generate_lease`: the certificate is revoked when its lease ends before
- * it does. One that is gone, run out, revoked or an authority's own stays as it is.
+ * it does. One that is gone, run out, revoked or a CA's own stays as it is.
  */
 export const certificateLease: LeaseKind = {
   async planEnd(app, lease) {
