@@ -78,7 +78,7 @@ export function encodeTbsCertificate(tbs: TbsCertificate): Uint8Array {
   return sequence(...fields);
 }
 
-/** Puts signed bytes, algorithm and signature together: a certificate, a list or a request. */
+/** Puts signed bytes, algorithm and signature together: a certificate, a CRL or a request. */
 export function assembleSigned(
   signed: Uint8Array,
   algorithm: SignatureAlgorithm,

@@ -25,7 +25,7 @@ export interface Extension {
 const TRUE = boolean(true);
 const NOTHING = new Uint8Array(0);
 
-/** The SEQUENCE of extensions, without the context tag that certificates and lists put around it. */
+/** The SEQUENCE of extensions, without the context tag that certificates and CRLs put around it. */
 export function encodeExtensions(extensions: readonly Extension[]): Uint8Array {
   // Headers apart from contents, so that nothing is copied twice: this is on the path of every leaf.
   const parts: Uint8Array[] = [];

@@ -223,13 +223,13 @@ const cases: [
   ],
   ['a CA without key usage', root, swap(root, '2.5.29.15', undefined), /keyUsage must be there/],
   [
-    'a CA that only signs lists',
+    'a CA that only signs CRLs',
     root,
     { ...swap(root, '2.5.29.15', keyUsage(['CRLSign'])) },
     /path length needs/,
   ],
   [
-    'a CA without limit that only signs lists',
+    'a CA without limit that only signs CRLs',
     { ...root, ...swap(root, '2.5.29.19', basicConstraints({ ca: true })) },
     swap(
       { ...root, ...swap(root, '2.5.29.19', basicConstraints({ ca: true })) },

@@ -6,16 +6,16 @@ import type { Key } from '../mount-state/key.ts';
 import type { MountState } from '../mount-state/state.ts';
 import type { CrlScope } from './builder/job.ts';
 
-/** Issuers with the same subject and key: to the world they are one, with one list. */
+/** Issuers with the same subject and key: to the world they are one, with one CRL. */
 export interface IssuerClass {
   /** Hex; stays the same while subject and key do. */
   id: string;
   members: readonly Issuer[];
-  /** Ids of members that were removed; what they revoked is on the list as long as there is one. */
+  /** Ids of members that were removed; what they revoked is on the CRL as long as there is one. */
   former: readonly string[];
-  /** A member that may sign lists, with its key; undefined: nobody may. */
+  /** A member that may sign CRLs, with its key; undefined: nobody may. */
   signer: { issuer: Issuer; key: Key } | undefined;
-  /** Revocations whose issuer is not known go on this list. */
+  /** Revocations whose issuer is not known go on this CRL. */
   takesUnassigned: boolean;
 }
 
@@ -44,10 +44,10 @@ export function planClass(mountState: MountState, issuer: Issuer): IssuerClass {
 }
 
 /**
- * The class on whose list a revocation goes.
+ * The class on whose CRL a revocation goes.
  *
  * @param issuer_id of who issued the certificate: it may be gone, or empty
- * @returns undefined where there is nobody to have a list
+ * @returns undefined where there is nobody to have a CRL
  */
 export function findClassOf(mountState: MountState, issuer_id: string): IssuerClass | undefined {
   const { issuers, former, defaults } = mountState;
@@ -59,7 +59,7 @@ export function findClassOf(mountState: MountState, issuer_id: string): IssuerCl
   return issuer && planClass(mountState, issuer);
 }
 
-/** What is told of a class whose list nobody may sign, though there is a key: what it has signed before goes on being served. */
+/** What is told of a class whose CRL nobody may sign, though there is a key: what it has signed before goes on being served. */
 export function warnOfUnsigned(
   { keys }: Pick<MountState, 'keys'>,
   { signer, members }: IssuerClass,
@@ -71,7 +71,7 @@ export function warnOfUnsigned(
   ];
 }
 
-/** The same of the class of an issuer that becomes another one, or none, where its list could be signed before. */
+/** The same of the class of an issuer that becomes another one, or none, where its CRL could be signed before. */
 export function warnOfChange(
   mountState: MountState,
   issuer: Issuer,
@@ -85,23 +85,23 @@ export function warnOfChange(
   return warnOfUnsigned(changed, planClass(changed, issuer));
 }
 
-/** As warnings of the answer to a request that has lists built, or would have them built. */
+/** As warnings of the answer to a request that has CRLs built, or would have them built. */
 export function numberWarnings(told: readonly string[]): string[] {
   return told.map((one, at) => `Warning ${at + 1} during CRL rebuild: ${one}`);
 }
 
-/** Which revocations are on a class's list, as JSON; see `making/job.ts`. */
+/** Which revocations are on a class's CRL, as JSON; see `builder/job.ts`. */
 export function planScope(
   mountState: MountState,
   issuers: IssuerClass,
-  ground: { epoch: number; disable: boolean },
+  context: { epoch: number; disable: boolean },
 ): string {
   const scope: CrlScope = {
     members: [...issuers.members.map(({ id }) => id), ...issuers.former].sort(),
     // Whose revocations have lost their issuer depends on which issuers there are.
     known: issuers.takesUnassigned ? listKnown(mountState) : null,
-    epoch: ground.epoch,
-    empty: ground.disable,
+    epoch: context.epoch,
+    empty: context.disable,
   };
   return JSON.stringify(scope);
 }
@@ -114,7 +114,7 @@ function listKnown({ issuers, former }: MountState): string[] {
 }
 
 /**
- * What a list is built from besides revocations, as one short text: when it changes, the list
+ * What a CRL is built from besides revocations, as one short text: when it changes, the CRL
  * is built anew whatever its age.
  */
 export function crlFingerprint(issuers: IssuerClass, scope: string, expiry: string): string {

@@ -64,7 +64,7 @@ const someNames = subjectAltName(
   false,
 );
 
-test('a CA may sign certificates and lists, and has no extended key usage', () => {
+test('a CA may sign certificates and CRLs, and has no extended key usage', () => {
   const { tbs, read, warnings } = plan();
   assert.deepEqual(read('basicConstraints', parseBasicConstraints), { ca: true });
   assert.deepEqual(read('keyUsage', parseKeyUsage), ['CertSign', 'CRLSign']);

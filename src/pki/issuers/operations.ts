@@ -153,7 +153,7 @@ async function changeIssuer(
     return {
       effects: [
         saveIssuer(caller.mount.id, changed),
-        // The list's addresses may go by the name.
+        // The CRL's addresses may go by the name.
         ...(renamed ? [touchCrls(caller.mount.id, now_ms)] : []),
       ],
       spares_issuing: true,

@@ -33,7 +33,7 @@ export interface MountState {
   cluster: ClusterPaths;
   /**
    * Issuers that were removed, each with what it was to the world (see `crl/issuer-class.ts`): what
-   * they revoked stays on the list of those that have their subject and key.
+   * they revoked stays on the CRL of those that have their subject and key.
    */
   former: ReadonlyMap<string, string>;
 }

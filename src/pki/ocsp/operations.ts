@@ -217,7 +217,7 @@ async function signResponse(
   );
 }
 
-/** Many OCSP clients cannot verify PSS, so lists may use it and answers do not. */
+/** Many OCSP clients cannot verify PSS, so CRLs may use it and answers do not. */
 function responseAlgorithm(issuer: Issuer, key: Key): SignatureAlgorithm {
   const own = issuer.settings.revocation_signature_algorithm;
   return own === '' ? chooseSignatureAlgorithm(key) : withoutPss(own);

@@ -81,7 +81,7 @@ function serialOf(text: string): string {
   return serial;
 }
 
-/** A CA's own certificate never goes on the list that it signs itself. @see P-113 */
+/** A CA's own certificate never goes on the CRL that it signs itself. @see P-113 */
 function refuseIssuers(mountState: MountState, serial: string): void {
   for (const issuer of mountState.issuers.values()) {
     if (issuer.certificate.serial === serial) {
