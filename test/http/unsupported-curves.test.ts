@@ -87,8 +87,8 @@ describe('where a CA on such a curve is stored', () => {
     ['it is named', 'PATCH', 'issuer/foreign', { issuer_name: 'foreign' }],
     ['it may be in a chain', 'PATCH', 'issuer/own', { manual_chain: 'self,foreign' }],
     ['others issue', 'POST', 'issue/any', { common_name: 'a.test', remove_roots_from_chain: true }],
-    ['lists are signed', 'GET', 'crl/rotate'],
-    ['a list is read', 'GET', 'cert/crl'],
+    ['CRLs are signed', 'GET', 'crl/rotate'],
+    ['a CRL is read', 'GET', 'cert/crl'],
     ['others are made', 'POST', 'root/generate/internal', { common_name: 'S', key_type: 'ec' }],
   ];
   for (const [what, method, path, body] of stays) {

@@ -1,4 +1,4 @@
-/** OpenSSL judges the lists, OCSP answers and requests we make, and makes some for us to read. */
+/** OpenSSL judges the CRLs, OCSP answers and requests we make, and makes some for us to read. */
 
 import assert from 'node:assert/strict';
 import { generateKeyPairSync, type KeyObject } from 'node:crypto';
@@ -29,7 +29,7 @@ import {
 } from '../../src/x509/ocsp.ts';
 import { type Openssl, withOpenssl } from '../support/openssl.ts';
 
-// OpenSSL checks times against the real clock, so these lists are of today.
+// OpenSSL checks times against the real clock, so these CRLs are of today.
 const NOW = Math.floor(Date.now() / 1000);
 
 interface Ca {
@@ -79,7 +79,7 @@ const cas = [
 
 const REVOKED = Uint8Array.of(0x9a, 0xbc);
 
-function signList(ca: Ca, deltaBase?: bigint, extensions: readonly Extension[] = []): Uint8Array {
+function signCrl(ca: Ca, deltaBase?: bigint, extensions: readonly Extension[] = []): Uint8Array {
   const tbs = encodeTbsCertList({
     issuer: ca.subject,
     signatureAlgorithm: ca.algorithm,
@@ -102,10 +102,10 @@ const writeCa = (openssl: Openssl, ca: Ca): void =>
   openssl.write('ca.pem', encodePem('CERTIFICATE', ca.certificate, { trailingNewline: true }));
 
 for (const ca of cas) {
-  test(`OpenSSL verifies a list signed with ${ca.name} and reads what it says`, () => {
+  test(`OpenSSL verifies a CRL signed with ${ca.name} and reads what it says`, () => {
     withOpenssl((openssl) => {
       writeCa(openssl, ca);
-      openssl.write('list.pem', encodePem('X509 CRL', signList(ca)));
+      openssl.write('list.pem', encodePem('X509 CRL', signCrl(ca)));
       const text = openssl.must('crl', '-in', 'list.pem', '-noout', '-text', '-CAfile', 'ca.pem');
       assert.match(text, /verify OK/);
       assert.match(text, /Version 2/);
@@ -220,24 +220,24 @@ test('an OpenSSL request travels in a path in either alphabet', () => {
   });
 });
 
-test('OpenSSL sees a critical delta indicator in a delta list, and refuses a list that was changed', () => {
+test('OpenSSL sees a critical delta indicator in a delta CRL, and refuses a CRL that was changed', () => {
   withOpenssl((openssl) => {
     writeCa(openssl, p256);
-    const list = signList(p256, 4700n);
-    openssl.write('list.pem', encodePem('X509 CRL', list));
+    const crl = signCrl(p256, 4700n);
+    openssl.write('list.pem', encodePem('X509 CRL', crl));
     const show = ['crl', '-in', 'list.pem', '-noout', '-text', '-CAfile', 'ca.pem'];
     assert.match(openssl.must(...show), /X509v3 Delta CRL Indicator: critical\s+4700/);
-    const changed = list.slice();
+    const changed = crl.slice();
     changed[Buffer.from(changed).indexOf('9abc', 'hex')] = 0x9b;
     openssl.write('list.pem', encodePem('X509 CRL', changed));
     assert.match(openssl.run(...show).text, /verify failure/);
   });
 });
 
-test('OpenSSL checks a certificate against our list', () => {
+test('OpenSSL checks a certificate against our CRL', () => {
   withOpenssl((openssl) => {
     writeCa(openssl, p256);
-    openssl.write('list.pem', encodePem('X509 CRL', signList(p256)));
+    openssl.write('list.pem', encodePem('X509 CRL', signCrl(p256)));
     for (const [serialNumber, says] of [
       [REVOKED, /certificate revoked/],
       [Uint8Array.of(0x9a, 0xbd), /leaf.pem: OK/],
@@ -266,7 +266,7 @@ test('OpenSSL checks a certificate against our list', () => {
   });
 });
 
-test('a list that OpenSSL made reads back', () => {
+test('a CRL that OpenSSL made reads back', () => {
   withOpenssl((openssl) => {
     const { privateKey, publicKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' });
     const ca = newCa('theirs', 'ECDSAWithSHA256', { privateKey, publicKey });

@@ -232,7 +232,7 @@ const writings = [
     `${mount}/config/urls`,
     { ocsp_servers: ['http://a.test'] },
   ]),
-  writing('the rules of its lists', (mount) => [`${mount}/config/crl`, { expiry: '48h' }]),
+  writing('the rules of its CRLs', (mount) => [`${mount}/config/crl`, { expiry: '48h' }]),
   {
     name: 'a revocation and its mount',
     refused: [404],
