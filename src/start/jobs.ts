@@ -106,14 +106,14 @@ export async function runIfFree(
 ): Promise<number> {
   let lease: JobLock | undefined;
   try {
-    const wish = {
+    const request = {
       name: job.name,
       holder: nodeName(app.config),
       now_ms: app.now(),
       ttl_ms: LEASE_MS,
     };
     const longest_ms = Math.max(job.every_ms, LEASE_MS);
-    lease = await acquireLease(app.store, wish, { seen: seenBy(app), longest_ms });
+    lease = await acquireLease(app.store, request, { seen: seenBy(app), longest_ms });
     if (lease === undefined) {
       const found = await findHolder(app.db, job.name);
       const left = (found?.expires_at_ms ?? 0) - app.now();

@@ -89,16 +89,16 @@ export function findHolder(db: Db, name: string): Promise<JobLeaseRow | undefine
 }
 
 /** Says whether a job is free, and what to write to have it. */
-export function planLease(found: JobLeaseRow | undefined, wish: JobLockRequest): LeasePlan {
-  const { name, holder } = wish;
-  const expires_at_ms = wish.now_ms + wish.ttl_ms;
+export function planLease(found: JobLeaseRow | undefined, request: JobLockRequest): LeasePlan {
+  const { name, holder } = request;
+  const expires_at_ms = request.now_ms + request.ttl_ms;
   if (found === undefined) {
     const write = insertLease({ name, holder, expires_at_ms });
     return { free: true, lease: { name, fence: 1, expires_at_ms }, write };
   }
-  const { void_at_ms = found.expires_at_ms } = wish;
+  const { void_at_ms = found.expires_at_ms } = request;
   const ends_at_ms = Math.min(found.expires_at_ms, void_at_ms);
-  if (found.holder !== holder && ends_at_ms > wish.now_ms) {
+  if (found.holder !== holder && ends_at_ms > request.now_ms) {
     return { free: false, holder: found.holder, expires_at_ms: ends_at_ms };
   }
   const write = takeLease({ name, holder, expires_at_ms, fence: found.fence });
@@ -139,13 +139,13 @@ export class LeaseWatch {
  */
 export async function acquireLease(
   store: Pick<Store, 'db' | 'commit'>,
-  wish: JobLockRequest,
+  request: JobLockRequest,
   watch?: { seen: LeaseWatch; longest_ms: number },
 ): Promise<JobLock | undefined> {
-  const found = await findLease.first(store.db, { name: wish.name });
+  const found = await findLease.first(store.db, { name: request.name });
   const left_ms = found && watch?.seen.look(found, watch.longest_ms);
-  const void_at_ms = left_ms === undefined ? undefined : wish.now_ms + left_ms;
-  const plan = planLease(found, { ...wish, void_at_ms });
+  const void_at_ms = left_ms === undefined ? undefined : request.now_ms + left_ms;
+  const plan = planLease(found, { ...request, void_at_ms });
   if (!plan.free) return undefined;
   try {
     await store.commit([plan.write]);

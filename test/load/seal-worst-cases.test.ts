@@ -53,8 +53,8 @@ async function tryFields(client: Client, fields: readonly Field[], token: string
 
 test('no text of a stranger holds a sealed server up, whatever of its seal it is for', async (t) => {
   const client = await startTestServer(t, { config: shamir });
-  const wish = { ...COUNTS, secret_shares: 5 };
-  await tryFields(client, [{ path: 'sys/init', field: 'pgp_keys', more: wish, list: true }], '');
+  const body = { ...COUNTS, secret_shares: 5 };
+  await tryFields(client, [{ path: 'sys/init', field: 'pgp_keys', more: body, list: true }], '');
   const made = await client.call('PUT', 'sys/init', COUNTS, { token: '' });
   assert.equal(made.status, 200, made.text);
   await tryFields(client, [{ path: 'sys/unseal', field: 'key' }], '');

@@ -35,8 +35,8 @@ async function serve(t: TestContext): Promise<Served> {
     clock,
     issue: (token = 'root') => call('POST', 'pki/issue/web', { common_name: 'a.test' }, { token }),
     async newToken(by = 'root', body = {}) {
-      const wish = { policies: ['issuer'], ttl: '30m', ...body };
-      const made = await call('POST', 'auth/token/create', wish, { token: by });
+      const request = { policies: ['issuer'], ttl: '30m', ...body };
+      const made = await call('POST', 'auth/token/create', request, { token: by });
       assert.equal(made.status, 200, made.text);
       return made.textAt('auth.client_token');
     },

@@ -153,8 +153,8 @@ for (const [what, path] of [
     const { client } = bench;
     const keys = (await rekeyUnconfirmed(bench, 'fail')).slice(0, 2);
     const start = path === 'sys/rekey' ? `${path}/init` : `${path}/attempt`;
-    const wish = path === 'sys/rekey' ? { secret_shares: 3, secret_threshold: 2 } : {};
-    const nonceOf = async (): Promise<string> => (await put(client, start, wish)).textAt('nonce');
+    const body = path === 'sys/rekey' ? { secret_shares: 3, secret_threshold: 2 } : {};
+    const nonceOf = async (): Promise<string> => (await put(client, start, body)).textAt('nonce');
     const first = await put(client, `${path}/update`, { key: keys[0], nonce: await nonceOf() });
     assert.equal(first.status, 400, 'the keys are others now: start over');
     const done = await give(client, `${path}/update`, keys, await nonceOf());

@@ -84,8 +84,8 @@ async function beginRekey({ ask, keys }: Sealed): Promise<string> {
 }
 
 async function beginVerification({ ask, keys }: Sealed): Promise<string> {
-  const wish = { ...COUNTS, require_verification: true };
-  const nonce = (await ask('PUT', 'sys/rekey/init', wish)).textAt('nonce');
+  const body = { ...COUNTS, require_verification: true };
+  const nonce = (await ask('PUT', 'sys/rekey/init', body)).textAt('nonce');
   let made: Reply | undefined;
   for (const key of keys.slice(0, 3)) made = await ask('PUT', 'sys/rekey/update', { key, nonce });
   const { verification_nonce, keys: fresh } = JSON.parse(made?.text ?? '{}');

@@ -40,8 +40,8 @@ class World {
     return reply;
   }
 
-  async makeChild(parent: string, wish: object = {}): Promise<string> {
-    return (await this.must('POST', 'auth/token/create', { ttl: '1h', ...wish }, parent)).textAt(
+  async makeChild(parent: string, body: object = {}): Promise<string> {
+    return (await this.must('POST', 'auth/token/create', { ttl: '1h', ...body }, parent)).textAt(
       'auth.client_token',
     );
   }

@@ -31,8 +31,8 @@ async function startSealed(t: TestContext, shares: number): Promise<Bench> {
     store: holder.over,
     config: sealedBy({ type: 'shamir' }),
   });
-  const wish = { secret_shares: shares, secret_threshold: shares };
-  const made = await client.call('PUT', 'sys/init', wish, STRANGER);
+  const body = { secret_shares: shares, secret_threshold: shares };
+  const made = await client.call('PUT', 'sys/init', body, STRANGER);
   const keys = made.field('keys');
   assert.ok(Array.isArray(keys), made.text);
   return { client, root: callOver(client.url, made.textAt('root_token')), keys, holder };

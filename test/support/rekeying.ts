@@ -116,8 +116,8 @@ export async function begin(
   verified = false,
   secret_shares = COUNTS.secret_shares,
 ): Promise<string> {
-  const wish = { ...COUNTS, secret_shares, require_verification: verified };
-  return (await must(put(node, `${path}/init`, wish))).textAt('nonce');
+  const body = { ...COUNTS, secret_shares, require_verification: verified };
+  return (await must(put(node, `${path}/init`, body))).textAt('nonce');
 }
 
 /** A whole rekeying on a node: the answer to its last share. */

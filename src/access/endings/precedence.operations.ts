@@ -101,8 +101,8 @@ async function announce({ store, now, newId }: Ground, hold: Hold): Promise<JobL
   const watch = { seen: precedenceOf(store).elsewhere, longest_ms: LONGEST_MS };
   const holder = newId();
   while (!hold.isOver) {
-    const wish = { name: NAME, holder, now_ms: now(), ttl_ms: LONGEST_MS };
-    const lease = await acquireLease(store, wish, watch);
+    const request = { name: NAME, holder, now_ms: now(), ttl_ms: LONGEST_MS };
+    const lease = await acquireLease(store, request, watch);
     if (lease) return lease;
     await delay(PAUSE_MS);
   }

@@ -17,7 +17,7 @@ import { dressWrapped } from './wire.ts';
  * Reads the headers that ask for wrapping.
  *
  * @returns whole seconds that the answer is to be wrapped for; undefined when it is not
- * @throws Failure `invalid` for a wish that cannot be fulfilled: nobody who counts on the
+ * @throws Failure `invalid` for a request that cannot be fulfilled: nobody who counts on the
  *   wrapping is answered without it
  */
 export function wrapTtlOf(

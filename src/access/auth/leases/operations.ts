@@ -43,7 +43,7 @@ const MAX_ID = 2048;
 export function planLease(
   app: App,
   caller: Caller,
-  wish: Pick<Lease, 'kind' | 'data' | 'expires_at' | 'renewable'>,
+  request: Pick<Lease, 'kind' | 'data' | 'expires_at' | 'renewable'>,
 ): { effects: Effect[]; lease: NonNullable<VaultResult['lease']> } {
   const now = nowSeconds(app);
   const id = `${caller.record.path}/${base62(app.randomBytes(TOKEN_RANDOMNESS), LETTERS)}`;
@@ -53,9 +53,9 @@ export function planLease(
     throw new Failure('invalid', because);
   }
   caller.record.outcome.lease_id = id;
-  const { expires_at, ...holder } = holderOf(caller, wish.expires_at);
+  const { expires_at, ...holder } = holderOf(caller, request.expires_at);
   const lease: Lease = {
-    ...wish,
+    ...request,
     ...holder,
     id,
     expires_at,
@@ -63,7 +63,7 @@ export function planLease(
     issued_at: now,
     renewed_at: undefined,
   };
-  const { renewable } = wish;
+  const { renewable } = request;
   return {
     effects: [insertLease(lease)],
     lease: { id, seconds: Math.max(0, expires_at - now), renewable },
@@ -78,18 +78,18 @@ export function planLease(
  */
 function holderOf(
   caller: Caller,
-  wished: number,
+  requested: number,
 ): Pick<Lease, 'token_id' | 'alias_id' | 'expires_at'> {
-  if (!caller.token) return { token_id: undefined, expires_at: wished };
+  if (!caller.token) return { token_id: undefined, expires_at: requested };
   if (caller.token.num_uses === 1) {
     throw new Failure('invalid', 'what has a lease cannot be given to the last use of a token');
   }
-  if (caller.token.type !== 'batch') return { token_id: caller.token.id, expires_at: wished };
-  const { parent_id, alias, expires_at = wished } = requirePresented(caller).token;
+  if (caller.token.type !== 'batch') return { token_id: caller.token.id, expires_at: requested };
+  const { parent_id, alias, expires_at = requested } = requirePresented(caller).token;
   return {
     token_id: parent_id,
     ...(parent_id === undefined && alias ? { alias_id: alias.id } : {}),
-    expires_at: Math.min(wished, expires_at),
+    expires_at: Math.min(requested, expires_at),
   };
 }
 

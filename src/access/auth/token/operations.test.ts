@@ -35,9 +35,9 @@ async function openServer(open: () => Promise<Store>) {
     assert.ok(known, 'the token can be used');
     return testCaller(mount, known);
   };
-  const create = async (by: string, wish: Partial<TokenRequest> = {}, role_name?: string) => {
+  const create = async (by: string, request: Partial<TokenRequest> = {}, role_name?: string) => {
     const answer = await createToken(app, await as(by), {
-      wish: { ...PLAIN_REQUEST, ...wish },
+      wish: { ...PLAIN_REQUEST, ...request },
       orphan: false,
       ...(role_name === undefined ? {} : { role_name }),
     });
