@@ -128,7 +128,7 @@ test('the CA and the broker ask each other, and never read each other’s tables
   );
 });
 
-test('how answers are dressed knows no operation and no table', () => {
+test('how answers are encoded knows no operation and no table', () => {
   assert.deepEqual(
     broken(
       ({ from, to, typeOnly }) =>

@@ -19,10 +19,10 @@ export function refuseAll(
   handler: { encodeFault(fault: Fault): HttpResponse },
   fault: Fault,
 ): HttpResponse {
-  const dressed = handler.encodeFault(fault);
-  const headers: HttpResponse['headers'] = { ...dressed.headers, connection: 'close' };
+  const encoded = handler.encodeFault(fault);
+  const headers: HttpResponse['headers'] = { ...encoded.headers, connection: 'close' };
   if (fault.retry_after !== undefined) headers['retry-after'] = String(fault.retry_after);
-  return { ...dressed, headers };
+  return { ...encoded, headers };
 }
 
 export const NOT_OURS: Fault = {

@@ -18,7 +18,7 @@ import { endOfTurn } from './turn-length.ts';
 export interface Outgoing {
   request: IncomingMessage;
   response: ServerResponse;
-  dressed: HttpResponse;
+  encoded: HttpResponse;
   /** Whose request it is; absent: the peer's. */
   asker?: string;
 }
@@ -89,16 +89,16 @@ function sendBatch(
 export function send(
   request: IncomingMessage,
   response: ServerResponse,
-  dressed: HttpResponse,
+  encoded: HttpResponse,
   asker = peerOf(request),
 ): number {
-  const { status, body } = dressed;
-  const headers: OutgoingHttpHeaders = { ...COMMON_HEADERS, ...dressed.headers };
+  const { status, body } = encoded;
+  const headers: OutgoingHttpHeaders = { ...COMMON_HEADERS, ...encoded.headers };
   if (status !== 204 && status !== 304) {
     const length = typeof body === 'string' ? Buffer.byteLength(body) : body ? body.length : 0;
     if (length !== undefined) headers['content-length'] = length;
   }
-  if (dressed.cookies) headers['set-cookie'] = [...dressed.cookies];
+  if (encoded.cookies) headers['set-cookie'] = [...encoded.cookies];
   if (leavesRest(request, status)) headers.connection = 'close';
   response.writeHead(status, headers);
   if (request.method === 'HEAD' || body === undefined) response.end();

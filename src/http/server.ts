@@ -70,7 +70,7 @@ export function createServer(app: App, routers: Routers): HttpServer {
     outgoing.sendSoon({
       request,
       response,
-      dressed: refuseAll(handlerOf(targetOf(request)), fault),
+      encoded: refuseAll(handlerOf(targetOf(request)), fault),
     });
   const answer = answererOf(app, handlerOf, { proxies, refuse, outgoing, unattended });
   const turns = new FeedTurns();
@@ -147,22 +147,22 @@ function sendingOf(app: App, connections: Connections, closing: Closing): Sendin
     app.log.error({ err }, 'an answer could not be sent');
     response.destroy();
   };
-  const sendNow = ({ request, response, dressed, asker }: Outgoing): void => {
+  const sendNow = ({ request, response, encoded, asker }: Outgoing): void => {
     try {
       if (closing.isClosing) response.setHeader('connection', 'close');
-      const kept = send(request, response, dressed, asker);
+      const kept = send(request, response, encoded, asker);
       connections.sent(response, kept);
     } catch (error) {
       fail(response, error);
     }
   };
   const sendSoon = batchSending((outgoing) => {
-    const { request, response, dressed } = outgoing;
+    const { request, response, encoded } = outgoing;
     // A long answer would be made for nobody.
     if (response.closed) return;
-    const weight = weighAnswer(request.method, dressed);
+    const weight = weighAnswer(request.method, encoded);
     if (!weight) sendNow(outgoing);
-    else connections.sendInTurn(response, { weight, ...dressed }, () => sendNow(outgoing));
+    else connections.sendInTurn(response, { weight, ...encoded }, () => sendNow(outgoing));
   });
   return { sendSoon, fail };
 }
@@ -210,7 +210,7 @@ function answererOf(
       );
     // Not the answer itself: an idle connection keeps its last request, and would keep that with it.
     const answered = answering.then(
-      (dressed) => sendSoon({ request, response, dressed, asker: read.remote_address }),
+      (encoded) => sendSoon({ request, response, encoded, asker: read.remote_address }),
       (err: unknown) => fail(response, err),
     );
     if (request instanceof GatheredRequest) {

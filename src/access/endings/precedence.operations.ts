@@ -13,7 +13,7 @@ import {
 import type { Store } from '../../store/store.ts';
 
 /** What a request writes by. */
-export type Ground = Pick<App, 'store' | 'now' | 'newId'>;
+export type WriteContext = Pick<App, 'store' | 'now' | 'newId'>;
 
 /** Milliseconds that a change of permissions waits at most for requests that go first. */
 const LONGEST_MS = 2_000;
@@ -52,23 +52,23 @@ const hasOthers = ({ engine }: Store): boolean => engine !== 'sqlite';
  * @param changes the request does so itself: it goes alone, or it would make those late that go with it
  */
 export function goFirst<Result>(
-  ground: Ground,
+  context: WriteContext,
   changes: boolean,
   run: (hold: Hold) => Promise<Result>,
 ): Promise<Result> {
-  const { here } = precedenceOf(ground.store);
-  if (!hasOthers(ground.store) || here.isMine) {
+  const { here } = precedenceOf(context.store);
+  if (!hasOthers(context.store) || here.isMine) {
     return changes ? here.takeAlone(run) : here.take(run);
   }
   if (!changes) {
     return here.take((hold) => {
       // Not waited for: what other nodes are quicker with until they know is tried again.
-      void tell(ground, hold);
+      void tell(context, hold);
       return run(hold);
     });
   }
   return here.takeAlone(async (hold) => {
-    await tell(ground, hold);
+    await tell(context, hold);
     return run(hold);
   });
 }
@@ -79,14 +79,14 @@ export function goesFirst(store: Store): boolean {
 }
 
 /** Tells the other nodes that some go first here, and once that is over. Those who go together are told of once. */
-function tell(ground: Ground, hold: Hold): Promise<void> {
-  const { store } = ground;
+function tell(context: WriteContext, hold: Hold): Promise<void> {
+  const { store } = context;
   const precedence = precedenceOf(store);
   if (precedence.told?.hold === hold) return precedence.told.known;
   const { told } = precedence;
   // Those before are over on every node by then, or other nodes would never have their turn.
   const lease = Promise.resolve(told?.released)
-    .then(() => doFor(OWN_PARTY, () => announce(ground, hold)))
+    .then(() => doFor(OWN_PARTY, () => announce(context, hold)))
     .catch(() => undefined);
   // Where it cannot be said that it is over, others find that out by themselves.
   const released = Promise.all([lease, hold.over])
@@ -97,7 +97,10 @@ function tell(ground: Ground, hold: Hold): Promise<void> {
 }
 
 /** Undefined when others went first all the time. */
-async function announce({ store, now, newId }: Ground, hold: Hold): Promise<JobLock | undefined> {
+async function announce(
+  { store, now, newId }: WriteContext,
+  hold: Hold,
+): Promise<JobLock | undefined> {
   const watch = { seen: precedenceOf(store).elsewhere, longest_ms: LONGEST_MS };
   const holder = newId();
   while (!hold.isOver) {

@@ -126,15 +126,15 @@ async function loosenBeforehand(
 /**
  * Pages of a request, each with a record of its own that says so.
  *
- * @param grounds what refuses the request refuses each page of it
+ * @param preconditions what refuses the request refuses each page of it
  */
 export async function pagesOf(
   app: App,
   caller: Caller,
-  grounds: readonly Effect[] = [],
+  preconditions: readonly Effect[] = [],
 ): Promise<EndingPages> {
   return {
-    commit: (effects, ended) => commitPage(app, caller, [...grounds, ...effects], ended),
+    commit: (effects, ended) => commitPage(app, caller, [...preconditions, ...effects], ended),
     own_token_ids: (await listOwnTokens(app, caller)).map(({ id }) => id),
     ending: caller.ending,
   };

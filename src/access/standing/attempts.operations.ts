@@ -6,7 +6,7 @@ import { Lines } from '../../core/fairness/line.ts';
 import type { Hold } from '../../core/fairness/right-of-way.ts';
 import type { Effect } from '../../store/write.ts';
 import { commitEnd, endInTurn, isBeingEnded } from '../endings/operations.ts';
-import { type Ground, goFirst } from '../endings/precedence.operations.ts';
+import { goFirst, type WriteContext } from '../endings/precedence.operations.ts';
 import { commitOnceFor } from './operations.ts';
 import { Patience } from './patience.operations.ts';
 
@@ -20,11 +20,11 @@ import { Patience } from './patience.operations.ts';
  *   write set's own
  */
 export async function commitFor(
-  ground: Ground,
+  context: WriteContext,
   caller: Caller,
   effects: readonly Effect[],
 ): Promise<void> {
-  return tryWithin(1, ground, caller, () => commitOnceFor(ground.store, caller, effects));
+  return tryWithin(1, context, caller, () => commitOnceFor(context.store, caller, effects));
 }
 
 /** Ends what would be much for one write set, page by page, once nothing but a change by others can refuse the plan. */
@@ -56,7 +56,7 @@ type Tried<Result> = { done: Result } | undefined;
  * what is permitted: whoever came too late for them again and again goes first.
  */
 async function tryAgain<Result>(
-  ground: Ground,
+  context: WriteContext,
   caller: Caller,
   attempt: () => Promise<Tried<Result>>,
   patience: Patience,
@@ -64,13 +64,13 @@ async function tryAgain<Result>(
   const { isBehind } = patience;
   const first = async (hold: Hold): Promise<Tried<Result>> => {
     // What was permitted before it was this request's turn may be outdated by now.
-    await ground.store.refreshConfig();
+    await context.store.refreshConfig();
     caller.standing = await caller.standing?.renew();
     let tried = await attempt();
     while (!tried && !hold.isOver && patience.isBehind === isBehind) tried = await attempt();
     return tried;
   };
-  return patience.isWorn ? goFirst(ground, patience.changes, first) : attempt();
+  return patience.isWorn ? goFirst(context, patience.changes, first) : attempt();
 }
 
 /** Until it is done. */
@@ -94,17 +94,17 @@ interface ChangeLine {
  * @throws Failure `conflict` after some attempts, not counting those by which the request was judged again
  */
 export async function retryOnConflict<Result>(
-  ground: Ground,
+  context: WriteContext,
   caller: Caller,
   attempt: () => Promise<Result>,
   line?: ChangeLine,
 ): Promise<Result> {
-  return tryWithin(PLANS, ground, caller, attempt, line);
+  return tryWithin(PLANS, context, caller, attempt, line);
 }
 
 async function tryWithin<Result>(
   plans: number,
-  ground: Ground,
+  context: WriteContext,
   caller: Caller,
   attempt: () => Promise<Result>,
   line?: ChangeLine,
@@ -118,7 +118,7 @@ async function tryWithin<Result>(
       return undefined;
     }
   };
-  return tryInLine(ground, caller, tryOnce, patience, {
+  return tryInLine(context, caller, tryOnce, patience, {
     line,
     mayStayOut: () => line !== undefined && !patience.isFarBehind,
   });
@@ -126,7 +126,7 @@ async function tryWithin<Result>(
 
 /** Until it is done: in a line, if there is one, once it may stay out of it no longer. */
 async function tryInLine<Result>(
-  ground: Ground,
+  context: WriteContext,
   caller: Caller,
   attempt: () => Promise<Tried<Result>>,
   patience: Patience,
@@ -134,9 +134,9 @@ async function tryInLine<Result>(
 ): Promise<Result> {
   // Nearly always the only attempt: it is in the way of every certificate.
   let tried = await attempt();
-  while (!tried && mayStayOut()) tried = await tryAgain(ground, caller, attempt, patience);
+  while (!tried && mayStayOut()) tried = await tryAgain(context, caller, attempt, patience);
   if (tried) return tried.done;
-  const goOn = () => tryOn(ground, caller, attempt, patience);
+  const goOn = () => tryOn(context, caller, attempt, patience);
   return line ? linesOf(line.app).wait(line.thing, goOn) : goOn();
 }
 

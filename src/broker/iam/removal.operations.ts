@@ -34,12 +34,12 @@ async function listOwnLogIns(app: App, caller: BrokerCaller): Promise<Resource[]
 /** What permits whoever removes: that is left to the end. */
 async function findOwn(app: App, caller: BrokerCaller): Promise<Left> {
   const { user_id } = caller.who;
-  const grounds = (await listOwnLogIns(app, caller)).flatMap(({ owner_id, body }) => {
+  const permitting = (await listOwnLogIns(app, caller)).flatMap(({ owner_id, body }) => {
     // Managed groups that the account was in when it logged in.
     const { account_id, auth_method_id, principals } = body as AuthTokenBody;
     return [owner_id, account_id, auth_method_id, ...principals];
   });
-  return { ids: [user_id, ...grounds], member_id: user_id };
+  return { ids: [user_id, ...permitting], member_id: user_id };
 }
 
 /** Ends what a removal would end, but for a page of each kind. */

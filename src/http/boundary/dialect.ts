@@ -25,7 +25,7 @@ import {
   requirePossible,
 } from './permission.ts';
 import { takeQuota } from './quota.ts';
-import { dressBoundaryAnswer, dressBoundaryFailure, refusal } from './wire.ts';
+import { encodeBoundaryAnswer, encodeBoundaryFailure, refusal } from './wire.ts';
 
 interface BoundaryStages extends Stages {
   found: Led;
@@ -55,7 +55,7 @@ export const boundaryDialect = (router: BoundaryRouter): Dialect<BoundaryStages>
   encode,
   bearerOf: ({ trace }) => trace.token,
   listCredentials,
-  encodeFailure: dressBoundaryFailure,
+  encodeFailure: encodeBoundaryFailure,
   encodeFault,
 });
 
@@ -99,8 +99,8 @@ function encode(
   { located, visible }: BoundaryPermitted,
   result: BoundaryAnswer,
 ): HttpResponse {
-  if (!located || !result.item) return dressBoundaryAnswer(result);
-  return dressBoundaryAnswer({ ...result, item: visibleFields(result.item, visible()) });
+  if (!located || !result.item) return encodeBoundaryAnswer(result);
+  return encodeBoundaryAnswer({ ...result, item: visibleFields(result.item, visible()) });
 }
 
 const KINDS: Readonly<Record<number, string>> = { 429: 'ResourceExhausted', 500: 'Internal' };

@@ -10,13 +10,13 @@ import {
   requirePossible,
   type VaultPermitted,
 } from './admission.ts';
-import { dress } from './answer.ts';
+import { encodeResult } from './answer.ts';
 import { type Asker, identify } from './asker.ts';
 import { sealWithoutDatabase } from './emergency.ts';
 import { answerHelp } from './help.ts';
 import { type Led, lead, requireHead } from './leading.ts';
 import type { VaultRouters } from './target.ts';
-import { dressFailure, refusal } from './wire.ts';
+import { encodeFailure, refusal } from './wire.ts';
 import { wrapIfAsked } from './wrapping.ts';
 
 interface VaultStages extends Stages {
@@ -49,7 +49,7 @@ export const vaultDialect = (routers: VaultRouters): Dialect<VaultStages> => ({
   encode,
   listCredentials: listTokens,
   rescue: sealAllTheSame,
-  encodeFailure: dressFailure,
+  encodeFailure,
   encodeFault: ({ status, because }) => refusal(status, [because]),
 });
 
@@ -58,8 +58,8 @@ function encode(
   { caller, route, there, fields }: VaultPermitted,
   result: VaultResult,
 ): Promise<HttpResponse> {
-  const dressed = dress(caller, route, result, { fields, params: there.match.params });
-  return wrapIfAsked(app, caller, result, dressed);
+  const encoded = encodeResult(caller, route, result, { fields, params: there.match.params });
+  return wrapIfAsked(app, caller, result, encoded);
 }
 
 function sealAllTheSame(

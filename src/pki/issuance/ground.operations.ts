@@ -17,7 +17,7 @@ import type { LeafContext } from '../profile/leaf.ts';
 import { listLookedUp } from '../roles/compiled-rules.ts';
 import { requireRole } from '../roles/operations.ts';
 import type { Role } from '../roles/role.ts';
-import { holdGround } from './store.ts';
+import { holdIssuanceContext } from './store.ts';
 
 export interface Target {
   /** Name of the role. */
@@ -51,7 +51,7 @@ export async function readIssuanceContext(
   const mount_tag = settingsTagOf(mount) ?? '';
   const told = readIdentity(app, caller, role);
   const identity = told instanceof Promise ? await told : told;
-  const held = holdGround({
+  const held = holdIssuanceContext({
     mount_id,
     role: target.role,
     role_tag: body_tag,

@@ -47,11 +47,15 @@ export async function signCsr(
     app,
     caller,
     async () => {
-      const ground = await readIssuanceContext(app, caller, input);
-      const { plan, ...subject } = await decideSign(app, caller, input, ground);
-      const judging = judgeNames(() => namesOfCsr(ground.role, input, plan.names));
+      const context = await readIssuanceContext(app, caller, input);
+      const { plan, ...subject } = await decideSign(app, caller, input, context);
+      const judging = judgeNames(() => namesOfCsr(context.role, input, plan.names));
       if (judging) await judging;
-      return commitSigned(app, caller, await planSigned(app, caller, input, ground, plan, subject));
+      return commitSigned(
+        app,
+        caller,
+        await planSigned(app, caller, input, context, plan, subject),
+      );
     },
     { app, thing: lineOfMount(caller.mount.id) },
   );
@@ -133,10 +137,10 @@ export async function planIssuance(
   caller: Caller,
   input: IssueRequest & Target,
 ): Promise<SignedLeaf> {
-  const ground = await readIssuanceContext(app, caller, input);
-  const { plan, key } = await decideIssue(app, caller, input, ground);
+  const context = await readIssuanceContext(app, caller, input);
+  const { plan, key } = await decideIssue(app, caller, input, context);
   const { public_key, private_key } = await generateKeyToHandOut(app, caller, key);
-  return planSigned(app, caller, input, ground, plan, {
+  return planSigned(app, caller, input, context, plan, {
     subjectPublicKeyInfo: public_key,
     key,
     private_key,

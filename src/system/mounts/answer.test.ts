@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { testMount } from '../../../test/support/app.ts';
 import type { Mount } from '../../app/mount.ts';
-import { dressAnswer } from '../../http/vault/wire.ts';
+import { encodeAnswer } from '../../http/vault/wire.ts';
 import { type Listing, presentMounts, type Said } from './answer.ts';
 
 const about = ({ type, description }: Mount) => ({ type, description });
@@ -54,7 +54,7 @@ const CASES: [what: string, listing: Listing, data: object, isLong: boolean][] =
 /** As it is sent, in pieces or at once. */
 async function sent(listing: Listing, flat: boolean): Promise<string[]> {
   const request = { id: 'r', mount_type: 'system', warnings: [] };
-  const { body } = dressAnswer({ ...presentMounts(listing), flat }, request);
+  const { body } = encodeAnswer({ ...presentMounts(listing), flat }, request);
   if (typeof body === 'string') return [body];
   assert.ok(body && 'pieces' in body);
   const pieces: string[] = [];

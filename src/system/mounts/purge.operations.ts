@@ -7,14 +7,14 @@ import { listMounts } from '../../mounts/store.ts';
 import { bumpPermissionVersion } from '../../store/permission-version.ts';
 import type { Effect } from '../../store/write.ts';
 import {
-  deleteRemains,
+  deleteMountRows,
   deleteRemovedMount,
   LEASES,
+  listMountRows,
   listOwners,
-  listRemains,
   listRemovedMounts,
+  MOUNT_TABLES,
   type Place,
-  REMAINS,
 } from './purge.store.ts';
 
 /** Rows deleted in one write set: whoever else writes waits for it. */
@@ -26,7 +26,7 @@ const GRACE = 3_600;
  * Deletes what is left of mounts that were disabled, page by page. Their rows are out of reach
  * from that moment on; here they give back their room, and sealed keys cease to exist.
  */
-export async function deleteAllRemains(
+export async function purgeRemovedMounts(
   app: App,
   work: { commit(effects: Effect[]): Promise<void>; readonly stopping: boolean },
 ): Promise<void> {
@@ -35,7 +35,7 @@ export async function deleteAllRemains(
     // As when the server was killed that removed it.
     if (accessor !== '') await deleteAliasesOfMount(app, work, accessor);
     await endTokensOfMountInPages(app, work, id);
-    for (const place of REMAINS) await deletePages(app, work, id, place);
+    for (const place of MOUNT_TABLES) await deletePages(app, work, id, place);
     if (work.stopping) return;
     // Looked at again until then: a request under way may have written after the mount was gone.
     if (removed_at + GRACE <= Math.floor(app.now() / 1000)) {
@@ -104,8 +104,8 @@ async function deletePages(
   place: Place,
 ): Promise<void> {
   while (!work.stopping) {
-    const keys = await listRemains(app.db, mount_id, place, PAGE);
+    const keys = await listMountRows(app.db, mount_id, place, PAGE);
     if (keys.length === 0) return;
-    await work.commit([deleteRemains(mount_id, place, keys)]);
+    await work.commit([deleteMountRows(mount_id, place, keys)]);
   }
 }

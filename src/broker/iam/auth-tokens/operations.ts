@@ -192,7 +192,7 @@ export async function planDeadLogIns(app: App, after: LogInCursor): Promise<LogI
   const last = logIns.at(-1);
   if (!last) return { effects: [], dead: [], next: undefined };
   const bodyOf = (logIn: Resource): AuthTokenBody => logIn.body as AuthTokenBody;
-  const [rows, grounds] = await Promise.all([
+  const [rows, parents] = await Promise.all([
     listTokenRows(
       app.db,
       logIns.map((logIn) => bodyOf(logIn).token_row),
@@ -205,7 +205,7 @@ export async function planDeadLogIns(app: App, after: LogInCursor): Promise<LogI
       }),
     ),
   ]);
-  const owners = new Map(grounds.map(({ id, owner_id }) => [id, owner_id]));
+  const owners = new Map(parents.map(({ id, owner_id }) => [id, owner_id]));
   const now = app.now();
   const dead = logIns.filter((logIn) => {
     const { token_row, account_id, auth_method_id, ...times } = bodyOf(logIn);

@@ -271,7 +271,7 @@ test('what was answered for a collection is not the answer for an item, nor the 
   assert.ok(grants.judge(asked).authorized);
 });
 
-const sights: [grants: string[], type: ResourceTypeName, seen: object, why: string][] = [
+const visibilities: [grants: string[], type: ResourceTypeName, seen: object, why: string][] = [
   [['ids=*;type=target;actions=read'], 'target', { all: true }, 'an action on every id'],
   [['type=target;actions=list'], 'target', {}, 'a right to list shows nothing'],
   [['ids=*;type=target;actions=list,create'], 'target', {}, 'nor do actions on the collection'],
@@ -283,7 +283,7 @@ const sights: [grants: string[], type: ResourceTypeName, seen: object, why: stri
   [['ids=*;type=target;output_fields=id'], 'target', {}, 'fields show nothing'],
 ];
 
-for (const [grants, type, seen, why] of sights) {
+for (const [grants, type, seen, why] of visibilities) {
   test(`with ${grants.join(' and ')}, of ${type}s is seen: ${why}`, () => {
     const place = { ...PROJECT, type };
     const visible = holder('user', ...grants).describeVisibility(

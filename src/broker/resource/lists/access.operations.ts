@@ -54,7 +54,7 @@ export async function resolveListAccess(
   const tree = await readScopeTree(app);
   await requireScope(app, place);
   const scopes = recursive ? listSubtree(tree, place) : [place];
-  const sight = emptyListAccess();
+  const access = emptyListAccess();
   const counted = new Set<string>();
   /** Whether a scope counts: by itself, by the one above it, or by the global one. */
   const counts = (scope_id: string, parent_scope_id: string) => {
@@ -73,8 +73,8 @@ export async function resolveListAccess(
     if (definition.type === 'scope' ? scope_id.startsWith('p_') : !levels.includes(scope.type)) {
       return;
     }
-    sight.fields.set(scope_id, found.verdict.output_fields);
-    see(sight, caller, definition, scope_id, found.at);
+    access.fields.set(scope_id, found.verdict.output_fields);
+    see(access, caller, definition, scope_id, found.at);
   };
   // Somebody's roles may be asked about each of ten thousand scopes.
   const walk = startWalk(app, caller);
@@ -84,15 +84,16 @@ export async function resolveListAccess(
     });
   }
   if (recursive) {
-    sight.outer = scopes.filter((id) => !id.startsWith('p_'));
-    sight.listedIn = (scope_id, parent_scope_id) => counts(scope_id, parent_scope_id) !== undefined;
+    access.outer = scopes.filter((id) => !id.startsWith('p_'));
+    access.listedIn = (scope_id, parent_scope_id) =>
+      counts(scope_id, parent_scope_id) !== undefined;
   }
   if (counted.size === 0) {
     // Upstream's clients know this one refusal of nobody in particular by 403.
     throw recursive ? new Failure('forbidden', 'Forbidden.') : refuseCaller(caller);
   }
-  sight.of = levels.reduce((sum, level) => sum + tree.counts[level], 0);
-  return sight;
+  access.of = levels.reduce((sum, level) => sum + tree.counts[level], 0);
+  return access;
 }
 
 async function resolveScopeAccess(
@@ -111,10 +112,10 @@ async function resolveScopeAccess(
   };
   const listed = caller.who.grants.judge({ ...at, action: 'list', pin: parent_id });
   if (!listed.authorized) throw refuseCaller(caller);
-  const sight = emptyListAccess();
-  sight.fields.set(scope.id, listed.output_fields);
-  see(sight, caller, definition, parent_id, at);
-  return sight;
+  const access = emptyListAccess();
+  access.fields.set(scope.id, listed.output_fields);
+  see(access, caller, definition, parent_id, at);
+  return access;
 }
 
 export function emptyListAccess(): ListAccess {
@@ -131,7 +132,7 @@ export function emptyListAccess(): ListAccess {
 }
 
 function see(
-  sight: ListAccess,
+  access: ListAccess,
   caller: BrokerCaller,
   definition: ResourceHandler,
   container_id: string,
@@ -139,11 +140,11 @@ function see(
 ): void {
   const { actions } = RESOURCE_TYPES[definition.type];
   const visible = caller.who.grants.describeVisibility(at, actions);
-  sight.listed.add(container_id);
+  access.listed.add(container_id);
   if (visible.all || visible.pins.some((pins) => pins.has(container_id)))
-    sight.all.push(container_id);
+    access.all.push(container_id);
   else if (visible.own && actions.some((action) => action.endsWith(':self'))) {
-    sight.own.push(container_id);
+    access.own.push(container_id);
   }
-  if (visible.ids.length > 0) sight.named.set(container_id, visible.ids);
+  if (visible.ids.length > 0) access.named.set(container_id, visible.ids);
 }
