@@ -11,8 +11,8 @@ import { type BoundaryAsker, findAsker } from './asker.ts';
 import type { NamedFields } from './body.ts';
 import {
   credentialsOf,
-  type Led,
-  leadBoundary,
+  type FoundRoute,
+  findBoundaryRoute,
   listCredentials,
   requireCorrelationId,
 } from './leading.ts';
@@ -28,7 +28,7 @@ import { takeQuota } from './quota.ts';
 import { encodeBoundaryAnswer, encodeBoundaryFailure, refusal } from './wire.ts';
 
 interface BoundaryStages extends Stages {
-  found: Led;
+  found: FoundRoute;
   asker: BoundaryAsker;
   possible: Bare;
   input: NamedFields;
@@ -42,7 +42,7 @@ export const boundaryDialect = (router: BoundaryRouter): Dialect<BoundaryStages>
   sealed: 'the server is sealed',
   greet,
   find: (app, exchange) =>
-    leadBoundary(router, exchange.request, originOf(app, exchange.request), exchange.trace),
+    findBoundaryRoute(router, exchange.request, originOf(app, exchange.request), exchange.trace),
   requireHead: ({ request }) => requireCorrelationId(request),
   findCredentials,
   takeQuota,

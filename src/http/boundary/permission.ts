@@ -17,7 +17,7 @@ import type { Exchange, Permitted } from '../dialect.ts';
 import { traceInput } from '../request-record.ts';
 import { type BoundaryAsker, findAgain, letGo, standingOf } from './asker.ts';
 import { checkFields, type NamedFields, parseBoundaryBody, pickReferences } from './body.ts';
-import type { Led } from './leading.ts';
+import type { FoundRoute } from './leading.ts';
 import { recordedOf } from './recorded.ts';
 
 const MAX_BODY = 1024 * 1024;
@@ -50,7 +50,7 @@ export interface BoundaryPermitted extends Permitted {
 export function requirePossible(
   app: App,
   { request: { url } }: Exchange,
-  { route, id }: Led,
+  { route, id }: FoundRoute,
   { caller }: BoundaryAsker,
 ): Soon<Bare> {
   const request = { id, item: {}, mask: [], query: queryOf(url) };

@@ -16,7 +16,7 @@ import type { Credentials, Exchange } from '../dialect.ts';
 import { type HttpRequest, header } from '../request.ts';
 import { forRecords, type RequestContext } from '../request-record.ts';
 import { readFields } from './fields.ts';
-import type { Led, There } from './leading.ts';
+import type { FoundEndpoint, FoundRoute } from './leading.ts';
 import type { Permission } from './permission.ts';
 import { wrapTtlOf } from './wrapping.ts';
 
@@ -33,7 +33,7 @@ export interface Asker {
 export async function identify(
   app: App,
   { request, trace }: Exchange,
-  { target, route }: Led,
+  { target, route }: FoundRoute,
   credentials: Credentials,
 ): Promise<Asker> {
   // One method of a path may be open and another not; a method that is not there is told of as the
@@ -117,7 +117,7 @@ export function asideOf(app: App, request: HttpRequest, holding: Holding) {
 export async function readAwaited(
   app: App,
   request: HttpRequest,
-  { route, method, query }: There,
+  { route, method, query }: FoundEndpoint,
   asker: Asker,
   trace: RequestContext,
 ): Promise<Record<string, unknown>> {
