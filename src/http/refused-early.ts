@@ -50,7 +50,7 @@ function noteUnknown(app: App, trace: RequestContext, text: string): void {
 
 /**
  * Records a request that is one of too many: of somebody known in counts that name them, of others as any
- * refusal of a stranger. Never waits for a record.
+ * refusal of an unauthenticated request. Never waits for a record.
  *
  * @param asker what is known of them already, before a look at what they are allowed
  */

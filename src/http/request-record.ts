@@ -182,7 +182,7 @@ export async function recordDone(
   const named = token === caller.token ? caller : { ...caller, token };
   if (token || isRecordedRead(app, route)) await app.audit.note(named, { status: 'done' });
   else if (isRead(route)) app.audit.count(route.id);
-  // Whatever changed something has its record; what comes here is a stranger's and was without effect.
+  // Whatever changed something has its record; what comes here is unauthenticated and was without effect.
   else app.audit.refuse(caller, { status: 'done' });
 }
 

@@ -40,7 +40,7 @@ const WITHOUT_SHARES = 3_600_000;
 const WITH_SHARES = 24 * WITHOUT_SHARES;
 
 /**
- * Whether an attempt is as good as left: it makes room for another one, so that a stranger who starts
+ * Whether an attempt is as good as left: it makes room for another one, so that somebody without a share who starts
  * one, as anybody may, does not keep the place.
  *
  * @param is_proven whether right shares were given earlier on

@@ -178,7 +178,7 @@ function takeRootKey(gathering: Gathering, seal: Seal): Uint8Array | undefined {
 
 /**
  * Forgets the shares given so far. While the server is sealed nobody can be known by a token: who
- * shows one of the shares may, and for a stranger they stay. Wrong shares are no reason, none is kept.
+ * shows one of the shares may, and for others they stay. Wrong shares are no reason, none is kept.
  * The answer is a status all the same, since clients of old begin with a reset.
  */
 async function resetUnsealing(

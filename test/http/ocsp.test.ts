@@ -16,10 +16,10 @@ const certificateOf = (pem: string): Certificate =>
   parseCertificate(parsePem(pem)[0]?.der ?? new Uint8Array());
 
 let ca: Certificate;
-let stranger: Certificate;
+let other: Certificate;
 before(async () => {
   ca = await newMount('ca');
-  stranger = await newMount('other');
+  other = await newMount('other');
 });
 
 async function newMount(mount: string, key_type = 'ec'): Promise<Certificate> {
@@ -90,7 +90,7 @@ test('a serial number that was never issued is good, and so is one that was', as
 });
 
 test('of another CA nothing is known, which the default issuer says', async () => {
-  const answer = await ask('ca', stranger, NEVER_ISSUED);
+  const answer = await ask('ca', other, NEVER_ISSUED);
   assert.equal(answer.status, 200);
   assert.equal(readOcspVerdict(answer.bytes), 'unknown');
   // responderID byName, explicitly tagged.

@@ -79,7 +79,7 @@ for (const [what, path, body] of [
     { attributes: { login_name: 'ann', password: 'x' } },
   ],
 ] as const) {
-  test(`strangers say few values: ${what}`, async (t) => {
+  test(`unauthenticated bodies have few values: ${what}`, async (t) => {
     const { client } = await startBroker(t);
     await client.call('POST', 'sys/auth/up', { type: 'userpass' });
     const say = (extra: unknown) => client.call('POST', path, { ...body, extra }, { token: '' });

@@ -91,12 +91,12 @@ test('revoking a token revokes the certificates that it and its children asked f
   const parent = await newToken();
   const child = await newToken(parent);
   const batch = await newToken(parent, { type: 'batch' });
-  const stranger = await newToken();
+  const unrelated = await newToken();
   const [first, second, third, other] = [
     await issue(parent),
     await issue(child),
     await issue(batch),
-    await issue(stranger),
+    await issue(unrelated),
   ];
   assert.equal((await call('POST', 'auth/token/revoke', { token: parent })).status, 204);
   for (const issued of [first, second, third]) {

@@ -405,12 +405,12 @@ test('use_csr_common_name and use_csr_sans say whose names count', async () => {
     else assert.equal(answer.field('warnings'), null);
   }
   const strict = { allow_any_name: false, allowed_domains: 'example.com', allow_subdomains: true };
-  const stranger = makeCsr({
+  const foreign = makeCsr({
     subject: { common_name: 'csr.example.com' },
     extensions: [subjectAltName(names(['san.example.org']), false)],
   });
-  refusedWith(await sign(strict, { csr: stranger }), 400, /san\.example\.org not allowed/);
-  assert.equal((await sign({ ...strict, use_csr_sans: false }, { csr: stranger })).status, 200);
+  refusedWith(await sign(strict, { csr: foreign }), 400, /san\.example\.org not allowed/);
+  assert.equal((await sign({ ...strict, use_csr_sans: false }, { csr: foreign })).status, 200);
 });
 
 test('a certificate that is not stored is neither listed nor found', async () => {

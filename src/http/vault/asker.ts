@@ -29,7 +29,7 @@ export interface Asker {
   wrap_ttl: number | undefined;
 }
 
-/** @throws Failure `unauthenticated` for a stranger where a token is needed */
+/** @throws Failure `unauthenticated` where a token is needed and none is good */
 export async function identify(
   app: App,
   { request, trace }: Exchange,

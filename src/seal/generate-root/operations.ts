@@ -92,7 +92,7 @@ export async function readRootGeneration(app: App): Promise<RootStatus> {
  *
  * @param input.otp as long as a token; made here, and told once, unless given
  * @param input.key one of the shares, by whoever finds an attempt that nobody gave a share for: it makes
- *   room, so that a stranger cannot keep the place
+ *   room, so that nobody without a share keeps the place
  */
 export async function startRootGeneration(
   app: App,

@@ -59,7 +59,7 @@ export async function readRekey(app: App, target: RekeyTarget): Promise<Record<s
  * Starts a rekeying; nothing changes before enough holders of the present shares have come.
  *
  * @param input.key one of the shares, by whoever finds an attempt that nobody gave a share for: it makes
- *   room, so that a stranger cannot keep the place
+ *   room, so that nobody without a share keeps the place
  * @throws Failure `invalid` for impossible counts, or if one is under way
  */
 export async function startRekey(

@@ -150,7 +150,7 @@ test('a narrower grant takes nothing away from a wider one', () => {
   assert.ok(both.judge({ ...asked, action: 'read' }).authorized);
 });
 
-const strangers: [grant: string, type: ResourceTypeName, action: Action, allowed: boolean][] = [
+const anonymous: [grant: string, type: ResourceTypeName, action: Action, allowed: boolean][] = [
   ['ids=*;type=scope;actions=*', 'scope', 'list', true],
   ['ids=*;type=scope;actions=*', 'scope', 'no-op', true],
   ['ids=*;type=scope;actions=*', 'scope', 'read', false],
@@ -165,7 +165,7 @@ const strangers: [grant: string, type: ResourceTypeName, action: Action, allowed
   ['ids=*;type=auth-token;actions=read:self', 'auth-token', 'read:self', false],
 ];
 
-for (const [grant, type, action, allowed] of strangers) {
+for (const [grant, type, action, allowed] of anonymous) {
   test(`with ${grant} nobody in particular ${allowed ? 'may' : 'may not'} ${action} a ${type}`, () => {
     const asked = { ...PROJECT, type, action };
     assert.equal(holder('anonymous', grant).judge(asked).authorized, allowed);
