@@ -23,8 +23,8 @@ export interface Outgoing {
   asker?: string;
 }
 
-/** The clock is looked at after so many answers only: those of a usual turn are few. */
-const BETWEEN_LOOKS = 4;
+/** The clock is read after so many answers only: those of a usual turn are few. */
+const BETWEEN_CHECKS = 4;
 
 /**
  * Sends the answers of one turn of the event loop one after the other at its end. With a client on the
@@ -49,7 +49,7 @@ export function batchSending(sendOne: (outgoing: Outgoing) => void): (outgoing: 
       const outgoing = late.take();
       if (!outgoing) return;
       sendOne(outgoing);
-      if (sent % BETWEEN_LOOKS === 0 && performance.now() > until) return;
+      if (sent % BETWEEN_CHECKS === 0 && performance.now() > until) return;
     }
   };
   const flush = (): void => {
@@ -80,7 +80,7 @@ function sendBatch(
   for (const outgoing of batch) {
     sendOne(outgoing);
     sent += 1;
-    if (sent % BETWEEN_LOOKS === 0 && performance.now() > until) return batch.slice(sent);
+    if (sent % BETWEEN_CHECKS === 0 && performance.now() > until) return batch.slice(sent);
   }
   return [];
 }

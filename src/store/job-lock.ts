@@ -123,7 +123,7 @@ export class LeaseWatch {
    *
    * @param longest_ms no lease of that job is given for longer
    */
-  look(found: JobLeaseRow, longest_ms: number): number {
+  observe(found: JobLeaseRow, longest_ms: number): number {
     const says = `${found.fence} ${found.holder} ${found.expires_at_ms}`;
     const now = this.#steady();
     const known = this.#seen.get(found.name);
@@ -143,7 +143,7 @@ export async function acquireLease(
   watch?: { seen: LeaseWatch; longest_ms: number },
 ): Promise<JobLock | undefined> {
   const found = await findLease.first(store.db, { name: request.name });
-  const left_ms = found && watch?.seen.look(found, watch.longest_ms);
+  const left_ms = found && watch?.seen.observe(found, watch.longest_ms);
   const void_at_ms = left_ms === undefined ? undefined : request.now_ms + left_ms;
   const plan = planLease(found, { ...request, void_at_ms });
   if (!plan.free) return undefined;

@@ -19,7 +19,7 @@ export type WriteContext = Pick<App, 'store' | 'now' | 'newId'>;
 const LONGEST_MS = 2_000;
 /** So long others go with them: those that came too late in the same moment, for instance. */
 const JOINING_MS = 500;
-/** Between two looks at whether another node's request is done. */
+/** Between two checks whether another node's request is done. */
 const PAUSE_MS = 10;
 /** The row by which nodes tell each other that some of their requests go first. */
 const NAME = 'permissions/first';
@@ -121,7 +121,7 @@ export async function letFirst(store: Store): Promise<void> {
   let found = first;
   // For these alone, so that nobody waits for a line of them.
   while (found && found.expires_at_ms > 0 && found.fence === first?.fence) {
-    if (elsewhere.look(found, LONGEST_MS) === 0) return;
+    if (elsewhere.observe(found, LONGEST_MS) === 0) return;
     await delay(PAUSE_MS);
     found = await findHolder(store.db, NAME);
   }

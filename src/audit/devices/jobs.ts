@@ -33,11 +33,11 @@ export async function startFeeding(
     );
   }
   const devices = followDevices(feeder, (device) => openDevice(config, chain, device), store, log);
-  await devices.look();
+  await devices.refresh();
   await feeder.forgetOthers();
-  store.onConfigChange(devices.lookSoon);
-  // What has changed since the first look told nobody.
-  devices.lookSoon();
+  store.onConfigChange(devices.refreshSoon);
+  // What has changed since the first read told nobody.
+  devices.refreshSoon();
   return {
     wake: feeder.wake,
     reopen: feeder.reopen,
@@ -54,7 +54,7 @@ function followDevices(
   open: (device: KeptDevice) => Sink,
   store: Pick<Store, 'db'>,
   log: StoreLog,
-): { look(): Promise<void>; lookSoon(): void; stop(): void } {
+): { refresh(): Promise<void>; refreshSoon(): void; stop(): void } {
   const fixed = new Set(feeder.names());
   let stopped = false;
   let failures = 0;
@@ -66,9 +66,9 @@ function followDevices(
     const why = err instanceof Error ? err.message : String(err);
     if (failures === 1) log.error({ why }, 'audit devices could not be followed; tried again');
     clearTimeout(again);
-    again = setTimeout(lookSoon, retryPause(failures)).unref();
+    again = setTimeout(refreshSoon, retryPause(failures)).unref();
   };
-  const look = async (): Promise<void> => {
+  const refresh = async (): Promise<void> => {
     const devices = new Map(
       (await listDevices(store.db)).map((device) => [deviceSinkName(device), device]),
     );
@@ -80,9 +80,9 @@ function followDevices(
     }
     for (const [name, device] of devices) if (!present.has(name)) feeder.add(name, open(device));
   };
-  const lookSoon = onceAtATime(async () => {
+  const refreshSoon = onceAtATime(async () => {
     try {
-      await look();
+      await refresh();
       if (failures === 0) return;
       await feeder.forgetOthers();
       failures = 0;
@@ -92,8 +92,8 @@ function followDevices(
     }
   });
   return {
-    look,
-    lookSoon,
+    refresh,
+    refreshSoon,
     stop() {
       stopped = true;
       clearTimeout(again);

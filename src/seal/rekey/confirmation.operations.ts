@@ -25,7 +25,7 @@ const knownOf = perApp<KnownNext>(() => ({
  * The seal that is to follow one and that another rekeying may put aside; undefined where there is none.
  * Asked when a rekeying starts, too: from then on it is seen.
  */
-async function lookAtNext(app: App, seal: Seal): Promise<{ next?: Seal; isFree: boolean }> {
+async function readNextSeal(app: App, seal: Seal): Promise<{ next?: Seal; isFree: boolean }> {
   const next = await findNextSeal(app.db, seal);
   if (next === undefined) return { isFree: true };
   const known = knownOf(app);
@@ -36,7 +36,7 @@ async function lookAtNext(app: App, seal: Seal): Promise<{ next?: Seal; isFree: 
 
 /** Takes note of a seal that is to follow, so that the wait for whoever made it begins. */
 export async function noteNext(app: App, seal: Seal): Promise<void> {
-  await lookAtNext(app, seal);
+  await readNextSeal(app, seal);
 }
 
 /**
@@ -45,7 +45,7 @@ export async function noteNext(app: App, seal: Seal): Promise<void> {
  * @throws Failure `invalid` while its shares may be on their way to whoever made it; what was given stays
  */
 export async function requireFreePlace(app: App, seal: Seal): Promise<Seal | undefined> {
-  const { next, isFree } = await lookAtNext(app, seal);
+  const { next, isFree } = await readNextSeal(app, seal);
   if (isFree) return next;
   throw new Failure(
     'invalid',

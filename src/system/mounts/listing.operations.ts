@@ -75,13 +75,13 @@ export async function listVisibleMounts(app: App, caller: Caller): Promise<Vault
   const find = () =>
     whileThere(caller, (requireThere) => groupVisible(app, caller.acl, new RuleWalk(requireThere)));
   const { size } = await readMounts(app);
-  return presentMounts(size > MANY ? await lookingOf(app).run(find) : await find());
+  return presentMounts(size > MANY ? await listingOf(app).run(find) : await find());
 }
 
 /** Of more mounts few callers at once are told which they see: what is found is kept until it is all. */
 const MANY = 500;
 
-const lookingOf = perApp(() => new FewInTurn(4));
+const listingOf = perApp(() => new FewInTurn(4));
 
 async function groupVisible(
   app: App,

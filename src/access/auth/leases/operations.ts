@@ -208,8 +208,8 @@ export async function listLeases(
   return listKeys((page) => fillPage((read) => listSegments(app, read, range, page)), {});
 }
 
-/** Ids that are looked at in one read. */
-const LOOKED_AT = 1000;
+/** Ids that one read scans. */
+const SCAN_BATCH = 1000;
 
 async function listSegments(
   app: App,
@@ -221,7 +221,7 @@ async function listSegments(
   const keys: string[] = [];
   let after = page.after === '' ? '' : endOf(page.after, range);
   for (;;) {
-    const next = { after, limit: LOOKED_AT, now };
+    const next = { after, limit: SCAN_BATCH, now };
     const rows = await read(() => listIdsInRange(app.db, range, next));
     for (const { id, is_living } of rows) {
       const segment = segmentOf(id, range.from);
@@ -229,7 +229,7 @@ async function listSegments(
       if (keys.length === page.limit) return keys;
     }
     const last = rows.at(-1);
-    if (!last || rows.length < LOOKED_AT) return keys;
+    if (!last || rows.length < SCAN_BATCH) return keys;
     const segment = segmentOf(last.id, range.from);
     // A folder that is known to hold something need not be read to its end.
     after = segment === keys.at(-1) ? endOf(segment, range) : last.id;

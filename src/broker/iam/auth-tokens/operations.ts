@@ -231,7 +231,7 @@ const OLDEST: LogInCursor = { ms: 0, id: '' };
 const PAGES = 100;
 
 /** Where the run of before stopped looking. */
-const lookedAt = perApp(() => ({ next: OLDEST }));
+const cursorOf = perApp(() => ({ next: OLDEST }));
 
 /**
  * Ends log-ins that nobody can use any more: in every run those that have run out, and of the others
@@ -248,7 +248,7 @@ export async function endDeadLogIns(app: App, turn: JobRun): Promise<void> {
     }
     return page;
   };
-  const kept = lookedAt(app);
+  const kept = cursorOf(app);
   // The oldest of a page has run out, so that there may be more of them after it.
   for (let at: LogInCursor | undefined = OLDEST; at && !turn.stopping; ) {
     const page: LogInPage = await endPage(at);

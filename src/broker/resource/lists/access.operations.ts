@@ -27,12 +27,12 @@ export interface ListAccess extends RemovalSight {
   of: number;
 }
 
-/** Scopes that are looked at in one turn of a caller's. */
-const LOOKED_AT = 500;
+/** Scopes that are visited in one turn of a caller's. */
+const SCAN_BATCH = 500;
 
 /** Whether what a list looks at is more than one turn's, and much to hold until it is made. */
 export async function isWide(app: App, place: string, recursive: boolean): Promise<boolean> {
-  return recursive && countSubtree(await readScopeTree(app), place) > LOOKED_AT;
+  return recursive && countSubtree(await readScopeTree(app), place) > SCAN_BATCH;
 }
 
 /**
@@ -65,7 +65,7 @@ export async function resolveListAccess(
     return verdict.authorized || inherits ? { at, verdict } : undefined;
   };
   const breath = new Breath();
-  const look = async (scope_id: string): Promise<void> => {
+  const visit = async (scope_id: string): Promise<void> => {
     await breath.take();
     const scope = tree.byId.get(scope_id);
     const found = scope && counts(scope_id, scope.parent_scope_id);
@@ -78,9 +78,9 @@ export async function resolveListAccess(
   };
   // Somebody's roles may be asked about each of ten thousand scopes.
   const walk = startWalk(app, caller);
-  for (let at = 0; at < scopes.length; at += LOOKED_AT) {
+  for (let at = 0; at < scopes.length; at += SCAN_BATCH) {
     await walk(async () => {
-      for (const scope_id of scopes.slice(at, at + LOOKED_AT)) await look(scope_id);
+      for (const scope_id of scopes.slice(at, at + SCAN_BATCH)) await visit(scope_id);
     });
   }
   if (recursive) {

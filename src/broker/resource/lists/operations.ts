@@ -18,7 +18,7 @@ import { type RemovalRange, readRemovedSequence } from './removals.store.ts';
 import { decodeListToken, encodeListToken, type ListPhase } from './token.ts';
 
 /** Changes this long before a listing are named again: their transactions may have ended since. */
-const LOOK_BACK_MS = 30_000;
+const OVERLAP_MS = 30_000;
 
 /**
  * Lists what the caller may see, page by page; afterwards what is new. Few are made at once: each holds what it looks at until it is made.
@@ -189,7 +189,7 @@ async function planStep(app: App, phase: ListPhase | undefined, now: number): Pr
       return {
         order: 'updated_ms',
         before: undefined,
-        after_ms: bound_ms - LOOK_BACK_MS,
+        after_ms: bound_ms - OVERLAP_MS,
         next: { at: 'refresh', bound_ms, started_ms: now, removed: upTo },
         removed: { after: phase.removed, upTo },
       };
@@ -199,7 +199,7 @@ async function planStep(app: App, phase: ListPhase | undefined, now: number): Pr
       return {
         order: 'updated_ms',
         before: last,
-        after_ms: bound_ms - LOOK_BACK_MS,
+        after_ms: bound_ms - OVERLAP_MS,
         next: { at: 'refresh', bound_ms, started_ms, removed },
       };
     }
