@@ -32,11 +32,11 @@ export async function logInIfFound(
   find: () => Promise<SucceededLogIn | undefined>,
 ): Promise<VaultResult | undefined> {
   // Who it is, and so where that is changed, is known once it was found.
-  const line = { app, thing: '' };
+  const line = { app, key: '' };
   const attempt = async (): Promise<VaultResult | undefined> => {
     const found = await find();
     if (!found) return undefined;
-    line.thing = found.line;
+    line.key = found.line;
     try {
       return await logIn(app, caller, found);
     } catch (error) {

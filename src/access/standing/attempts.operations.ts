@@ -84,7 +84,7 @@ async function tryOn<Result>(...how: Parameters<typeof tryAgain<Result>>): Promi
 /** Where those wait for each other that others were quicker than again and again: what they rest on changes by this line. */
 interface ChangeLine {
   app: App;
-  thing: string;
+  key: string;
 }
 
 /**
@@ -137,7 +137,7 @@ async function tryInLine<Result>(
   while (!tried && mayStayOut()) tried = await tryAgain(context, caller, attempt, patience);
   if (tried) return tried.done;
   const goOn = () => tryOn(context, caller, attempt, patience);
-  return line ? linesOf(line.app).wait(line.thing, goOn) : goOn();
+  return line ? linesOf(line.app).wait(line.key, goOn) : goOn();
 }
 
 /**
@@ -162,11 +162,11 @@ export async function commitPlanned<Result>(
     caller.record.outcome = { ...noted };
     return plan();
   };
-  const thing = line?.thing ?? thingOf(caller);
-  const isAwaited = line?.changes === true && linesOf(app).has(thing);
+  const key = line?.key ?? keyOf(caller);
+  const isAwaited = line?.changes === true && linesOf(app).has(key);
   const made = isAwaited ? [] : [await plan()];
   const wasThere = caller.found === true || made[0]?.found === true;
-  const how = { made, thing, wasThere };
+  const how = { made, key, wasThere };
   const of = made[0]?.beforehand?.of;
   if (of === undefined) return commitByPlans(app, caller, planAnew, how);
   // Who waits plans anew, and holds nothing of this plan meanwhile.
@@ -175,11 +175,11 @@ export async function commitPlanned<Result>(
   return endInTurn(app, of, () => commitByPlans(app, caller, planAnew, how));
 }
 
-/** Where those wait that plan by a thing. */
+/** Where those wait that plan by the same. */
 interface PlansLine {
-  thing: string;
+  key: string;
   /**
-   * Whether it is the thing that is changed: then whoever comes while others stand in line stands in it as well.
+   * Whether that is what is changed: then whoever comes while others stand in line stands in it as well.
    * Others are in nobody's way.
    */
   changes: boolean;
@@ -188,10 +188,10 @@ interface PlansLine {
 const changesOf = perApp(() => new ChangesInTurn());
 
 /**
- * As {@link commitPlanned}, of a plan that reads what may be long: such a thing is changed by few at once, and whoever
+ * As {@link commitPlanned}, of a plan that reads what may be long: that is changed by few at once, and whoever
  * waits for that holds nothing of it.
  *
- * @param how.bytes of the thing before the change, as far as they are known
+ * @param how.bytes of it before the change, as far as they are known
  */
 export function commitInTurn<Result>(
   app: App,
@@ -199,16 +199,16 @@ export function commitInTurn<Result>(
   plan: () => Promise<Planned<Result>>,
   { bytes, ...line }: PlansLine & { bytes: number },
 ): Promise<Result> {
-  return changesOf(app).run(line.thing, bytes, () => commitPlanned(app, caller, plan, line));
+  return changesOf(app).run(line.key, bytes, () => commitPlanned(app, caller, plan, line));
 }
 
-const thingOf = ({ mount, record }: Caller): string => `${mount.id} ${record.path}`;
+const keyOf = ({ mount, record }: Caller): string => `${mount.id} ${record.path}`;
 
 /** How a write set is planned and tried. */
 interface Planning<Result> {
   /** A plan that there is already; it is taken from here, so that nothing of it is held for longer. */
   made: Planned<Result>[];
-  thing: string;
+  key: string;
   /** Whether what is changed is known to have been there. */
   wasThere: boolean;
 }
@@ -217,7 +217,7 @@ async function commitByPlans<Result>(
   app: App,
   caller: Caller,
   planAnew: () => Promise<Planned<Result>>,
-  { made, thing, ...known }: Planning<Result>,
+  { made, key, ...known }: Planning<Result>,
 ): Promise<Result> {
   let { wasThere } = known;
   const patience = new Patience(PLANS);
@@ -225,7 +225,7 @@ async function commitByPlans<Result>(
     const { effects, result, found, outcome, beforehand } = made.pop() ?? (await planAnew());
     if (found === false && wasThere) throw new Failure('conflict', REMOVED);
     wasThere ||= found ?? false;
-    // Who may make a thing may perhaps not change one that has come meanwhile.
+    // Who may make something may perhaps not change one that has come meanwhile.
     if (found && caller.found === false) caller.standing = await caller.standing?.renew();
     if (outcome) Object.assign(caller.record.outcome, outcome);
     try {
@@ -239,12 +239,12 @@ async function commitByPlans<Result>(
     }
   };
   const lines = linesOf(app);
-  if (made.length === 0 && lines.has(thing)) {
-    return lines.wait(thing, () => tryOn(app, caller, attempt, patience));
+  if (made.length === 0 && lines.has(key)) {
+    return lines.wait(key, () => tryOn(app, caller, attempt, patience));
   }
   return tryInLine(app, caller, attempt, patience, {
     // Of many at once one is quicker: the others go on one by one, or all but one would lose again.
-    line: { app, thing },
+    line: { app, key },
     // Those that are only judged anew are in nobody's way, unless they change what is permitted.
     mayStayOut: () => !patience.isBehind && !patience.changes,
   });

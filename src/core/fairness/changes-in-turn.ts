@@ -15,17 +15,17 @@ export class ChangesInTurn {
   readonly #lines = new Lines();
 
   /**
-   * @param thing what tells it from others of its kind
+   * @param key what tells it from others of its kind
    * @param bytes how long it is before the change, measured where it is stored; a short one waits for nobody
    * @param change reads it; it is told whether others may have changed it since it was measured, as it may have waited
    */
   async run<Result>(
-    thing: string,
+    key: string,
     bytes: number,
     change: (mayHaveWaited: boolean) => Promise<Result>,
   ): Promise<Result> {
     if (bytes <= LONG) return change(false);
-    // The line within the place: who waits for a place, behind much of their own perhaps, keeps nobody from the thing.
-    return this.#places.of(bytes > LARGE).run(() => this.#lines.wait(thing, () => change(true)));
+    // The line within the place: who waits for a place, behind much of their own perhaps, keeps nobody from the line.
+    return this.#places.of(bytes > LARGE).run(() => this.#lines.wait(key, () => change(true)));
   }
 }

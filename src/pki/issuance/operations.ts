@@ -32,7 +32,7 @@ export async function issueCertificate(
     app,
     caller,
     async () => commitSigned(app, caller, await planIssuance(app, caller, input)),
-    { app, thing: lineOfMount(caller.mount.id) },
+    { app, key: lineOfMount(caller.mount.id) },
   );
 }
 
@@ -57,7 +57,7 @@ export async function signCsr(
         await planSigned(app, caller, input, context, plan, subject),
       );
     },
-    { app, thing: lineOfMount(caller.mount.id) },
+    { app, key: lineOfMount(caller.mount.id) },
   );
 }
 

@@ -235,7 +235,7 @@ export async function changeMountState<Result>(
     const saved = saveDefaults(mount_id, { ...next, issuing_version });
     return { effects: [...saved, ...effects], result };
   };
-  return commitPlanned(app, caller, plan, { thing: lineOfMount(mount_id), changes: true });
+  return commitPlanned(app, caller, plan, { key: lineOfMount(mount_id), changes: true });
 }
 
 /** All changes of a mount's issuers, keys and defaults refuse each other, whatever their paths. */

@@ -39,15 +39,15 @@ export interface MountState {
 }
 
 /** The default first, then ids, then names; all but `default` exactly as spelt. @see P-88 */
-function findByRef<Thing extends { name: string }>(
-  things: ReadonlyMap<string, Thing>,
+function findByRef<Item extends { name: string }>(
+  items: ReadonlyMap<string, Item>,
   byDefault: string,
   ref: string,
-): Thing | undefined {
-  if (ref.toLowerCase() === 'default') return things.get(byDefault);
-  if (hasFormOfId(ref)) return things.get(ref);
+): Item | undefined {
+  if (ref.toLowerCase() === 'default') return items.get(byDefault);
+  if (hasFormOfId(ref)) return items.get(ref);
   if (ref === '') return undefined;
-  for (const thing of things.values()) if (thing.name === ref) return thing;
+  for (const item of items.values()) if (item.name === ref) return item;
   return undefined;
 }
 

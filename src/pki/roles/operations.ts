@@ -119,10 +119,10 @@ async function keepRole(
     const effects = saveRole(mount_id, name, { read, role: planned.role });
     return { effects, result: planned, found: read !== undefined };
   };
-  const thing = `role ${mount_id} ${name}`;
+  const key = `role ${mount_id} ${name}`;
   const bytes = await measureRole(app.db, { mount_id, name });
   const { role, warnings } = await commitInTurn(app, caller, planNow, {
-    thing,
+    key,
     changes: true,
     bytes,
   });

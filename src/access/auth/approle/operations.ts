@@ -134,8 +134,8 @@ async function commitEnding(
 ): Promise<VaultResult> {
   const key = keyOf(caller, input);
   const bytes = await measureApprole(app.db, key);
-  const thing = lineOfApprole(key);
-  const answer = await commitInTurn(app, caller, plan, { thing, changes: true, bytes });
+  const line = lineOfApprole(key);
+  const answer = await commitInTurn(app, caller, plan, { key: line, changes: true, bytes });
   await removeLogInsAfterCommit(app, caller);
   return answer;
 }

@@ -66,7 +66,7 @@ export async function createToken(
     return { effects, result: { minted, warnings } };
   };
   const line =
-    role_name === undefined ? undefined : { thing: lineOfTokenRole(role_name), changes: false };
+    role_name === undefined ? undefined : { key: lineOfTokenRole(role_name), changes: false };
   const { minted, warnings } = await commitPlanned(app, caller, plan, line);
   const unknown = await listUnknownPolicies(app, minted.token.policies);
   return answerMinted(app, minted, [

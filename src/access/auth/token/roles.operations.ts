@@ -68,8 +68,8 @@ export async function writeTokenRole(
     return { effects, result: {}, found: existing !== undefined };
   };
   const bytes = await measureTokenRole(app.db, { name: role_name });
-  const thing = lineOfTokenRole(role_name);
-  return commitInTurn(app, caller, plan, { thing, changes: true, bytes });
+  const key = lineOfTokenRole(role_name);
+  return commitInTurn(app, caller, plan, { key, changes: true, bytes });
 }
 
 export async function removeTokenRole(

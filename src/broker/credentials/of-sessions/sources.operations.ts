@@ -97,8 +97,8 @@ export async function findBytesToIssue(
   );
 }
 
-function sum<Thing>(things: readonly Thing[], bytesOf: (thing: Thing) => number): number {
-  return things.reduce((total, thing) => total + bytesOf(thing), 0);
+function sum<Item>(items: readonly Item[], bytesOf: (item: Item) => number): number {
+  return items.reduce((total, item) => total + bytesOf(item), 0);
 }
 
 /** @throws Failure `conflict` for one that is another now: the session is planned anew */

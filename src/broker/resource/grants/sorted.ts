@@ -93,7 +93,7 @@ export class GrantList {
     );
   }
 
-  weigh(action: Action): Said {
+  decide(action: Action): Said {
     if (!this.#keeps && this.#grants.length < MANY_GRANTS) return this.#find(action);
     this.#said ??= new Map();
     const known = this.#said.get(action);
