@@ -74,7 +74,7 @@ for (const [given, now, left, why] of attempts) {
       attempt = addShare(attempt, shares[index] ?? secret, at);
     });
     assert.equal(isLeft(attempt, now), left);
-    // Shares of before count where the attempt goes on with new ones.
+    // Earlier shares count where the attempt goes on with new ones.
     assert.equal(isLeft(start(3), HOUR, true), false);
   });
 }

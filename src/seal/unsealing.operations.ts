@@ -161,7 +161,7 @@ function sealedMeanwhile(): Failure {
   return new Failure('invalid', 'the server was sealed meanwhile: give the shares again');
 }
 
-/** The gathering under way; one for the shares of before a rekeying is at its end. */
+/** The gathering under way; one for the shares from before a rekeying is at its end. */
 function unsealingOf(app: App, seal: Seal): Gathering {
   const memory = memoryOf(app);
   if (memory.unsealing?.generation === seal.generation) return memory.unsealing;

@@ -313,7 +313,7 @@ for (const [path, body, read, update] of STARTS) {
   });
 }
 
-/** Gives a server the seal that one of before had: without the hashes of its shares. */
+/** Gives a server the seal that an older one had: without the hashes of its shares. */
 async function forgetHashes({ running }: Client): Promise<void> {
   const forget = build.updateTable('seal').set({ share_hashes: null });
   await running.app.store.commit([write(forget, { rows: 1 })]);
@@ -322,7 +322,7 @@ async function forgetHashes({ running }: Client): Promise<void> {
 const hashesOf = async ({ running }: Client): Promise<Uint8Array | null | undefined> =>
   (await running.app.db.selectFrom('seal').select('share_hashes').executeTakeFirst())?.share_hashes;
 
-test('a seal of before learns its shares when enough right ones have come', async (t) => {
+test('an older seal learns its shares when enough right ones have come', async (t) => {
   const client = await initialised(t);
   const hashes = await hashesOf(client);
   assert.equal(hashes?.length, 5 * 32);

@@ -68,7 +68,7 @@ eachPlace('a token with a chosen id', (newPlace) => {
   }
 
   for (const [name, end, fields] of ENDINGS) {
-    test(`that ${name} and is made anew is no parent to batch tokens of before`, async (t) => {
+    test(`that ${name} and is made anew is no parent to earlier batch tokens`, async (t) => {
       const { call, make, child, mayRead, of, tidy } = await open(t, fields);
       const [batch, service] = [await child('batch'), await child('service')];
       await must(callAs(call, ID)('POST', 'cubbyhole/kept', { a: 'b' }));

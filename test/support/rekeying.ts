@@ -151,7 +151,7 @@ export async function authorise(
   const replies: Reply[] = [];
   for (const key of shares.slice(0, 2)) {
     replies.push(await put(b, 'sys/generate-root/update', { key, nonce }));
-    // New shares end an attempt that began under those of before.
+    // New shares end an attempt that began under the former ones.
     if (/start over/.test(replies.at(-1)?.text ?? '')) return authorise({ b, root }, shares);
   }
   return replies.at(-1)?.field('complete') === true;

@@ -164,7 +164,7 @@ const LARGEST_PART = 1 / 3;
  */
 async function findKeptToken(app: App, id: string): Promise<Token | undefined> {
   if (app.store.engine !== 'sqlite') return findToken(app.db, id);
-  // What was read before a write goes into the map of before, which nobody reads again.
+  // What was read before a write goes into the former map, which nobody reads again.
   const { tokens } = keptTokens(app);
   const known = tokens.find(id);
   if (known) return known;

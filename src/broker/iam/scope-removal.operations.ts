@@ -56,7 +56,7 @@ export async function endScopesBeforehand(
     });
   await inside('session');
   await endLogInsBeforehand(app, work, { scope_ids });
-  // Their own user is left to the end, and sessions in other scopes are that user's by log-ins of before.
+  // Their own user is left to the end, and sessions in other scopes are that user's by earlier log-ins.
   const [own] = await listResourcesById(app.db, [but.member_id]);
   if (own && scope_ids.includes(own.scope_id))
     await endSessionsBeforehand(app, work, { user_ids: [own.id] });

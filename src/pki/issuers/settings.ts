@@ -118,7 +118,7 @@ function maySignCrls({ certificate }: Pick<Issuer, 'certificate'>): boolean {
  * @throws Failure `invalid` for a longer one than may be, unless it is
  */
 export function checkChainLength(issuer: Issuer, wanted: readonly string[]): boolean {
-  // One of before there were bounds stays when something else is changed.
+  // One from before there were bounds stays when something else is changed.
   const isStored = wanted.join() === issuer.settings.manual_chain?.join();
   if (wanted.length > MOST_MEMBERS && !isStored) {
     throw refuseChain(`manual_chain has ${wanted.length} members`, `at most ${MOST_MEMBERS}`);

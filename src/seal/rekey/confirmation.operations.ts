@@ -55,9 +55,9 @@ export async function requireFreePlace(app: App, seal: Seal): Promise<Seal | und
 
 /**
  * Puts a new seal in force, in two steps, since a database may write what it never confirms. First the new one is
- * stored beside that of before, whose shares go on being the right ones: whatever becomes of this step, they are.
+ * stored beside the former seal, whose shares go on being the right ones: whatever becomes of this step, they are.
  * Once it is stored its shares are the right ones, whatever becomes of the second step: they are in force by
- * it, or as soon as the first of them is shown; until then those of before go on. No other rekeying takes its
+ * it, or as soon as the first of them is shown; until then the former ones go on. No other rekeying takes its
  * place until this one is answered.
  *
  * @param seals.aside another seal that was to follow, from {@link requireFreePlace}

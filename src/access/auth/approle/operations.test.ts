@@ -171,7 +171,7 @@ eachEngine('approle', (open) => {
     await writeRoleId(app, caller, { ...mine, role_id: 'LK2' });
     assert.notEqual(await logInAs('mine', 'LK2'), later);
 
-    // An alias that no role stands behind, as those of roles of before.
+    // An alias that no role stands behind, as those of older roles.
     const kept = await ensureEntityForAlias(app, caller.mount, 'kept');
     await app.commit(caller, kept.effects);
     const refused = refusal(/name of an alias/);

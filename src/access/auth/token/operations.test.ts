@@ -301,7 +301,7 @@ eachEngine('tokens', (open) => {
     assert.equal(await isKnown(app, client_token), false);
   });
 
-  test('a batch token of an older server, which names no accessor, ends with the parent of before', async () => {
+  test('a batch token of an older server, which names no accessor, ends with its former parent', async () => {
     const { app, as, clock } = await openServer(open);
     const { token: parent } = await createChosen(app, clock.now);
     const { parent_accessor: _, ...older } = planned(

@@ -72,7 +72,7 @@ export async function issueFromVault(
   try {
     const found = { ...requireMapped(read(answer.data)), source: sourceOf(library) };
     const recorded = { source_id, lease_id: lease?.id };
-    // Also of what has no lease: asked with a token of before, or of another server, it is asked for anew.
+    // Also of what has no lease: asked with an earlier token, or one of another server, it is asked for anew.
     const effects = [holdCurrentToken(token_id), ...(lease ? [insertLease(lease)] : [])];
     return { found, weight: answer.weight, recorded, effects, giveBack };
   } catch (error) {

@@ -230,12 +230,12 @@ const OLDEST: LogInCursor = { ms: 0, id: '' };
 /** Pages of log-ins that are looked through in one run of the job. */
 const PAGES = 100;
 
-/** Where the run of before stopped looking. */
+/** Where the run before stopped. */
 const cursorOf = perApp(() => ({ next: OLDEST }));
 
 /**
  * Ends log-ins that nobody can use any more: in every run those that have run out, and of the others
- * as many as it takes a moment to look through, from where the run of before stopped. Those that were
+ * as many as it takes a moment to look through, from where the run before stopped. Those that were
  * left unused are refused on both APIs in the meantime: the order of use has no index, as it changes often.
  */
 export async function endDeadLogIns(app: App, turn: JobRun): Promise<void> {
