@@ -31,7 +31,7 @@ async function listOwnLogIns(app: App, caller: BrokerCaller): Promise<Resource[]
   return listResourcesById(app.db, ids);
 }
 
-/** What permits whoever removes: that is left to the end. */
+/** What the remover's own permission rests on: it is removed last. */
 async function findOwn(app: App, caller: BrokerCaller): Promise<Left> {
   const { user_id } = caller.who;
   const permitting = (await listOwnLogIns(app, caller)).flatMap(({ owner_id, body }) => {

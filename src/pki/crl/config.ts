@@ -5,7 +5,7 @@ import { Failure } from '../../core/failure.ts';
 import { durationText, flag, integer } from '../../core/fields.ts';
 import { mergePatch, patchOf } from '../../core/patches.ts';
 
-/** Most entries of a CRL where nothing else is said, and where it is bounded by what is no number of them. */
+/** Most entries of a CRL unless configured; also where 0, or a number below -1, is configured. */
 const MAX_ENTRIES = 100_000;
 
 const boundOf = (entries: number): number =>

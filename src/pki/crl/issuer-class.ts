@@ -59,7 +59,7 @@ export function findClassOf(mountState: MountState, issuer_id: string): IssuerCl
   return issuer && planClass(mountState, issuer);
 }
 
-/** What is told of a class whose CRL nobody may sign, though there is a key: what it has signed before goes on being served. */
+/** Warns of a class that has a key and no issuer that may sign its CRL: the last one goes on being served. */
 export function warnOfUnsigned(
   { keys }: Pick<MountState, 'keys'>,
   { signer, members }: IssuerClass,
@@ -71,7 +71,7 @@ export function warnOfUnsigned(
   ];
 }
 
-/** The same of the class of an issuer that becomes another one, or none, where its CRL could be signed before. */
+/** The same for the class of an issuer that is changed or removed, where its CRL could be signed before. */
 export function warnOfChange(
   mountState: MountState,
   issuer: Issuer,
@@ -106,7 +106,7 @@ export function planScope(
   return JSON.stringify(scope);
 }
 
-/** Issuers that are there, and those of whom others stay with the same subject and key. */
+/** Present issuers, and removed ones whose subject and key a present one has. */
 function listKnown({ issuers, former }: MountState): string[] {
   const classes = new Set([...issuers.values()].map(classIdOf));
   const represented = [...former].filter(([, id]) => classes.has(id)).map(([id]) => id);

@@ -76,8 +76,8 @@ export async function readCrl(
 const ATTEMPTS = 8;
 
 /**
- * Waits for what is under way with a CRL, or begins it: as the mount's work, since others wait for it as well, and
- * among much that its site asks for it would take that many times longer.
+ * Waits for the build of a CRL that is under way, or begins one. It is work of the mount, not of the caller: others
+ * wait for it as well, and it must not queue behind whatever else the caller's site asks for.
  */
 function join(
   app: App,
@@ -93,7 +93,7 @@ function join(
   return work;
 }
 
-/** So old a CRL is at least that is built anew for its age alone: anybody may read it as often as they like. */
+/** No CRL is built anew for its age alone before it is this old: anybody may read it as often as they like. */
 const LEAST_AGE_S = 30;
 
 /** Says whether a CRL must be built anew. */
@@ -150,7 +150,7 @@ export async function rotateCrls(app: App, caller: Caller) {
   const breath = new Breath();
   for (const issuer of mountState.issuers.values()) {
     if (done.has(issuer)) continue;
-    // It looks at all issuers, of which there may be a thousand.
+    // `planClass` reads all issuers, of which there may be a thousand.
     await breath.take();
     const issuers = planClass(mountState, issuer);
     for (const member of issuers.members) done.add(member);
@@ -183,7 +183,7 @@ async function rotateCrl(app: App, mount_id: string, issuers: IssuerClass): Prom
   throw new Failure('unavailable', 'the CRL is being rebuilt, try again', { retry_after: 1 });
 }
 
-/** What is under way with a CRL, whatever comes of it. */
+/** Ends when the build of a CRL that is under way does, however that ends. */
 function running(app: App, place: string): Promise<void> | undefined {
   return crlMemory(app)
     .running.get(place)

@@ -34,11 +34,11 @@ interface CrlMemory {
   scheduled: Map<string, NodeJS.Timeout>;
   /** How long the last one took to build, in milliseconds. */
   durations: Map<string, number>;
-  /** By place, what the last one was that had too many entries. */
+  /** By place, the last one that had too many entries. */
   too_long: Map<string, TooLong>;
 }
 
-/** CRLs of one scope only grow, so that none of it need be collected to be refused again. */
+/** A CRL of one scope only grows: once too long, it is refused again without reading the revocations. */
 interface TooLong {
   scope: string;
   max_entries: number;
@@ -121,7 +121,7 @@ export async function buildCrl(app: App, mount_id: string, context: CrlContext):
   const { crl, signature } = await refusingLong(app, place, job, () =>
     makeSignedCrl(app, job, { mount_id, key }),
   );
-  // Not from when it was begun: until now whoever asked was given the one before.
+  // Not the time when it was begun: until now readers were given the one before.
   const modified_at_ms = app.now();
   const published: StoredCrl & StoredCrlSignature = {
     number,
@@ -173,7 +173,7 @@ async function refusingLong<Made>(
   }
 }
 
-/** CRLs of which something is remembered: those of issuers that are gone leave theirs. */
+/** Most CRLs that something is remembered of: issuers that are removed leave their entries behind. */
 const MOST_PLACES = 1000;
 
 /** Makes a CRL again that this server has not in memory: from before its start, or of another node. */

@@ -163,14 +163,14 @@ async function changeIssuer(
   return { data: describeIssuer(await requireIssuer(app, caller, id)), warnings };
 }
 
-/** Of the others alone: what is asked for at its own path may be in its own chain. */
+/** Judges the other members alone: permission for the issuer itself was judged by the path. */
 async function refuseDeniedChain(
   caller: Caller,
   mountState: MountState,
   issuer: Issuer,
   refs: readonly string[],
 ): Promise<void> {
-  // What is too long is so whoever asks.
+  // A chain that is too long is refused as such whatever the caller is permitted.
   checkChainLength(issuer, refs);
   const others: OwnPath[] = [];
   for (const ref of refs) {

@@ -114,7 +114,7 @@ function maySignCrls({ certificate }: Pick<Issuer, 'certificate'>): boolean {
 }
 
 /**
- * @returns whether it is the one that there is
+ * @returns whether it is the stored one
  * @throws Failure `invalid` for a longer one than may be, unless it is
  */
 export function checkChainLength(issuer: Issuer, wanted: readonly string[]): boolean {
@@ -165,7 +165,7 @@ function planAlgorithm(
   wanted: string,
 ): IssuerSettings['revocation_signature_algorithm'] {
   if (wanted === '') return '';
-  // Of what stays nothing is asked: the key may be of a kind that is not supported.
+  // An unchanged value is not checked: the key may be of a kind that is not supported.
   const present = issuer.settings.revocation_signature_algorithm;
   if (wanted === present) return present;
   const algorithm = findSignatureAlgorithm(wanted);

@@ -120,7 +120,7 @@ export function countMountsRead(app: App): number {
   return lastMountStates(app).size;
 }
 
-/** Those of one mount that are read anew one after the other: whoever waited mostly finds what the one before has read. */
+/** States of one mount are read one after the other: whoever waited mostly finds what the one before has read. */
 const linesOf = perApp(() => new Lines());
 
 async function renewMountState(app: App, mount_id: string): Promise<MountState> {
@@ -188,8 +188,8 @@ export async function requireIssuer(app: App, caller: Caller, ref: string): Prom
 }
 
 /**
- * With all that was changed before this was called, on any node: hundreds who plan a change at once have what is
- * kept in common, as each would have megabytes otherwise.
+ * The state with every change that was durable before the call, on any node. All callers share the cached one:
+ * hundreds who plan a change at once would otherwise hold megabytes each.
  */
 async function readCurrent(app: App, mount_id: string): Promise<MountState> {
   const { version } = await readDefaults(app.db, mount_id);
@@ -204,8 +204,8 @@ interface MountStateChange<Result> {
   effects: readonly Effect[];
   defaults?: Partial<Omit<Defaults, 'version' | 'issuing_version'>>;
   /**
-   * Whether certificates that are being made may stand: they have their issuer and its key held, and are refused by
-   * another default issuer.
+   * Whether issuance that is under way goes on: its write set is refused only where its own issuer or key, the default
+   * issuer or the URLs have changed.
    */
   spares_issuing?: boolean;
   result: Result;

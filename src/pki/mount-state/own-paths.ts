@@ -15,10 +15,10 @@ export const RENAMED: Readonly<Record<'issuer' | 'key', Sense>> = {
   key: { stands_for: ['key_ref', 'key_name'] },
 };
 
-/** Something is done to all at once: no field speaks of what it has itself. */
+/** A request that concerns all issuers or keys at once: no field of it describes a single one. */
 export const CONCERNED: Sense = { alike: [] };
 
-/** What it made is looked at. */
+/** What an issuer or a key has made is read. */
 export const LOOKED_UP: Sense = { alike: [], isRead: true };
 
 /** The paths of its own that an issuer or a key has, wherever else it is named or found. */

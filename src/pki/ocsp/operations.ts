@@ -50,7 +50,7 @@ async function respondBytes(
 ): Promise<{ status: number; body: Uint8Array }> {
   try {
     const mount_id = caller.mount.id;
-    // Before what answers are made of: what is loaded after a change belongs to other answers.
+    // Read before the state that answers are made from: after a change, answers go into another cache.
     const answers = await readKept(app);
     const config = await readCrlConfig(app, mount_id);
     if (config.ocsp_disable) return UNAUTHORIZED;

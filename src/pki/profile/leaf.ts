@@ -76,7 +76,7 @@ export function planSign(
   return plan;
 }
 
-/** By the role, which stays the same object until configuration changes. */
+/** Cached by the role, which is the same object until configuration changes. */
 const extKeyUsagesOf = memoizeWeak(chooseExtKeyUsages);
 const policiesOf = memoizeWeak(({ policy_identifiers }: Role) =>
   parsePolicyIdentifiers(policy_identifiers),

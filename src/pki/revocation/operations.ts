@@ -95,7 +95,7 @@ async function revoke(app: App, caller: Caller, target: RevocationTarget) {
     throw error;
   }
   const config = await readCrlConfig(app, mount_id);
-  // The CRL follows off this path; whoever reads it meanwhile waits until it is there.
+  // The CRL is built in the background; whoever reads it meanwhile waits for it.
   if (!config.auto_rebuild && target.issuer_id !== '') scheduleCrl(app, mount_id, target.issuer_id);
   return answer(app, mount_id, target, now_ms);
 }
@@ -153,7 +153,7 @@ function storedForm({ der, issuer_id }: RevocationTarget) {
   };
 }
 
-/** With what keeps the revocation from the CRL, which is served on as it is. */
+/** Warns where no CRL can be signed that would show the revocation. */
 async function answer(
   app: App,
   mount_id: string,

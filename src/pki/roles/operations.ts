@@ -41,7 +41,7 @@ export async function findCachedRole(
 const LARGEST = (3 / 4) * ROOMS.pki_roles;
 
 /**
- * Its text, what was read of it, and what its rules were compiled to. Names without a role count, too:
+ * Bytes of a role's text, what was parsed from it, and its compiled rules. Names without a role are cached too:
  * whoever may issue by any role can ask for as many as they like.
  */
 const weighFound = ({ found }: { found: StoredRole | undefined }): number =>

@@ -110,7 +110,7 @@ interface RootContext {
   mount: Mount;
   mountState: MountState;
   key: Key;
-  /** Where the key is new: it is nowhere but here yet. */
+  /** The new key, which is not stored yet; undefined for an existing one. */
   fresh: FreshKey | undefined;
 }
 

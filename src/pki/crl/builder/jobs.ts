@@ -56,7 +56,7 @@ export async function remakeCrl(
 async function layOut(db: Db, job: CrlJob): Promise<UnsignedCrl> {
   const { content, frame, max_entries } = job;
   const basis = isBasis(job.basis, content) ? job.basis : undefined;
-  // Few are found by their revisions: in the order of their numbers all that was revoked later would be passed over.
+  // Few revocations are found by revision: in serial number order, all later ones would be read and skipped.
   const since = basis?.revision ?? (content.revision <= PAGE ? BEFORE_ALL : undefined);
   const added =
     since === undefined ? await collectAll(db, job) : await collectSince(db, job, since);
