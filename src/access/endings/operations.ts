@@ -7,8 +7,8 @@ import type { Effect } from '../../store/write.ts';
 import { goesFirst } from './precedence.operations.ts';
 
 /**
- * Commits a page of what a request ends before it is done itself: with a record that says so. Should the request come
- * to nothing then, it is told what its pages have ended.
+ * Commits a page of what a request ends before its own write set, with a record that says so. Should the request be
+ * refused afterwards, its answer says what the pages have ended.
  */
 export async function commitPage(
   app: App,
@@ -19,15 +19,15 @@ export async function commitPage(
   const { record } = caller;
   const outcome = { ...record.outcome, ending: true };
   const commit = () => app.commit({ ...caller, record: { ...record, outcome } }, effects);
-  // Who goes first has others wait for it, and those who have a place may be among them.
+  // Others wait for whoever goes first, and may hold the places meanwhile: it takes none.
   await (goesFirst(app.store) ? commit() : pagesInTurn(app).run(commit));
   addEnded(record.ended_before, ended);
 }
 
-/** A page is much for the database: of one network one at a time, however much its requests end. */
+/** A page is much work for the database: each network has one at a time, however much its requests end. */
 const pagesInTurn = perApp(() => new FewInTurn(2));
 
-/** What ends with something is less than a page of each kind: of one network a few are written at once. */
+/** The last write set ends less than a page of each kind: each network may have a few at once. */
 const lastPagesInTurn = perApp(() => new FewInTurn(4));
 
 /** Commits an ending, with what is left to end with it. */

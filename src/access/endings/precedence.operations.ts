@@ -46,10 +46,10 @@ function precedenceOf(store: Store): Precedence {
 const hasOthers = ({ engine }: Store): boolean => engine !== 'sqlite';
 
 /**
- * Has all that change what somebody is permitted wait, on every node, while requests that rest on that are
- * judged, planned and written: those that judge at length would else come too late for as long as others do.
+ * Runs a request while all changes of permissions wait, on every node: one that is judged or planned at length would
+ * otherwise lose to them for as long as they go on.
  *
- * @param changes the request does so itself: it goes alone, or it would make those late that go with it
+ * @param changes whether the request changes permissions itself: then it goes alone, or those beside it would lose to it
  */
 export function goFirst<Result>(
   context: WriteContext,
@@ -62,7 +62,7 @@ export function goFirst<Result>(
   }
   if (!changes) {
     return here.take((hold) => {
-      // Not waited for: what other nodes are quicker with until they know is tried again.
+      // Not waited for: what loses to another node before that node knows is tried again.
       void tell(context, hold);
       return run(hold);
     });
@@ -119,7 +119,7 @@ export async function letFirst(store: Store): Promise<void> {
   if (!hasOthers(store) || here.isMine) return;
   const first = await findHolder(store.db, NAME);
   let found = first;
-  // For these alone, so that nobody waits for a line of them.
+  // Only for those that are first now, not for any that follow them.
   while (found && found.expires_at_ms > 0 && found.fence === first?.fence) {
     if (elsewhere.observe(found, LONGEST_MS) === 0) return;
     await delay(PAUSE_MS);

@@ -113,7 +113,7 @@ async function identifyToken(
   // Who has the token of a wrapped answer may take that answer; it is nobody's identity.
   if (!token || isWrappingToken(token)) return undefined;
   if (!judgeAddress(token.bound_cidrs, remote_address)) return undefined;
-  // Before what it stands for, see there.
+  // Read before what it stands for: see `readPermissionVersion`.
   const version = await readPermissionVersion(app);
   const permissions = await readPermissions(app, token);
   if (!permissions) return undefined;

@@ -27,14 +27,14 @@ export async function commitFor(
   return tryWithin(1, context, caller, () => commitOnceFor(context.store, caller, effects));
 }
 
-/** Ends what would be much for one write set, page by page, once nothing but a change by others can refuse the plan. */
+/** Ends page by page what would be much for one write set, once only a change by others can refuse the plan. */
 export interface Beforehand {
-  /** What it is of, whatever paths lead to that: it is ended once at a time. */
+  /** Key of what is ended, whatever the path of the request: it is ended by one request at a time. */
   of: string;
   end(): Promise<void>;
 }
 
-/** What a request would do, by what it has read. */
+/** What a request would do, given what it has read. */
 export interface Planned<Result> {
   effects: readonly Effect[];
   result: Result;
@@ -45,15 +45,15 @@ export interface Planned<Result> {
   beforehand?: Beforehand | undefined;
 }
 
-/** Each but the last means that somebody else's change of what was read was durable. */
+/** Most plans of a request: a new one is made each time that somebody else has changed what was read. */
 const PLANS = 8;
 
-/** What an attempt has come to; undefined after a conflict that may pass. */
+/** The result of an attempt; undefined after a conflict that may pass. */
 type Tried<Result> = { done: Result } | undefined;
 
 /**
- * Tries on while there is patience. Judging and planning at length gives way to others, and so to those who change
- * what is permitted: whoever came too late for them again and again goes first.
+ * Tries once more while there is patience. Judging and planning at length gives way to others, also to changes of
+ * permissions: a request that has lost to these again and again goes first.
  */
 async function tryAgain<Result>(
   context: WriteContext,
@@ -81,16 +81,16 @@ async function tryOn<Result>(...how: Parameters<typeof tryAgain<Result>>): Promi
   }
 }
 
-/** Where those wait for each other that others were quicker than again and again: what they rest on changes by this line. */
+/** A line in which requests that lost to others again and again run one by one; changes of what they rest on go by it, too. */
 interface ChangeLine {
   app: App;
   key: string;
 }
 
 /**
- * Tries again what a conflict has ended: what plans anew, and commits by `commitOnce`.
+ * Runs an attempt again after a conflict; each attempt plans anew, and commits by `commitOnce`.
  *
- * @param line of those who change what is planned by
+ * @param line by which what the attempt rests on is changed
  * @throws Failure `conflict` after some attempts, not counting those by which the request was judged again
  */
 export async function retryOnConflict<Result>(
@@ -124,7 +124,7 @@ async function tryWithin<Result>(
   });
 }
 
-/** Until it is done: in a line, if there is one, once it may stay out of it no longer. */
+/** Tries until it is done: in the line, if there is one, once the request may not stay out of it any longer. */
 async function tryInLine<Result>(
   context: WriteContext,
   caller: Caller,
@@ -132,7 +132,7 @@ async function tryInLine<Result>(
   patience: Patience,
   { line, mayStayOut }: { line: ChangeLine | undefined; mayStayOut(): boolean },
 ): Promise<Result> {
-  // Nearly always the only attempt: it is in the way of every certificate.
+  // Nearly always the only attempt, and on the path of every issuance: no line is asked for before it.
   let tried = await attempt();
   while (!tried && mayStayOut()) tried = await tryAgain(context, caller, attempt, patience);
   if (tried) return tried.done;
@@ -143,11 +143,11 @@ async function tryInLine<Result>(
 /**
  * Plans and commits. A plan rests on rows that it has read, and its effects are refused once one of
  * them is another one (`saveAsRead`, `deleteAsRead`, a version, a hold): then everything is planned
- * anew, and judged anew, by what is there now. What cannot be at all is told by the next plan.
+ * anew, and judged anew, by what is there now. A change that is impossible by then is refused by the next plan.
  *
  * @param plan reads what it rests on from the database, whenever it is called; costly parts that
  *   rest on nothing, such as the hash of a password, are made once
- * @param line where those wait that others were quicker than, where that is not the request's own path
+ * @param line where the request waits after it has lost to others; unless given, that goes by its own path
  * @throws Failure `conflict` after some attempts, or when what was to be changed was removed
  */
 export async function commitPlanned<Result>(
@@ -158,7 +158,7 @@ export async function commitPlanned<Result>(
 ): Promise<Result> {
   const noted = { ...caller.record.outcome };
   const planAnew = async (): Promise<Planned<Result>> => {
-    // What an attempt before has noted has not come to pass.
+    // What an earlier attempt has noted did not happen.
     caller.record.outcome = { ...noted };
     return plan();
   };
@@ -171,7 +171,7 @@ export async function commitPlanned<Result>(
   if (of === undefined) return commitByPlans(app, caller, planAnew, how);
   // Who waits plans anew, and holds nothing of this plan meanwhile.
   if (isBeingEnded(app, of)) made.length = 0;
-  // Not within what follows: there it may go first, and who has this turn would wait for that.
+  // Taken before `commitByPlans`, in which a request may go first: whoever has this turn would wait for that.
   return endInTurn(app, of, () => commitByPlans(app, caller, planAnew, how));
 }
 
@@ -225,7 +225,7 @@ async function commitByPlans<Result>(
     const { effects, result, found, outcome, beforehand } = made.pop() ?? (await planAnew());
     if (found === false && wasThere) throw new Failure('conflict', REMOVED);
     wasThere ||= found ?? false;
-    // Who may make something may perhaps not change one that has come meanwhile.
+    // Permission to create is not permission to update what somebody else has created meanwhile.
     if (found && caller.found === false) caller.standing = await caller.standing?.renew();
     if (outcome) Object.assign(caller.record.outcome, outcome);
     try {
@@ -243,9 +243,9 @@ async function commitByPlans<Result>(
     return lines.wait(key, () => tryOn(app, caller, attempt, patience));
   }
   return tryInLine(app, caller, attempt, patience, {
-    // Of many at once one is quicker: the others go on one by one, or all but one would lose again.
+    // Of many at once one wins: the others go on one by one, or all but one would lose again.
     line: { app, key },
-    // Those that are only judged anew are in nobody's way, unless they change what is permitted.
+    // Requests that are only judged anew stay out of the line, unless they change permissions.
     mayStayOut: () => !patience.isBehind && !patience.changes,
   });
 }

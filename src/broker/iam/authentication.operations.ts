@@ -55,7 +55,7 @@ export async function identify(
   living: Token | undefined,
   before?: { who: Pick<Principal, 'user_id'> },
 ): Promise<Identified> {
-  // Before what it stands for, see there.
+  // Read before what it stands for: see `readPermissionVersion`.
   const version = await readPermissionVersion(app);
   const wasNobody = before?.who.user_id === ANONYMOUS_USER;
   if (text === '' || wasNobody) return nobody(app, version);

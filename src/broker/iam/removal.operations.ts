@@ -17,9 +17,9 @@ import { removeBeforehand } from './paged-removal.operations.ts';
 import { type Left, listContainedIds } from './removal.store.ts';
 import { endProjectsBeforehand, endScopesBeforehand } from './scope-removal.operations.ts';
 
-// A removal ends all that stands on what it removes in its own write set, by statements that find
-// it there. However much that is, the set stays small: whatever is more than a page is ended before,
-// page by page, each with a record of its own. Others write in between.
+// A removal ends everything that depends on what it removes in its own write set, by statements that find
+// it there. The set stays small however much that is: all but a page is ended before, page by page, each
+// with a record of its own. Others write in between.
 
 /** The log-ins that a request stands on: whose token it came with, or one that was made from theirs. */
 async function listOwnLogIns(app: App, caller: BrokerCaller): Promise<Resource[]> {

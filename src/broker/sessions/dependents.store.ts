@@ -43,10 +43,10 @@ export type CancellationCause =
   /** A host set goes on without some hosts. */
   | { host_set_id_of: string; host_ids: readonly string[] };
 
-/** Said as it stands, or the index of those sessions alone is passed over, and all others looked at. */
+/** Written as in the index of those sessions: SQLite would otherwise pass it over and read all others. */
 export const isThroughHost = sql<boolean>`session.host_id <> ''`;
 
-/** As indexes of sessions that go on have it; said by what they are, SQLite would begin with all of a status. */
+/** Written as in the indexes of live sessions: by their statuses, SQLite would begin with all of one. */
 export const goesOn = sql<boolean>`session.status not in (${sql.join(ENDING_STATUSES.map((one) => sql.lit(one)))})`;
 
 function affected(loss: CancellationCause) {

@@ -179,12 +179,12 @@ export async function revokePrefix(
   const single = await findLease(app.db, prefix);
   const range = single ? { from: prefix, to: `${prefix}/` } : rangeOf(prefix);
   const work = workOf(app, caller);
-  // All of them are dead before the first is taken up, however many there are.
+  // All are expired before the first is revoked, however many there are.
   await expireInPages(app, work, range);
   if (!input.sync) return { status: 202 };
   const next = (last: Lease | undefined) =>
     listRange(app.db, range, { after: last?.id ?? '', limit: PAGE });
-  // By force nobody waits for whom one that cannot be ended keeps.
+  // Forced revocations do not wait for others, which a lease that cannot be revoked may keep.
   const failed = await endInTurn(app, `${force} ${range.from}`, () =>
     endPages(app, work, next, { force }),
   );

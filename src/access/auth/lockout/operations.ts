@@ -106,7 +106,7 @@ export async function attemptLogIn<Found>(
       if (left === 0) return undefined;
       // What ended meanwhile may not be among what was read.
       if (pending.ended !== ended) continue;
-      // Of many guesses sent at once no more are checked than could still fail.
+      // Of many guesses at once, no more are checked than failures are left before the lock.
       if (pending.running < left) break;
       if (pending.waiting.length >= MAX_WAITING) throw refuseForNow();
       await nextEnd(pending, caller);
@@ -114,7 +114,7 @@ export async function attemptLogIn<Found>(
     pending.running += 1;
     try {
       const found = await checkInTurn(app, caller, id, check);
-      // A lock stays what it is to all others, whatever comes of this.
+      // The lock holds for all others, whatever comes of this attempt.
       if (isLocked(failures)) return found === undefined ? undefined : { found, effects: [] };
       if (found !== undefined) return { found, effects: failures > 0 ? [clearFailures(id)] : [] };
       const now = nowSeconds();

@@ -50,7 +50,7 @@ export async function listTokenRoleNames(app: App): Promise<VaultResult> {
   return listKeys((page) => listTokenRoles(app.db, page), {});
 }
 
-/** In which a role is changed, and those are made tokens by it that came too late for a change. */
+/** Key of the line for changes of a role, and for token creations that lost to one. */
 export const lineOfTokenRole = (role_name: string): string => `token role ${role_name}`;
 
 /** Writes a role; what is left out stays as it was. */

@@ -59,7 +59,7 @@ export async function issueFromVault(
     makePair: (type, bits) => newKeyPair(app, caller, type, bits),
     onGone: caller.onGone,
   }).catch(async (error: unknown) => {
-    // What comes too late, too long or broken is there all the same.
+    // An answer that comes too late, too long or broken has made a credential all the same.
     if (error instanceof VaultFault && error.made) {
       const lease = leaseOf(app, request, asked, error.made);
       await giverOf(app, caller, { source_id, connection, lease })();

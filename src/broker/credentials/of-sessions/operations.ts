@@ -86,7 +86,7 @@ export async function resolveCredentials(
     } catch (error) {
       hold.release();
       if (!(error instanceof NoRoom)) throw error;
-      // All that was had is let go of: who waits holds nothing, and begins anew.
+      // Everything held was released: whoever waits holds nothing, and begins anew.
       hold = await room.wait(error.line, asker);
     }
   }
@@ -153,7 +153,7 @@ async function issueBesides(
     const stored = await openStored(app, sources, secretEncoderFor(app), given.hold);
     return give(app, caller, { ...given, stored, issued });
   } catch (error) {
-    // The server may have been sealed while it waited for others.
+    // The server may have been sealed while this waited.
     await giveBack(issued);
     throw error;
   }

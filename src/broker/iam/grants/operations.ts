@@ -47,7 +47,7 @@ export async function loadGrantSet(
 /** What somebody is allowed. */
 interface OwnGrants {
   asker: 'user' | 'anonymous';
-  /** But for packs. */
+  /** Roles without those in packs. */
   light: GrantSet;
   /** Roles that grant so much that it is filed once for all who have them. */
   packs: readonly Pack[];
@@ -107,11 +107,11 @@ export function readEverybody(app: App): Promise<Everybody | undefined> {
     const seen = await listSeen(app, EVERYBODY);
     const last = lastEverybody.get(app);
     if (last && isSame(last.roles, seen)) return last.everybody;
-    // What was put together is not held while it is put together anew, but the roles are that it stands on.
+    // The former grants are not held while they are put together anew; the roles they stand on are.
     lastEverybody.delete(app);
     const read = await readSeen(app, seen, last?.everybody?.shared);
     const everybody = await makeEverybody(read);
-    // Of what is not kept it is known what it was.
+    // Where the grants are not kept, the versions of their roles are.
     const roles = everybody?.shared ?? (await mapById(seen));
     lastEverybody.set(app, { roles, everybody });
     return everybody;
@@ -119,7 +119,7 @@ export function readEverybody(app: App): Promise<Everybody | undefined> {
   return app.cached('broker/everybody', load, ['broker/everybody']);
 }
 
-/** Of how everybody's roles were read last. */
+/** Everybody's roles as they were read last. */
 const lastEverybody = new WeakMap<
   App,
   { roles: ReadonlyMap<string, Seen>; everybody: Everybody | undefined }

@@ -150,7 +150,7 @@ async function fileRoles(
   return grants;
 }
 
-/** As many as there is room for, and each of those, however much it is: filed for each request it would take more. */
+/** Filed packs, as many as fit; one alone may take all the room: filed again for each request it would take more. */
 const filedOf = perApp(() => new Kept<GrantSet>(ROOMS.broker_heavy_roles, ({ bytes }) => bytes, 1));
 
 export async function holdGrants(roles: readonly GrantingRole[]): Promise<EffectiveGrant[]> {

@@ -30,7 +30,7 @@ export interface ListAccess extends RemovalSight {
 /** Scopes that are visited in one turn of a caller's. */
 const SCAN_BATCH = 500;
 
-/** Whether what a list looks at is more than one turn's, and much to hold until it is made. */
+/** Whether a list visits more scopes than one turn allows, and holds much until it is made. */
 export async function isWide(app: App, place: string, recursive: boolean): Promise<boolean> {
   return recursive && countSubtree(await readScopeTree(app), place) > SCAN_BATCH;
 }
