@@ -6,7 +6,7 @@ export type Refuse = (request: IncomingMessage, response: ServerResponse, fault:
 /** Browsers and proxies send some dozens. */
 export const MOST_FIELDS = 200;
 
-/** What keeps a request from being looked at at all. */
+/** Why a request is refused before it reaches a dialect. */
 export interface Fault {
   status: 400 | 417 | 421 | 429 | 431 | 500;
   because: string;

@@ -52,8 +52,8 @@ export interface HttpServer {
 }
 
 /**
- * What is done for clients that have gone is waited for so long, in milliseconds: it may have to give back what it got from
- * elsewhere, of which nothing here would know.
+ * A closing server waits so many milliseconds for work whose clients have gone: it may have to give back credentials of
+ * other servers that are stored nowhere here.
  */
 const UNATTENDED_MS = 30_000;
 
@@ -76,7 +76,7 @@ export function createServer(app: App, routers: Routers): HttpServer {
   const turns = new FeedTurns();
   const server = openServer(app.config);
   server.on('clientError', refuseInTurns(turns));
-  // Of so many fields the rest is not seen here: such a head is refused. Trailers, which nobody reads, end there.
+  // Node drops header fields beyond these, so a head that has as many is refused. Trailers, which nobody reads, are cut.
   server.maxHeadersCount = MOST_FIELDS;
   if (tls) {
     decipherInTurns(server, turns);
@@ -94,7 +94,7 @@ export function createServer(app: App, routers: Routers): HttpServer {
     async listen(address) {
       const [first, ...others] = await findPlaces(address);
       await listen(server, await firstDoor(first));
-      // Of somebody who could not be let in; nobody else is the worse for it.
+      // A connection that could not be accepted concerns no other.
       server.on('error', (err) => app.log.warn({ err }, 'a connection could not be accepted'));
       closeDoors = await openDoors(
         server,
@@ -205,10 +205,10 @@ function answererOf(
     const answering =
       atOnce ??
       doRequest(read.remote_address, () =>
-        // Who keeps the body back keeps no place from others.
+        // A client that holds its body back takes no place from others.
         waitsForBody(request) ? work() : (scarceHeap.passFirst()?.then(work) ?? work()),
       );
-    // Not the answer itself: an idle connection keeps its last request, and would keep that with it.
+    // Resolves without the answer: an idle connection keeps its last request, and would keep the answer with it.
     const answered = answering.then(
       (encoded) => sendSoon({ request, response, encoded, asker: read.remote_address }),
       (err: unknown) => fail(response, err),

@@ -26,7 +26,7 @@ interface JobLockRequest {
   now_ms: number;
   /** How long it may be silent; a few times the interval at which it renews. */
   ttl_ms: number;
-  /** When that of another one is over by what was seen of it, whatever it says; see {@link LeaseWatch}. */
+  /** When another holder's lease is over by the monotonic clock, whatever it says; see {@link LeaseWatch}. */
   void_at_ms?: number | undefined;
 }
 
@@ -106,8 +106,8 @@ export function planLease(found: JobLeaseRow | undefined, request: JobLockReques
 }
 
 /**
- * What was seen of leases, by a clock that nobody sets: one that says the same for longer than any lease is given for
- * is over, however far ahead the clock of its holder was. Who is alive renews it, and so it says something else.
+ * Judges leases by a monotonic clock: one that was not renewed for longer than any lease of its job is given for is
+ * over, however far ahead the clock of its holder was.
  */
 export class LeaseWatch {
   readonly #seen = new Map<string, { says: string; since_ms: number }>();

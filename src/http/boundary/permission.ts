@@ -27,10 +27,10 @@ const ANONYMOUS_BODY = 64 * 1024;
 /** How an endpoint finds what it is about. */
 type LocatedAccess = Extract<BoundaryAccess, { locate: unknown }>;
 
-/** A request as far as it can be read without a right to anything: its path and its query. */
+/** A request as far as it is read before it is permitted: its path and its query. */
 export interface Bare {
   route: BoundaryRoute;
-  /** Absent where nothing is looked at before it is run. */
+  /** Absent where no item is located before it is run. */
   access: LocatedAccess | undefined;
   /** Without fields. */
   request: BoundaryRequest;
@@ -42,7 +42,7 @@ export interface BoundaryPermitted extends Permitted {
   route: BoundaryRoute;
   request: BoundaryRequest;
   located: Located | undefined;
-  /** What of the thing may be seen by now. */
+  /** Fields of the item that may be shown at this moment. */
   visible(): OutputFields;
 }
 
@@ -118,7 +118,7 @@ export async function permit(
     return checked;
   };
   const located = await access.locate(app, caller, resolved).catch((error: unknown) => {
-    // What is wrong with a request by itself is told before that there is no such thing.
+    // A faulty request is refused as such before it is said that the item does not exist.
     if (error instanceof Failure) check();
     throw error;
   });

@@ -27,13 +27,13 @@ import { readerOf } from './parameters.ts';
 import { accessRequest, judgeGranted, mayBring, permit } from './permission.ts';
 import { findMount } from './router.ts';
 
-/** What somebody might be permitted, if what they send is. */
+/** A request that the caller may be permitted, depending on its body. */
 export interface Possible {
   endpoint: FoundEndpoint;
   budget: Comparisons;
 }
 
-/** What of a request could be permitted with some body. What is not there is told only to those who might have used it. */
+/** Refuses what no body could make permitted. Only callers who might use a path hear that it does not exist. */
 export async function requirePossible(
   _app: App,
   { trace }: Exchange,
@@ -42,7 +42,7 @@ export async function requirePossible(
 ): Promise<Possible> {
   const endpoint = await requireEndpoint(found, asker.known?.acl);
   const { mount, match, route, asked } = endpoint;
-  // Whoever asks for storage is known, or brings something that makes them known.
+  // A wrapped answer is stored, which only an authenticated caller, or a log-in, may cause.
   if (asker.wrap_ttl !== undefined && !asker.known && mount.kind !== 'auth' && !route.token_field) {
     throw new Failure('invalid', 'response wrapping of what is public needs a token');
   }
@@ -55,7 +55,7 @@ export async function requirePossible(
   return { endpoint, budget };
 }
 
-/** The fields. Their mount may have gone while they were waited for. */
+/** Reads the fields; the mount may have been removed while the body was waited for. */
 export async function readInput(
   app: App,
   { request, trace }: Exchange,
@@ -69,7 +69,7 @@ export async function readInput(
   return fields;
 }
 
-/** A request that is permitted. Nothing of what that was judged by is named in it, where work would hold it. */
+/** A permitted request. It holds no permissions: these would be kept in memory as long as the work takes. */
 export interface VaultPermitted extends Permitted {
   route: AnyRoute;
   endpoint: FoundEndpoint;
@@ -106,7 +106,7 @@ export async function permitWhole(
   });
   if (wrap_ttl !== undefined) await requireRoomToWrap(app, caller);
   traceInput(trace, input);
-  // By now the caller has what is known of them.
+  // From here on the caller holds the identity and the permissions.
   asker.known = undefined;
   const letGo = (): void => {
     putAside(holding, caller);
