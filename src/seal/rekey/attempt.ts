@@ -1,5 +1,5 @@
 import type { Seal, ShareCounts } from '../seal.ts';
-import { type Gathering, isLeft } from '../share-collection.ts';
+import { isAbandoned, type ShareCollection } from '../share-collection.ts';
 
 /** Which key gets new shares: the seal key of `shamir`, or the recovery key of `keyfile`. */
 export type RekeyTarget = 'secret' | 'recovery';
@@ -9,7 +9,7 @@ export interface RekeyAttempt {
   /** What the new key is to be split into. */
   counts: ShareCounts;
   verification_required: boolean;
-  gathering: Gathering;
+  collection: ShareCollection;
   /** The new key, made but not yet in force: its holders are to show that they got it. */
   pending: PendingKey | undefined;
 }
@@ -18,13 +18,13 @@ export interface PendingKey {
   key: Uint8Array;
   /** What will be stored. */
   seal: Seal;
-  gathering: Gathering;
+  collection: ShareCollection;
 }
 
-/** As {@link isLeft}; new shares have been handed out to people who need time to show them. */
+/** As {@link isAbandoned}; new shares have been handed out to people who need time to show them. */
 export function isRekeyLeft(attempt: RekeyAttempt, now: number): boolean {
-  const { gathering, pending } = attempt;
-  return isLeft(pending?.gathering ?? gathering, now, pending !== undefined);
+  const { collection, pending } = attempt;
+  return isAbandoned(pending?.collection ?? collection, now, pending !== undefined);
 }
 
 /**
@@ -37,16 +37,16 @@ export function rekeyStatus(
   required: number,
 ): Record<string, unknown> {
   return {
-    nonce: attempt?.gathering.nonce ?? '',
+    nonce: attempt?.collection.nonce ?? '',
     started: attempt !== undefined,
     t: attempt?.counts.threshold ?? 0,
     n: attempt?.counts.shares ?? 0,
-    progress: attempt?.gathering.shares.length ?? 0,
-    required: attempt?.gathering.required ?? required,
+    progress: attempt?.collection.shares.length ?? 0,
+    required: attempt?.collection.required ?? required,
     pgp_fingerprints: null,
     backup: false,
     verification_required: attempt?.verification_required ?? false,
-    ...(attempt?.pending && { verification_nonce: attempt.pending.gathering.nonce }),
+    ...(attempt?.pending && { verification_nonce: attempt.pending.collection.nonce }),
   };
 }
 
@@ -56,10 +56,10 @@ export function verificationStatus(
   pending: PendingKey,
 ): Record<string, unknown> {
   return {
-    nonce: pending.gathering.nonce,
+    nonce: pending.collection.nonce,
     started: true,
     t: attempt.counts.threshold,
     n: attempt.counts.shares,
-    progress: pending.gathering.shares.length,
+    progress: pending.collection.shares.length,
   };
 }

@@ -1,4 +1,4 @@
-import { whileThere } from '../../access/presence.ts';
+import { whileConnected } from '../../access/presence.ts';
 import { type Acl, judgeAccess } from '../../acl/acl.ts';
 import { hasAccessBeneath } from '../../acl/grants-beneath.ts';
 import { RuleWalk } from '../../acl/rule-walk.ts';
@@ -73,7 +73,9 @@ export async function listVisibleMounts(app: App, caller: Caller): Promise<Vault
     return { data: {}, written_data: await readListed(app) };
   }
   const find = () =>
-    whileThere(caller, (requireThere) => groupVisible(app, caller.acl, new RuleWalk(requireThere)));
+    whileConnected(caller, (requireConnected) =>
+      groupVisible(app, caller.acl, new RuleWalk(requireConnected)),
+    );
   const { size } = await readMounts(app);
   return presentMounts(size > MANY ? await listingOf(app).run(find) : await find());
 }

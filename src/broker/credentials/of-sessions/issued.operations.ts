@@ -1,5 +1,5 @@
 import { giveWay } from '../../../access/concurrency/operations.ts';
-import { whileThere } from '../../../access/presence.ts';
+import { whileConnected } from '../../../access/presence.ts';
 import type { App } from '../../../app/app.ts';
 import { doFewAtOnce } from '../../../core/fairness/few-at-once.ts';
 import type { AccountFacts } from '../../principals/account-facts.ts';
@@ -37,10 +37,10 @@ export async function issueAll(
 ): Promise<IssuedCredential[]> {
   const facts = await readFacts(app, caller);
   const connect = connectorFor(app);
-  const { done, failed } = await whileThere(caller, async (requireThere) => {
+  const { done, failed } = await whileConnected(caller, async (requireConnected) => {
     const outcome = await doFewAtOnce(libraries, AT_ONCE, async (library) => {
       await giveWay(app);
-      requireThere();
+      requireConnected();
       const { found, weight, ...issued } = await issueFromLibrary(app, caller, {
         library: await readSource(app, library),
         session,
@@ -58,7 +58,7 @@ export async function issueAll(
       }
     });
     try {
-      requireThere();
+      requireConnected();
       return outcome;
     } catch (reason) {
       return { ...outcome, failed: { reason } };

@@ -74,7 +74,7 @@ export async function resolveListAccess(
       return;
     }
     access.fields.set(scope_id, found.verdict.output_fields);
-    see(access, caller, definition, scope_id, found.at);
+    addVisible(access, caller, definition, scope_id, found.at);
   };
   // Somebody's roles may be asked about each of ten thousand scopes.
   const walk = startWalk(app, caller);
@@ -114,7 +114,7 @@ async function resolveScopeAccess(
   if (!listed.authorized) throw refuseCaller(caller);
   const access = emptyListAccess();
   access.fields.set(scope.id, listed.output_fields);
-  see(access, caller, definition, parent_id, at);
+  addVisible(access, caller, definition, parent_id, at);
   return access;
 }
 
@@ -131,7 +131,7 @@ export function emptyListAccess(): ListAccess {
   };
 }
 
-function see(
+function addVisible(
   access: ListAccess,
   caller: BrokerCaller,
   definition: ResourceHandler,
