@@ -109,7 +109,7 @@ export async function endLogInsBeforehand(
   await app.endDependants(app, work, { alias_ids: of });
 }
 
-/** One alias may have any number of leases, by as many log-ins: they let go of it some at a time. */
+/** Detaches leases from some aliases, a page at a time: one alias may have any number, of as many log-ins. */
 async function loosenBeforehand(
   app: App,
   work: EndingPages,
@@ -124,9 +124,9 @@ async function loosenBeforehand(
 }
 
 /**
- * Pages of a request, each with a record of its own that says so.
+ * Write sets of a request before its last one, each with a record of its own that says so.
  *
- * @param preconditions what refuses the request refuses each page of it
+ * @param preconditions holds of the request itself, by which each page is refused as well
  */
 export async function pagesOf(
   app: App,

@@ -41,7 +41,7 @@ export async function startFeeding(
   await devices.refresh();
   await forwarder.forgetOthers();
   store.onConfigChange(devices.refreshSoon);
-  // What has changed since the first read told nobody.
+  // Changes since the first read were not notified of.
   devices.refreshSoon();
   return {
     wake: forwarder.wake,

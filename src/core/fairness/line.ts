@@ -8,8 +8,8 @@ interface Line {
 }
 
 /**
- * Has those who come with one key wait for each other; of each key one runs at a time. Whose turn is next goes
- * round networks, addresses and requests: some keys are everybody's.
+ * Runs one piece of work of each key at a time; others with the same key wait. Turns go round networks, addresses
+ * and requests, since some keys are used by everybody.
  */
 export class Lines {
   readonly #lines = new Map<string, Line>();

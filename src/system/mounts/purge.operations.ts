@@ -32,7 +32,7 @@ export async function purgeRemovedMounts(
 ): Promise<void> {
   await eachApart(await listRemovedMounts(app.db), async ({ id, accessor, removed_at }) => {
     if (work.stopping) return;
-    // As when the server was killed that removed it.
+    // Aliases are left where the server that removed the mount was killed.
     if (accessor !== '') await deleteAliasesOfMount(app, work, accessor);
     await endTokensOfMountInPages(app, work, id);
     for (const place of MOUNT_TABLES) await deletePages(app, work, id, place);
@@ -48,8 +48,7 @@ export async function purgeRemovedMounts(
 const ALIASES = 500;
 
 /**
- * Deletes what a mount called anybody, page by page, and has everybody judged anew. The mount is gone:
- * nobody is called anything more by it.
+ * Deletes the aliases of a mount that is gone, page by page, and has all permissions judged anew.
  */
 export async function deleteAliasesOfMount(
   app: App,
@@ -65,7 +64,7 @@ export async function deleteAliasesOfMount(
   }
 }
 
-/** One alias may have any number of leases, by as many log-ins: they let go of it some at a time. */
+/** Detaches leases from some aliases, a page at a time: one alias may have any number, of as many log-ins. */
 async function loosenLeasesOfPage(
   app: App,
   work: { commit(effects: Effect[]): Promise<void> },
