@@ -38,10 +38,10 @@ const WRITES =
 const PATH = 5;
 
 /**
- * Judges one request at the paths that things have of their own which it names or finds. They may be
- * thousands, under thousands of rules, and the fields may be long: these are read once, a rule judges
+ * Judges a request by the own paths of the entities, groups, issuers or keys that it names or finds. There may be
+ * thousands of paths under thousands of rules, and the fields may be long: these are read once, a rule judges
  * them once in each sense, and all of it has one budget, that of the request where it has one, however
- * often it is planned anew and whatever its permissions have become.
+ * often the request is planned anew and whatever its permissions have become.
  */
 export class OwnJudge {
   readonly #sent: SentWith;
@@ -74,9 +74,9 @@ export class OwnJudge {
   }
 
   /**
-   * Whether the paths let pass what is asked of the things elsewhere. What nothing grants there need not
-   * be granted, but a denial counts, and so do the conditions: what they ask of every request as far as
-   * they are about such requests, what they say of fields in any case.
+   * Judges, by the policies on these paths, what the request asks for at another path. Nothing need be granted
+   * there, but denials count, and so do conditions: those on every request as far as they are about such
+   * requests, and those on fields in any case.
    */
   judge(acl: Acl, paths: readonly OwnPath[]): Promise<AccessVerdict> {
     return this.#each(acl, paths, senseKey, (own, key) => {

@@ -11,7 +11,7 @@ export interface Refusal {
   route: string;
 }
 
-/** Refused requests of strangers that are recorded one by one, in a time and of a kind. */
+/** Refused unauthenticated requests that are recorded one by one, in a time and of a kind. */
 interface Bounds {
   ms: number;
   /** In all; of it a part for sites that have had few. */
@@ -45,7 +45,7 @@ export interface RefusalCount {
 }
 
 /**
- * Keeps the records of refused strangers within bounds, whatever they send: of each kind ten a second
+ * Keeps the records of refused unauthenticated requests within bounds, whatever they send: of each kind ten a second
  * and sixty a minute one by one, and beyond that only how many there were. Of one site (see `siteOf`) these are
  * three a second and twenty a minute, and half of a minute's are for sites that have had no more than three; the sites of
  * one network have three quarters of all.

@@ -133,7 +133,7 @@ test('two mounts of one engine have operations of their own and share the schema
   assert.equal(Object.keys(at(document, 'components', 'schemas') as object).length, 2);
 });
 
-test('an API of another style is described by its own dressing', () => {
+test('an API of another style is described by its own encoding', () => {
   const style = { wrap: (payload: object) => ({ ...payload }), status: () => 418 };
   const routes = [route('POST', '/v1/targets/{id}:authorize-session')];
   const document = buildOpenApi([api(routes, { style, prefix: '/v1', at: '' })], '1.0.0');

@@ -19,7 +19,7 @@ export interface Asked {
 export interface Line {
   readonly socket: Socket;
   readonly party: string;
-  /** In their order; those that are answered go when the next look is taken. */
+  /** In their order; those that are answered go at the next check. */
   readonly asked: Asked[];
   /** How many of them are not begun. */
   waiting: number;

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { BUILD_DATE, COMPATIBLE_VERSION } from '../core/version.ts';
 import type { Seal, SealKind } from './seal.ts';
-import type { Gathering } from './share-collection.ts';
+import type { ShareCollection } from './share-collection.ts';
 
 /** What is known of this node's seal at one moment. */
 export interface SealFacts {
@@ -11,7 +11,7 @@ export interface SealFacts {
   configured: SealKind;
   sealed: boolean;
   /** Shares given so far, while sealed. */
-  gathering: Gathering | undefined;
+  collection: ShareCollection | undefined;
   storage: 'sqlite' | 'postgres';
   /** What the caller is told besides. */
   warning?: string;
@@ -41,7 +41,7 @@ export const sealStatusSchema = z.object({
 });
 
 export function sealStatus(facts: SealFacts): z.output<typeof sealStatusSchema> {
-  const { seal, sealed, gathering } = facts;
+  const { seal, sealed, collection } = facts;
   const kind = seal?.kind ?? facts.configured;
   return {
     type: kind,
@@ -49,8 +49,8 @@ export function sealStatus(facts: SealFacts): z.output<typeof sealStatusSchema> 
     sealed,
     t: seal?.threshold ?? 0,
     n: seal?.shares ?? 0,
-    progress: gathering?.shares.length ?? 0,
-    nonce: gathering?.nonce ?? '',
+    progress: collection?.shares.length ?? 0,
+    nonce: collection?.nonce ?? '',
     version: COMPATIBLE_VERSION,
     build_date: BUILD_DATE,
     migration: false,

@@ -54,7 +54,7 @@ export function specRoutes(declared: () => DeclaredRoutes): AnyRoute[] {
 
 const documentsOf = perApp(() => new KeptDocuments());
 
-/** Where there are more mounts each engine is described once: the document has 34 kB of each mount of an authority. */
+/** Where there are more mounts each engine is described once: the document has 34 kB of each mount of a CA. */
 const MOST_DESCRIBED = 100;
 
 /**

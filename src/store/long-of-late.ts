@@ -7,7 +7,7 @@ const LATELY_MS = 2_000;
 const MOST = 4_096;
 
 /**
- * What was read of late and was long, by statement and network: nothing tells beforehand how long an answer will be, and who asks for
+ * Recent long reads, by statement and network: nothing tells beforehand how long an answer will be, and whoever asks for
  * long values mostly does so again.
  */
 export class LongOfLate {

@@ -368,7 +368,7 @@ export interface ApproleRoleRow {
   mount_id: string;
   name: string;
   role_id: string;
-  /** What no other role's ID folds to; null for one of before whose key another has. */
+  /** What no other role's ID folds to; null for an older one whose key another has. */
   role_id_key: string | null;
   body: string;
 }
@@ -519,7 +519,7 @@ export interface SessionRow {
   host_set_id: string;
   host_id: string;
   auth_token_id: string;
-  /** Of a token of the authority's API that it was authorized by: its row, … */
+  /** Of a token of the Vault API that it was authorized by: its row, … */
   token_id: string;
   /** … or the alias of its log-in, where it has no row. */
   alias_id: string;
@@ -689,7 +689,7 @@ export interface VaultTokenRow {
   replaced_at: number | null;
   /** Keyed hash of the token, the same wherever it is; null until the job has made it. */
   token_mac: string | null;
-  /** Where its store is, or was; null for those of before this was kept whose store was gone by then. */
+  /** Where its store is, or was; null for those from before this was kept whose store was gone by then. */
   project_id: string | null;
   org_id: string | null;
 }

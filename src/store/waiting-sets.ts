@@ -249,18 +249,18 @@ function shift(line: Line): WaitingSet {
 }
 
 /** It is last now, or gone where nothing of it waits. */
-function endTurn<Thing extends { name: string }>(
-  thing: Thing,
-  rounds: Rounds<Thing>,
-  known: Map<string, Thing>,
+function endTurn<Item extends { name: string }>(
+  item: Item,
+  rounds: Rounds<Item>,
+  known: Map<string, Item>,
   waiting: number,
 ): void {
   if (waiting > 0) {
-    rounds.toEnd(thing.name, thing);
+    rounds.toEnd(item.name, item);
     return;
   }
-  rounds.delete(thing.name);
-  known.delete(thing.name);
+  rounds.delete(item.name);
+  known.delete(item.name);
 }
 
 const NOTHING: Amount = { sets: 0, bytes: 0 };

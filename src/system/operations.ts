@@ -1,4 +1,4 @@
-import { whileThere } from '../access/presence.ts';
+import { whileConnected } from '../access/presence.ts';
 import { listGrants } from '../acl/grants.ts';
 import { RuleWalk } from '../acl/rule-walk.ts';
 import { type App, perApp } from '../app/app.ts';
@@ -23,8 +23,8 @@ export async function readResultantAcl(app: App, caller: Caller) {
   const { acl } = caller;
   if (!acl) throw new Failure('unauthenticated', 'permission denied');
   return resultantOf(app).run(async () => {
-    const { exact, wild } = await whileThere(caller, (requireThere) =>
-      listGrants(acl, new RuleWalk(requireThere)),
+    const { exact, wild } = await whileConnected(caller, (requireConnected) =>
+      listGrants(acl, new RuleWalk(requireConnected)),
     );
     const shown = (rules: ReadonlyMap<string, string[]>) =>
       Object.fromEntries([...rules].map(([path, capabilities]) => [path, { capabilities }]));

@@ -78,7 +78,7 @@ export function encodeTbsCertificate(tbs: TbsCertificate): Uint8Array {
   return sequence(...fields);
 }
 
-/** Puts signed bytes, algorithm and signature together: a certificate, a list or a request. */
+/** Puts signed bytes, algorithm and signature together: a certificate, a CRL or a request. */
 export function assembleSigned(
   signed: Uint8Array,
   algorithm: SignatureAlgorithm,
@@ -209,7 +209,7 @@ function readKnownExtensions(
 
 /**
  * Says whether the certificate's signature is by this key. False also when the algorithm is one we
- * do not verify, or the key of a kind we do not know: one such authority must not make others unreadable.
+ * do not verify, or the key of a kind we do not know: one such CA must not make others unreadable.
  */
 export function isSignedBy(certificate: Certificate, issuerPublicKeyInfo: Uint8Array): boolean {
   const { signatureAlgorithm, tbs, signature } = certificate;

@@ -28,7 +28,7 @@ import { EXTENSION_OID } from './oids.ts';
 import { type RevokedEntry, RevokedListWriter } from './revoked-list.ts';
 import { MAX_SERIAL_BYTES } from './serial.ts';
 
-/** Largest list that is read, in bytes: some two million entries. */
+/** Largest CRL that is read, in bytes: some two million entries. */
 const MAX_CRL_BYTES = 96 << 20;
 
 export interface TbsCertList {
@@ -44,7 +44,7 @@ export interface TbsCertList {
   crlNumber: bigint;
   /** The issuer's key identifier. */
   authorityKeyId: Uint8Array;
-  /** Number of the complete list that this one adds to: makes it a delta CRL. */
+  /** Number of the complete CRL that this one adds to: makes it a delta CRL. */
   deltaBase?: bigint;
   /** Others, e.g. freshestCRL; none of those that say what the fields above do. */
   extensions?: readonly Extension[];
@@ -56,9 +56,9 @@ export interface TbsCertList {
  * @throws RangeError for an entry that {@link RevokedListWriter.append} refuses
  * @see RFC 5280 §5.1.2, §5.2
  */
-export function encodeTbsCertList(list: TbsCertList): Uint8Array {
-  const revoked = writeEntries(list.entries);
-  const { before, after } = encodeListFrame(list);
+export function encodeTbsCertList(crl: TbsCertList): Uint8Array {
+  const revoked = writeEntries(crl.entries);
+  const { before, after } = encodeCrlFrame(crl);
   return sequence(
     before,
     // An empty list of entries is left out, never written as empty (§5.1.2.6).
@@ -67,8 +67,8 @@ export function encodeTbsCertList(list: TbsCertList): Uint8Array {
   );
 }
 
-/** What stands around the entries of a list: a few hundred bytes, however long the list is. */
-export interface ListFrame {
+/** What stands around the entries of a CRL: a few hundred bytes, however long the CRL is. */
+export interface CrlFrame {
   /** The fields of TBSCertList from version to nextUpdate. */
   before: Uint8Array;
   /** crlExtensions. */
@@ -76,22 +76,22 @@ export interface ListFrame {
 }
 
 /** Everything of TBSCertList but its entries; see `crl-assembly.ts` for the rest. */
-export function encodeListFrame(list: Omit<TbsCertList, 'entries'>): ListFrame {
+export function encodeCrlFrame(crl: Omit<TbsCertList, 'entries'>): CrlFrame {
   const extensions: Extension[] = [
-    authorityKeyIdentifier(list.authorityKeyId),
-    { oid: EXTENSION_OID.cRLNumber, critical: false, value: integer(list.crlNumber) },
-    ...(list.deltaBase === undefined
+    authorityKeyIdentifier(crl.authorityKeyId),
+    { oid: EXTENSION_OID.cRLNumber, critical: false, value: integer(crl.crlNumber) },
+    ...(crl.deltaBase === undefined
       ? []
-      : [{ oid: EXTENSION_OID.deltaCRLIndicator, critical: true, value: integer(list.deltaBase) }]),
-    ...(list.extensions ?? []),
+      : [{ oid: EXTENSION_OID.deltaCRLIndicator, critical: true, value: integer(crl.deltaBase) }]),
+    ...(crl.extensions ?? []),
   ];
   return {
     before: concatenate([
       integer(1),
-      algorithmIdentifier(list.signatureAlgorithm),
-      list.issuer,
-      time(list.thisUpdate),
-      time(list.nextUpdate),
+      algorithmIdentifier(crl.signatureAlgorithm),
+      crl.issuer,
+      time(crl.thisUpdate),
+      time(crl.nextUpdate),
     ]),
     after: contextConstructed(0, encodeExtensions(extensions)),
   };
@@ -108,7 +108,7 @@ function writeEntries(entries: Iterable<RevokedEntry> | RevokedListWriter): Revo
   return writer;
 }
 
-/** A list as read. All bytes are views into `raw`. */
+/** A CRL as read. All bytes are views into `raw`. */
 export interface Crl {
   raw: Uint8Array;
   /** The bytes under the signature. */
@@ -122,7 +122,7 @@ export interface Crl {
   thisUpdate: number;
   nextUpdate: number | undefined;
   crlNumber: bigint | undefined;
-  /** Number of the complete list that a delta CRL adds to; undefined: this is a complete one. */
+  /** Number of the complete CRL that a delta CRL adds to; undefined: this is a complete one. */
   deltaBase: bigint | undefined;
   authorityKeyId: Uint8Array | undefined;
   extensions: Extension[];
@@ -131,7 +131,7 @@ export interface Crl {
 }
 
 /**
- * Reads a list's frame; its entries are read when they are asked for, so that a list of millions costs
+ * Reads a CRL's frame; its entries are read when they are asked for, so that a CRL of millions costs
  * little until then.
  *
  * @throws DerError for what is no CertificateList of version 1 or 2

@@ -89,11 +89,11 @@ for (const [name, pair, algorithm] of keys) {
     const signed = signInfo(encodeCsrInfo(own), pair.privateKey, algorithm);
     assert.equal(isCsrSignatureValid(parseCsr(signed)), true);
     assert.equal(await verifyCsrSignature(parseCsr(signed)), true);
-    const stranger =
+    const other =
       name === 'Ed25519'
         ? generateKeyPairSync('ed25519')
         : generateKeyPairSync('ec', { namedCurve: name === 'P-224' ? 'secp224r1' : name });
-    const forged = signInfo(encodeCsrInfo(own), stranger.privateKey, algorithm);
+    const forged = signInfo(encodeCsrInfo(own), other.privateKey, algorithm);
     assert.equal(isCsrSignatureValid(parseCsr(forged)), false);
     assert.equal(await verifyCsrSignature(parseCsr(forged)), false);
   });

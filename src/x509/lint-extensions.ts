@@ -19,7 +19,7 @@ import { attempt, type Report } from './lint-findings.ts';
 import { parseNameConstraints } from './name-constraints.ts';
 import { EXT_KEY_USAGE_OID, EXTENSION_OID } from './oids.ts';
 
-export function isAuthority(extensions: readonly Extension[]): boolean {
+export function isCa(extensions: readonly Extension[]): boolean {
   const constraints = findExtension(extensions, EXTENSION_OID.basicConstraints);
   try {
     return constraints !== undefined && parseBasicConstraints(constraints.value).ca;
@@ -43,8 +43,8 @@ const MUST_NOT_BE_CRITICAL = new Map<string, string>([
   [EXTENSION_OID.freshestCRL, 'freshestCRL'],
 ]);
 
-/** Extensions that belong to authorities only. */
-const AUTHORITIES_ONLY = new Map<string, string>([
+/** Extensions that belong to CAs only. */
+const CA_EXTENSIONS = new Map<string, string>([
   [EXTENSION_OID.nameConstraints, 'nameConstraints'],
   [EXTENSION_OID.policyConstraints, 'policyConstraints'],
   [EXTENSION_OID.inhibitAnyPolicy, 'inhibitAnyPolicy'],
@@ -88,7 +88,7 @@ const soundExtensions = new WeakSet<Extension>();
 
 export function lintExtensions(tbs: TbsCertificate, report: Report): void {
   const seen = new Set<string>();
-  const authority = isAuthority(tbs.extensions);
+  const ca = isCa(tbs.extensions);
   for (const extension of tbs.extensions) {
     const { oid: type, critical } = extension;
     if (seen.has(type)) report(`the extension ${type} must not come twice`);
@@ -97,8 +97,8 @@ export function lintExtensions(tbs: TbsCertificate, report: Report): void {
     if (must && !critical) report(`${must} must be critical`);
     const mustNot = MUST_NOT_BE_CRITICAL.get(type);
     if (mustNot && critical) report(`${mustNot} must not be critical`);
-    const own = AUTHORITIES_ONLY.get(type);
-    if (own && !authority) report(`${own} is for authorities only`);
+    const own = CA_EXTENSIONS.get(type);
+    if (own && !ca) report(`${own} is for authorities only`);
     if (soundExtensions.has(extension)) continue;
     const [name, rule] = RULES.get(type) ?? [`the extension ${type}`, lintUnknown];
     let isSound = true;
@@ -109,17 +109,17 @@ export function lintExtensions(tbs: TbsCertificate, report: Report): void {
     attempt(note, name, () => rule(extension, tbs, note));
     if (isSound && SELF_CONTAINED.has(type)) soundExtensions.add(extension);
   }
-  lintAuthority(tbs, authority, report);
+  lintCa(tbs, ca, report);
 }
 
-/** §4.2.1.1 to §4.2.1.3, §4.2.1.9: what every authority has. */
-function lintAuthority(tbs: TbsCertificate, authority: boolean, report: Report): void {
+/** §4.2.1.1 to §4.2.1.3, §4.2.1.9: what every CA has. */
+function lintCa(tbs: TbsCertificate, ca: boolean, report: Report): void {
   const has = (type: string): boolean => findExtension(tbs.extensions, type) !== undefined;
   const selfIssued = Buffer.compare(tbs.issuer, tbs.subject) === 0;
-  if (!has(EXTENSION_OID.authorityKeyIdentifier) && !(authority && selfIssued)) {
+  if (!has(EXTENSION_OID.authorityKeyIdentifier) && !(ca && selfIssued)) {
     report('authorityKeyIdentifier must be there');
   }
-  if (!authority) return;
+  if (!ca) return;
   if (!has(EXTENSION_OID.subjectKeyIdentifier)) {
     report('subjectKeyIdentifier must be there for an authority');
   }
@@ -142,11 +142,11 @@ function lintKeyUsage(extension: Extension, tbs: TbsCertificate, report: Report)
   const { value } = extension;
   const usages = usagesOf(extension);
   if (usages.length === 0) report('keyUsage must name at least one usage');
-  const authority = isAuthority(tbs.extensions);
-  if (usages.includes('CertSign') && !authority) {
+  const ca = isCa(tbs.extensions);
+  if (usages.includes('CertSign') && !ca) {
     report('CertSign is for authorities only');
   }
-  if (authority && !usages.includes('CertSign')) {
+  if (ca && !usages.includes('CertSign')) {
     const { pathLength } = parseBasicConstraints(
       findExtension(tbs.extensions, EXTENSION_OID.basicConstraints)?.value ?? value,
     );

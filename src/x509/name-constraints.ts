@@ -1,4 +1,4 @@
-/** The nameConstraints extension: which names certificates below an authority may hold (RFC 5280 §4.2.1.10). */
+/** The nameConstraints extension: which names certificates below a CA may hold (RFC 5280 §4.2.1.10). */
 
 import { Failure } from '../core/failure.ts';
 import { contextConstructed, contextPrimitive, sequence } from './der.ts';

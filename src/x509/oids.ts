@@ -19,7 +19,7 @@ export const ATTRIBUTE_OID = {
   email_address: '1.2.840.113549.1.9.1',
 } as const;
 
-/** Extensions of certificates, lists and entries: RFC 5280 §4.2, §5.2, §5.3; RFC 6960 §4.2.2.2.1. */
+/** Extensions of certificates, CRLs and entries: RFC 5280 §4.2, §5.2, §5.3; RFC 6960 §4.2.2.2.1. */
 export const EXTENSION_OID = {
   subjectKeyIdentifier: '2.5.29.14',
   keyUsage: '2.5.29.15',

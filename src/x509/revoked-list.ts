@@ -1,5 +1,5 @@
 /**
- * The revokedCertificates of a CRL (RFC 5280 §5.1.2.6), written entry by entry. A list can have
+ * The revokedCertificates of a CRL (RFC 5280 §5.1.2.6), written entry by entry. A CRL can have
  * millions of entries, so they go straight into byte chunks, with no object kept for any.
  */
 

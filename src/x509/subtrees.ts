@@ -1,6 +1,6 @@
 /**
  * Judging names by the constraints above them (RFC 5280 §4.2.1.10). Subtrees are kept by what they
- * begin with, so that a certificate of thousands of names under an authority of thousands of
+ * begin with, so that a certificate of thousands of names under a CA of thousands of
  * subtrees takes time in proportion to both together, not to one times the other.
  */
 
@@ -102,7 +102,7 @@ function indexKind(kind: Kind, constraints: NameConstraints) {
 }
 
 /**
- * Says whether an authority's constraints let every name pass: none within an excluded subtree,
+ * Says whether a CA's constraints let every name pass: none within an excluded subtree,
  * each within a permitted one where its kind has any. A name of a kind whose subtrees are not taken
  * apart is refused; the subject as a whole is left to those who verify it.
  */

@@ -1,6 +1,6 @@
 /**
  * Public keys whose private half anybody could find: what the CA/Browser Forum's Baseline
- * Requirements (§6.1.1.6), NIST SP 800-89 (§5.3.3) and SP 800-56B (§6.4) have an authority look for.
+ * Requirements (§6.1.1.6), NIST SP 800-89 (§5.3.3) and SP 800-56B (§6.4) have a CA look for.
  */
 
 import { checkPrimeSync, createECDH } from 'node:crypto';

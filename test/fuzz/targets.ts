@@ -1,4 +1,4 @@
-/** Everything that reads bytes from strangers. A new reader gets a line here. */
+/** Everything that reads bytes that anybody may send. A new reader gets a line here. */
 
 import { Failure } from '../../src/core/failure.ts';
 import { parsePem } from '../../src/core/pem.ts';

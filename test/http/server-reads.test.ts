@@ -102,8 +102,8 @@ test('a mount is told to whoever may use it, and no other is told from none', as
     assert.equal(answer.status, 403);
     assert.match(answer.text, /preflight capability check returned 403/);
   }
-  const strangers = await open('sys/internal/ui/mounts');
-  assert.deepEqual(strangers.field('data'), { auth: {}, secret: {} });
+  const unauthenticated = await open('sys/internal/ui/mounts');
+  assert.deepEqual(unauthenticated.field('data'), { auth: {}, secret: {} });
 });
 
 test('whether a server is sealed and well is told to anybody, bare and in full', async () => {

@@ -177,7 +177,7 @@ function fieldsOf({
   ];
 }
 
-test('an object in the place of any field of the authority is in no record and no answer', async () => {
+test('an object in the place of any field of the Vault API is in no record and no answer', async () => {
   let sent = 0;
   for (const { route, path } of ENDPOINTS) {
     for (const [name, values] of fieldsOf(route)) {
@@ -246,12 +246,12 @@ for (const [how, policy, unread] of REFUSING) {
   });
 }
 
-/** Of strangers at one place, and in one second, only a few have records of their own. */
-let strangers = 0;
-const asStranger = (token: string): Sender => {
+/** Of unauthenticated requests from one place, and in one second, only a few have records of their own. */
+let requests = 0;
+const unauthenticated = (token: string): Sender => {
   now += 1_000;
-  strangers += 1;
-  const place = `198.51.${Math.floor(strangers / 250)}.${strangers % 250}`;
+  requests += 1;
+  const place = `198.51.${Math.floor(requests / 250)}.${requests % 250}`;
   return { token, headers: { 'x-forwarded-for': place } };
 };
 
@@ -260,7 +260,7 @@ for (const [who, token] of [
   ['an unknown token', `hvs.${'x'.repeat(24)}`],
 ] as const) {
   test(`an object in the place of any field is in no record of a request by ${who}`, async () => {
-    await sendAll(() => asStranger(token));
+    await sendAll(() => unauthenticated(token));
     await requireNoRecord();
   });
 }
@@ -290,7 +290,7 @@ for (const [who, grants, grant_scope_ids] of GRANTED) {
   test(`an object in the place of any field of the broker is in no record of a request by ${who}`, async () => {
     const { token } = await person(grants, { grant_scope_ids });
     const headers = { authorization: `Bearer ${token}` };
-    for (const as of [{ token: '', headers }, asStranger('')]) {
+    for (const as of [{ token: '', headers }, unauthenticated('')]) {
       for (const route of (declaredRoutes.broker as readonly BoundaryRoute[]).filter(takesFields)) {
         const names = Object.keys(route.input.shape).filter((name) => name !== 'attributes');
         const shapes = Object.values(route.attributes ?? {}).flatMap(({ shape }) =>
@@ -312,6 +312,6 @@ for (const [who, grants, grant_scope_ids] of GRANTED) {
 
 test('an object in the place of any field is in no record of a server that is sealed', async () => {
   assert.equal((await call('PUT', 'sys/seal')).status, 204);
-  await sendAll(() => asStranger('root'));
+  await sendAll(() => unauthenticated('root'));
   await requireNoRecord(0);
 });

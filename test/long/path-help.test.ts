@@ -142,7 +142,7 @@ describe('what it says', () => {
 describe('who is told', () => {
   const nobody = { token: '' };
 
-  test('a stranger of what is open to strangers, and of nothing else', async () => {
+  test('without a token of what needs none, and of nothing else', async () => {
     for (const path of ['pki/crl', 'pki/ca/pem', 'sys/health', 'sys/init', 'sys/unseal']) {
       assert.equal((await call('GET', `${path}?help=1`, undefined, nobody)).status, 200, path);
     }

@@ -18,12 +18,12 @@ import { type LogIn, planLogIn } from '../tokens/settings.ts';
 import { answerMinted } from './minted.operations.ts';
 
 /**
- * Makes the token of a log-in that has succeeded, together with the effects it had. It stands for the entity that the
- * mount means by `alias`; whoever comes for the first time gets one. Who logs in is found again when what lets them in
- * was changed by somebody else meanwhile: nobody who came rightly is told that they did not.
+ * Makes the token of a log-in that has succeeded, together with the effects it had. It stands for the entity of the
+ * mount's `alias`, which is made at the first log-in. The user or role is read again when somebody else has changed it
+ * meanwhile: a right log-in is never refused for that.
  *
- * @param find reads what lets them in whenever it is called; undefined: nothing does
- * @returns undefined when nothing lets them in, or whom it stands for may not come in
+ * @param find reads the user or role whenever it is called; undefined: the log-in is refused
+ * @returns undefined when the log-in is refused, or its entity is disabled
  * @throws Failure `unavailable` when it is changed again and again
  */
 export async function logInIfFound(
@@ -32,11 +32,11 @@ export async function logInIfFound(
   find: () => Promise<SucceededLogIn | undefined>,
 ): Promise<VaultResult | undefined> {
   // Who it is, and so where that is changed, is known once it was found.
-  const line = { app, thing: '' };
+  const line = { app, key: '' };
   const attempt = async (): Promise<VaultResult | undefined> => {
     const found = await find();
     if (!found) return undefined;
-    line.thing = found.line;
+    line.key = found.line;
     try {
       return await logIn(app, caller, found);
     } catch (error) {
@@ -55,9 +55,9 @@ export async function logInIfFound(
 }
 
 /**
- * Whether whom a mount means by a name may come in. It belongs to the proof, and is asked whether or not that
- * succeeds: a refusal of its own would tell that a password is right, and count for no failure. Whether or not there is
- * anybody, as much is read: no time tells that there is.
+ * Whether the entity of a mount's alias is enabled. It is part of the credentials check, and asked whether or not that
+ * succeeds: a refusal of its own would tell that a password is right, and count as no failure. As much is read whether
+ * or not there is an entity, so that timing does not tell.
  */
 export async function mayComeIn(app: App, mount: Mount, alias: string): Promise<boolean> {
   const known = await findAlias(app.db, mount.accessor, alias);
@@ -79,9 +79,9 @@ async function logIn(app: App, caller: Caller, input: SucceededLogIn): Promise<V
 
 /** Somebody who has proved to be who they say. */
 export interface SucceededLogIn extends Pick<LogIn, 'settings' | 'display_name' | 'meta'> {
-  /** What the mount calls whoever logs in. */
+  /** Name of the mount's alias for whoever logs in. */
   alias: string;
-  /** In which what lets them in is changed. */
+  /** Key of the line by which the user or role is changed. */
   line: string;
   effects?: readonly Effect[];
 }

@@ -10,7 +10,7 @@ import { Breath } from '../../core/fairness/breath.ts';
 import { requireByAccessor } from '../auth/token/operations.ts';
 import { findLiving } from '../permissions/authentication.operations.ts';
 import { readPermissions } from '../permissions/operations.ts';
-import { whileThere } from '../presence.ts';
+import { whileConnected } from '../presence.ts';
 import { tokenId } from '../tokens/minting.operations.ts';
 import { noteToken } from '../tokens/recorded.ts';
 import type { Token } from '../tokens/token.ts';
@@ -75,8 +75,8 @@ async function describe(
   if (paths.length > MOST_PATHS) {
     throw new Failure('invalid', `paths: at most ${MOST_PATHS}, this request has ${paths.length}`);
   }
-  const found = await whileThere(caller, (requireThere) =>
-    walkPaths(app, acl, paths, new RuleWalk(requireThere)),
+  const found = await whileConnected(caller, (requireConnected) =>
+    walkPaths(app, acl, paths, new RuleWalk(requireConnected)),
   );
   // One path is also answered under a name that does not depend on it.
   const one = found.length === 1 ? { capabilities: found[0]?.[1] } : {};

@@ -147,7 +147,7 @@ async function describeAliases(app: App, aliases: readonly Alias[]) {
   return described;
 }
 
-/** Finds an entity by one of the things it is known by; nothing found is an empty answer. */
+/** Finds an entity by one of the names it is known by; nothing found is an empty answer. */
 export async function lookUpEntity(
   app: App,
   caller: Caller,

@@ -73,8 +73,8 @@ export async function writeGroup(app: App, caller: Caller, input: SentGroup): Pr
       found: existing !== undefined,
     };
   };
-  const { thing, bytes } = await measureChange(app, input);
-  return commitInTurn(app, caller, plan, { thing, changes: true, bytes });
+  const { key, bytes } = await measureChange(app, input);
+  return commitInTurn(app, caller, plan, { key, changes: true, bytes });
 }
 
 /** What a member takes, one that is there or is to be: all that come or leave are judged by their paths. */
@@ -86,7 +86,7 @@ const MOST_COUNTED = 500;
 async function measureChange(
   app: App,
   { id, name, member_entity_ids, member_group_ids }: SentGroup,
-): Promise<{ thing: string; bytes: number }> {
+): Promise<{ key: string; bytes: number }> {
   const group = await measureGroup(app.db, id === '' ? { name } : { id });
   const sent = (member_entity_ids?.length ?? 0) + (member_group_ids?.length ?? 0);
   const isOfMembers = member_entity_ids !== undefined || member_group_ids !== undefined;
@@ -94,7 +94,7 @@ async function measureChange(
   const present =
     group && isOfMembers ? await countMembers(app.db, { group_id: group.id }, most) : 0;
   return {
-    thing: group ? `group ${group.id}` : `group named ${name}`,
+    key: group ? `group ${group.id}` : `group named ${name}`,
     bytes: (group?.bytes ?? 0) + (sent + present) * BYTES_EACH,
   };
 }
@@ -244,7 +244,7 @@ export async function listNamesOfGroups(app: App): Promise<VaultResult> {
   return listThings({ read, keyOf: ({ name }) => name });
 }
 
-/** Finds a group by one of the things it is known by; nothing found is an empty answer. */
+/** Finds a group by one of the names it is known by; nothing found is an empty answer. */
 export async function lookUpGroup(
   app: App,
   caller: Caller,

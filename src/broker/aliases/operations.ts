@@ -193,7 +193,7 @@ export async function planAliases(
     const { parent_scope_id } = scope;
     const place = { scope_id, parent_scope_id, type: 'alias' } as const;
     judgeWith(caller, () => {
-      const { authorized } = caller.who.authority.judge({ ...place, action: 'create' });
+      const { authorized } = caller.who.grants.judge({ ...place, action: 'create' });
       if (!authorized) throw new Failure('forbidden', 'Forbidden.');
     });
     const fault = faultOfValue(value);

@@ -90,7 +90,7 @@ function describeActions(
   placed: Placed,
 ): Record<string, unknown> {
   if (!placed) return {};
-  const { authority, user_id } = caller.who;
+  const { grants, user_id } = caller.who;
   const { scope } = placed;
   const place = {
     scope_id: scope.id,
@@ -98,7 +98,7 @@ function describeActions(
     type: resource.type,
   };
   const pin = RESOURCE_TYPES[resource.type].parent ? resource.container_id : undefined;
-  const actions = authority.listActions(
+  const actions = grants.listActions(
     { ...place, id: resource.id, pin },
     definition.actionsOf?.(resource) ?? RESOURCE_TYPES[resource.type].actions,
   );
@@ -108,7 +108,7 @@ function describeActions(
   const collections: Record<string, readonly string[]> = {};
   for (const child of definition.type === 'scope' ? [] : listChildTypes(definition.type)) {
     if (definition.childrenOf && !definition.childrenOf(resource).includes(child)) continue;
-    const allowed = authority.listActions(
+    const allowed = grants.listActions(
       { ...place, type: child, pin: resource.id },
       definition.collectionActionsOf?.(resource, child) ?? RESOURCE_TYPES[child].collection,
     );

@@ -199,8 +199,11 @@ export async function commitChange(
     ]);
   const endAndCommit = async (hasWaited: boolean): Promise<void> => {
     if (hasWaited) await requirePresent();
-    const grounds = [...groundsOf(resource, expected, row), ...(beforehand?.grounds ?? [])];
-    await beforehand?.end(await pagesOf(app, caller, grounds));
+    const preconditions = [
+      ...preconditionsOf(resource, expected, row),
+      ...(beforehand?.preconditions ?? []),
+    ];
+    await beforehand?.end(await pagesOf(app, caller, preconditions));
     await commitEnd(app, commit);
   };
   try {
@@ -215,7 +218,7 @@ export async function commitChange(
 }
 
 /** What a change is refused by, whatever its plan says: another version, and a name that is taken. */
-function groundsOf(resource: Resource, expected: number, { name }: PlannedRow): Effect[] {
+function preconditionsOf(resource: Resource, expected: number, { name }: PlannedRow): Effect[] {
   const { id, type, container_id } = resource;
   return [
     holdVersion({ id, version: expected }),

@@ -26,11 +26,11 @@ import { findResource, insertResource, saveResource } from '../resource/store.ts
 import { RESOURCE_TYPES, type ResourceTypeName } from '../resource/types.ts';
 import { targetDefinition } from '../targets/operations.ts';
 import {
+  type Fixture,
   listPeople,
   listReachable,
   POSTGRES,
   POSTGRES_CREDENTIAL,
-  type SeedThing,
   seedIds,
 } from './fixtures.ts';
 import { findMadeSeed, insertMadeSeed, type MadeSeed } from './store.ts';
@@ -95,8 +95,8 @@ function madeWith(app: App, settings: SeedSettings): MadeSeed {
 
 async function planSeed(app: App, settings: SeedSettings): Promise<Effect[]> {
   const ids = seedIds(settings.id_suffix);
-  const things = [...listPeople(settings), ...listReachable(settings)];
-  const { effects, idOf } = await planThings(app, things);
+  const fixtures = [...listPeople(settings), ...listReachable(settings)];
+  const { effects, idOf } = await planFixtures(app, fixtures);
   const administration = {
     name: 'Administration',
     description: 'Provides admin grants within all scopes to the initial admin user',
@@ -125,16 +125,16 @@ async function planPrimary(app: App, primary_auth_method_id: string): Promise<Ef
   return [...noteScopes({ ids: [global.id] }), saveResource(next, global.version)];
 }
 
-/** Rows of things in their order; what one lies in comes before it. */
-async function planThings(
+/** Rows of fixtures in their order; what one lies in comes before it. */
+async function planFixtures(
   app: App,
-  things: readonly SeedThing[],
+  fixtures: readonly Fixture[],
 ): Promise<{ effects: Effect[]; idOf(alias: string): string }> {
   const caller = repairer(app);
   const query = new URLSearchParams({ skip_default_role_creation: 'true' });
   const made = new Map<string, Resource>();
   const effects: Effect[] = [];
-  for (const { type, subtype, id, alias, container_id, item, owner_id, body } of things) {
+  for (const { type, subtype, id, alias, container_id, item, owner_id, body } of fixtures) {
     const definition = DEFINITIONS[type];
     if (!definition) throw new TypeError(`no definition of ${type}`);
     const inParent = RESOURCE_TYPES[type].parent !== undefined;
@@ -183,7 +183,7 @@ function repairer(app: App): BrokerCaller {
       account_id: '',
       auth_method_id: '',
       auth_token_id: '',
-      authority: new GrantSet('recovery', []),
+      grants: new GrantSet('recovery', []),
     },
   };
 }

@@ -73,7 +73,7 @@ export const targetDefinition: ResourceHandler = {
     return {
       body,
       effects: planDependentCancellation(app, loss),
-      beforehand: { end: (work) => endSessionsBeforehand(app, work, loss), grounds: [] },
+      beforehand: { end: (work) => endSessionsBeforehand(app, work, loss), preconditions: [] },
     };
   },
   endBeforehand,

@@ -10,8 +10,8 @@ const TRUE_MS = 10;
 const MOST_LONG = 16;
 /** So many go on at once, and of one network. */
 const AT_ONCE = { all: 4, network: 2 };
-/** So often it is looked whether those who wait may go on. */
-const LOOK_MS = 50;
+/** So often it is checked whether those who wait may go on. */
+const CHECK_MS = 50;
 /** So many go on each time once there is room again. */
 const GO_ON = 16;
 /** Who took no turn for so many milliseconds waits for something else, or for one of those that wait here. */
@@ -88,7 +88,7 @@ export class ScarceHeap {
     const steps = waiting.get(who) ?? [];
     waiting.set(who, steps);
     steps.push(go);
-    this.#timer ??= setInterval(() => this.#look(), LOOK_MS);
+    this.#timer ??= setInterval(() => this.#check(), CHECK_MS);
   }
 
   /** Has as many go on as there are places. */
@@ -103,7 +103,7 @@ export class ScarceHeap {
     }
   }
 
-  #look(): void {
+  #check(): void {
     if (!this.#isScarce()) {
       for (let count = 0; count < GO_ON && this.#takeNext(() => true)?.go(); count += 1);
     } else {
@@ -145,12 +145,12 @@ export class ScarceHeap {
 
 /** Looks how much of the heap is in use, and how much its objects have outside: bytes of certificates and answers. */
 export function newHeapLook(): () => boolean {
-  let looked = Number.NEGATIVE_INFINITY;
+  let checked_at = Number.NEGATIVE_INFINITY;
   let isScarce = false;
   return () => {
     const now = performance.now();
-    if (now - looked < TRUE_MS) return isScarce;
-    looked = now;
+    if (now - checked_at < TRUE_MS) return isScarce;
+    checked_at = now;
     const { used_heap_size, external_memory, heap_size_limit } = v8.getHeapStatistics();
     isScarce = Math.max(used_heap_size, external_memory) > SCARCE * heap_size_limit;
     return isScarce;

@@ -44,8 +44,8 @@ interface Network {
   shares: Set<Share>;
 }
 
-/** Of those that a site could give up first: so many are looked at. */
-const LOOKS = 64;
+/** Of those that a site could give up first: so many are checked. */
+const MOST_CHECKED = 64;
 
 /**
  * Bytes kept for others, counted together, by network and by site. One too many takes the place of the oldest of the
@@ -227,12 +227,12 @@ const bytesOf = ({ parties }: Share, { party }: Kept): number => parties.get(par
 function chooseOldest(share: Share): Kept | undefined {
   let chosen: Kept | undefined;
   let most = 0;
-  let looks = 0;
+  let checked = 0;
   for (const kept of share.open) {
     const bytes = bytesOf(share, kept);
     if (bytes > most) [chosen, most] = [kept, bytes];
-    looks += 1;
-    if (looks === LOOKS || share.parties.size === 1) break;
+    checked += 1;
+    if (checked === MOST_CHECKED || share.parties.size === 1) break;
   }
   return chosen;
 }

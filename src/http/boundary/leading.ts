@@ -10,23 +10,23 @@ import { BareFailure } from './wire.ts';
 
 const MAX_TARGET = 16_384;
 
-/** Where a request leads, and what its path names there. */
-export interface Led {
+/** Where a request is routed to, and the id in its path. */
+export interface FoundRoute {
   route: BoundaryRoute;
   id: string;
 }
 
 /**
- * Finds where a request leads, and notes it: also of what is refused here, whoever asks.
+ * Finds the route of a request, and notes it: also of what is refused here, whoever asks.
  *
  * @throws Failure for pages of other origins, and for paths and methods that are not there
  */
-export function leadBoundary(
+export function findBoundaryRoute(
   router: BoundaryRouter,
   request: HttpRequest,
   origin: CorsVerdict,
   trace: RequestContext,
-): Led {
+): FoundRoute {
   const path = request.url.length > MAX_TARGET ? undefined : decodeBoundaryPath(request.url);
   const found = path === undefined ? { refused: 400 as const } : router.find(path);
   const method = request.method === 'HEAD' ? 'GET' : request.method;

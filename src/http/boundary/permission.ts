@@ -17,7 +17,7 @@ import type { Exchange, Permitted } from '../dialect.ts';
 import { traceInput } from '../request-record.ts';
 import { type BoundaryAsker, findAgain, letGo, standingOf } from './asker.ts';
 import { checkFields, type NamedFields, parseBoundaryBody, pickReferences } from './body.ts';
-import type { Led } from './leading.ts';
+import type { FoundRoute } from './leading.ts';
 import { recordedOf } from './recorded.ts';
 
 const MAX_BODY = 1024 * 1024;
@@ -27,10 +27,10 @@ const ANONYMOUS_BODY = 64 * 1024;
 /** How an endpoint finds what it is about. */
 type LocatedAccess = Extract<BoundaryAccess, { locate: unknown }>;
 
-/** A request as far as it can be read without a right to anything: its path and its query. */
+/** A request as far as it is read before it is permitted: its path and its query. */
 export interface Bare {
   route: BoundaryRoute;
-  /** Absent where nothing is looked at before it is run. */
+  /** Absent where no item is located before it is run. */
   access: LocatedAccess | undefined;
   /** Without fields. */
   request: BoundaryRequest;
@@ -42,7 +42,7 @@ export interface BoundaryPermitted extends Permitted {
   route: BoundaryRoute;
   request: BoundaryRequest;
   located: Located | undefined;
-  /** What of the thing may be seen by now. */
+  /** Fields of the item that may be shown at this moment. */
   visible(): OutputFields;
 }
 
@@ -50,7 +50,7 @@ export interface BoundaryPermitted extends Permitted {
 export function requirePossible(
   app: App,
   { request: { url } }: Exchange,
-  { route, id }: Led,
+  { route, id }: FoundRoute,
   { caller }: BoundaryAsker,
 ): Soon<Bare> {
   const request = { id, item: {}, mask: [], query: queryOf(url) };
@@ -79,7 +79,7 @@ async function readBody(
 ): Promise<NamedFields> {
   const { caller } = asker;
   const { route } = bare;
-  const isUnauthenticated = caller.who.authority.asker === 'anonymous';
+  const isUnauthenticated = caller.who.grants.asker === 'anonymous';
   const most = isUnauthenticated ? ANONYMOUS_BODY : MAX_BODY;
   const limit = Math.min(most, route.max_body ?? most);
   // A body may take its time, and what is granted may be much to hold meanwhile.
@@ -118,7 +118,7 @@ export async function permit(
     return checked;
   };
   const located = await access.locate(app, caller, resolved).catch((error: unknown) => {
-    // What is wrong with a request by itself is told before that there is no such thing.
+    // A faulty request is refused as such before it is said that the item does not exist.
     if (error instanceof Failure) check();
     throw error;
   });
@@ -160,7 +160,7 @@ async function requireGrantable(
   caller: BrokerCaller,
   { route, access, request }: Bare & { access: LocatedAccess },
 ): Promise<void> {
-  if (caller.who.authority.mayAllow(access.type, access.action)) return;
+  if (caller.who.grants.mayAllow(access.type, access.action)) return;
   if (request.id !== '' && !access.named_by) {
     const resolved = (await route.resolve?.(app, request)) ?? request;
     if (!isIdOf(resolved.id, access.type)) refuseField('id', USUAL_WORDS.malformedRead, IN_REQUEST);
@@ -171,7 +171,7 @@ async function requireGrantable(
 
 /** The verdict on an action, or on its `:self` form where the thing is the caller's own. */
 function judge(caller: BrokerCaller, located: Located, action: Action): GrantVerdict {
-  const { authority, user_id } = caller.who;
+  const { grants, user_id } = caller.who;
   const asked = {
     scope_id: located.scope.id,
     parent_scope_id: located.scope.parent_scope_id,
@@ -179,8 +179,8 @@ function judge(caller: BrokerCaller, located: Located, action: Action): GrantVer
     id: located.id,
     pin: located.pin,
   };
-  const verdict = authority.judge({ ...asked, action });
+  const verdict = grants.judge({ ...asked, action });
   if (verdict.authorized || located.owner_id !== user_id) return verdict;
   const own = ownAction(action);
-  return own ? authority.judge({ ...asked, action: own }) : verdict;
+  return own ? grants.judge({ ...asked, action: own }) : verdict;
 }

@@ -58,12 +58,12 @@ interface Counted {
  */
 export class RateLimiter {
   readonly #known: Pool;
-  readonly #strangers: Pool;
+  readonly #unauthenticated: Pool;
 
   /** @param most addresses that are counted at once, and tokens, and parties; of either kind */
   constructor(limits: RateLimits, most = MAX_WINDOWS) {
     this.#known = new Pool(limits, most);
-    this.#strangers = new Pool(limits, most);
+    this.#unauthenticated = new Pool(limits, most);
   }
 
   /**
@@ -72,7 +72,7 @@ export class RateLimiter {
    * @param now Unix milliseconds
    */
   take(request: Counted, now: number): QuotaVerdict {
-    const pool = request.known_as === undefined ? this.#strangers : this.#known;
+    const pool = request.known_as === undefined ? this.#unauthenticated : this.#known;
     return pool.take(request, now);
   }
 }

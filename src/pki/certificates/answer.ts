@@ -27,7 +27,7 @@ export interface HandedOutKey {
 }
 
 /**
- * Dresses an issued certificate, its chain and its key in the format that was asked for.
+ * Encodes an issued certificate, its chain and its key in the format that was asked for.
  *
  * @see P-48, P-49, P-50
  */

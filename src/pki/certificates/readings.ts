@@ -13,7 +13,7 @@ export interface CertificateReading {
   ca_chain?: string;
 }
 
-/** Dresses a certificate, or a list of them, that cannot be revoked here. */
+/** What is read of a certificate, or of a chain, that cannot be revoked here. */
 export function describeUnrevocable(certificate: string): CertificateReading {
   return { certificate, revocation_time: 0, revocation_time_rfc3339: '' };
 }

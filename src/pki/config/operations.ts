@@ -48,12 +48,12 @@ async function chooseDefaultIssuer(
   app: App,
   caller: Caller,
   ref: string,
-  followsLatest: (authority: MountState) => boolean,
+  followsLatest: (mountState: MountState) => boolean,
 ): Promise<DataResult<IssuersConfig>> {
   requireExplicitRef('issuer', ref);
   await refuseDenied(caller, ownPaths(caller, 'issuer', { ref }));
-  return changeMountState<DataResult<IssuersConfig>>(app, caller, async (authority) => {
-    const issuer = findIssuer(authority, ref);
+  return changeMountState<DataResult<IssuersConfig>>(app, caller, async (mountState) => {
+    const issuer = findIssuer(mountState, ref);
     if (!issuer) {
       throw new Failure(
         'invalid',
@@ -61,7 +61,7 @@ async function chooseDefaultIssuer(
       );
     }
     await refuseDeniedNow(caller, ownPaths(caller, 'issuer', issuer));
-    const follows = followsLatest(authority);
+    const follows = followsLatest(mountState);
     const warnings =
       issuer.key_id === ''
         ? [
@@ -69,7 +69,7 @@ async function chooseDefaultIssuer(
           ]
         : [];
     return {
-      effects: planDefaultChange(caller.mount.id, authority, issuer.id, app.now()),
+      effects: planDefaultChange(caller.mount.id, mountState, issuer.id, app.now()),
       defaults: { default_issuer: issuer.id, default_follows_latest_issuer: follows },
       spares_issuing: true,
       result: {
@@ -99,8 +99,8 @@ export async function writeKeysConfig(
   return changeMountState<DataResult<{ default: string }>>(
     app,
     caller,
-    async (authority: MountState) => {
-      const key = findKey(authority, input.default);
+    async (mountState: MountState) => {
+      const key = findKey(mountState, input.default);
       if (!key) {
         throw new Failure(
           'invalid',

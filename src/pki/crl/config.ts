@@ -5,7 +5,7 @@ import { Failure } from '../../core/failure.ts';
 import { durationText, flag, integer } from '../../core/fields.ts';
 import { mergePatch, patchOf } from '../../core/patches.ts';
 
-/** Most entries of a list where nothing else is said, and where it is bounded by what is no number of them. */
+/** Most entries of a CRL unless configured; also where 0, or a number below -1, is configured. */
 const MAX_ENTRIES = 100_000;
 
 const boundOf = (entries: number): number =>
@@ -15,7 +15,7 @@ const entryCount = comparedBy(integer, {
   form: (read) => (typeof read === 'number' ? boundOf(read) : read),
 });
 
-/** How a mount's revocation lists are made; durations stay in the words they were written in. */
+/** How a mount's CRLs are made; durations stay in the words they were written in. */
 const crlFields = {
   expiry: durationText('72h').describe(
     'Validity of a CRL. One younger than 30 seconds is not built anew for its age.',

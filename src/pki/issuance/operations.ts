@@ -10,7 +10,7 @@ import { isForRoom } from '../../store/waiting-sets.ts';
 import type { KeyDescription } from '../../x509/keys.ts';
 import type { IssuedAnswer } from '../certificates/answer.ts';
 import { generateKeyToHandOut } from '../keys/generation.operations.ts';
-import { lineOfAuthority } from '../mount-state/operations.ts';
+import { lineOfMount } from '../mount-state/operations.ts';
 import { planLeafOnThread, requireSoundKeyOf } from '../planning/operations.ts';
 import { isHeavyLeaf, type PlannedLeaf } from '../planning/task.ts';
 import { namesOfCsr } from '../profile/csr-fields.ts';
@@ -32,7 +32,7 @@ export async function issueCertificate(
     app,
     caller,
     async () => commitSigned(app, caller, await planIssuance(app, caller, input)),
-    { app, thing: lineOfAuthority(caller.mount.id) },
+    { app, key: lineOfMount(caller.mount.id) },
   );
 }
 
@@ -47,13 +47,17 @@ export async function signCsr(
     app,
     caller,
     async () => {
-      const ground = await readIssuanceContext(app, caller, input);
-      const { plan, ...subject } = await decideSign(app, caller, input, ground);
-      const judging = judgeNames(() => namesOfCsr(ground.role, input, plan.names));
+      const context = await readIssuanceContext(app, caller, input);
+      const { plan, ...subject } = await decideSign(app, caller, input, context);
+      const judging = judgeNames(() => namesOfCsr(context.role, input, plan.names));
       if (judging) await judging;
-      return commitSigned(app, caller, await planSigned(app, caller, input, ground, plan, subject));
+      return commitSigned(
+        app,
+        caller,
+        await planSigned(app, caller, input, context, plan, subject),
+      );
     },
-    { app, thing: lineOfAuthority(caller.mount.id) },
+    { app, key: lineOfMount(caller.mount.id) },
   );
 }
 
@@ -126,17 +130,17 @@ function decideIssue(
  * Makes a key and a certificate within the bounds of a role for another write set: whoever
  * calls commits its effects before anybody sees the certificate, and sees to permission.
  *
- * @param caller with the mount of the authority
+ * @param caller with the mount of the issuer
  */
 export async function planIssuance(
   app: App,
   caller: Caller,
   input: IssueRequest & Target,
 ): Promise<SignedLeaf> {
-  const ground = await readIssuanceContext(app, caller, input);
-  const { plan, key } = await decideIssue(app, caller, input, ground);
+  const context = await readIssuanceContext(app, caller, input);
+  const { plan, key } = await decideIssue(app, caller, input, context);
   const { public_key, private_key } = await generateKeyToHandOut(app, caller, key);
-  return planSigned(app, caller, input, ground, plan, {
+  return planSigned(app, caller, input, context, plan, {
     subjectPublicKeyInfo: public_key,
     key,
     private_key,

@@ -55,10 +55,10 @@ interface IntermediatePlan {
 }
 
 /**
- * Decides on the certificate of an authority beneath an issuer. It is one whatever the request
+ * Decides on the certificate of a CA beneath an issuer. It is one whatever the request
  * says, and it ends with the issuer unless asked otherwise.
  *
- * @throws Failure `invalid` when the issuer may have no authority beneath it, for a weak key, and
+ * @throws Failure `invalid` when the issuer may have no CA beneath it, for a weak key, and
  *   for names or an end that the issuer does not allow
  */
 export function planIntermediate(
@@ -78,7 +78,7 @@ export function planIntermediate(
   const { basic_constraints, warnings } = planPathLength(parsePathLength(request), issuer);
   const content = request.use_csr_values ? takeCsrValues(request, signed) : takeParameters(request);
   const key_usage = [...CA_KEY_USAGES, ...request.key_usage, ...content.key_usage];
-  // An authority's common name is no host's, unless its key may serve as one.
+  // A CA's common name is no host's, unless its key may serve as one.
   const mayServe = key_usage.some((usage) => !OF_AUTHORITIES.has(usage.toLowerCase()));
   for (const common_name of ['', ...(mayServe ? content.common_names : [])]) {
     checkNameConstraints(issuer, { ...content.names, common_name, unknown: content.unknown });
@@ -253,7 +253,7 @@ const intermediateCsrSchema = z.object(intermediateCsrFields);
 type IntermediateCsrRequest = z.output<typeof intermediateCsrSchema>;
 
 /**
- * Decides on a request for the certificate of an authority.
+ * Decides on a request for the certificate of a CA.
  *
  * @throws Failure `invalid` without a subject and for names that are none
  * @see RFC 2986 §4.1

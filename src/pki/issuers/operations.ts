@@ -133,13 +133,13 @@ async function changeIssuer(
     caller,
     ownPaths(caller, 'issuer', { name: sent.issuer_name }, RENAMED.issuer),
   );
-  const { id, warnings } = await changeMountState(app, caller, async (authority) => {
-    const issuer = resolveIssuer(authority, ref);
-    await refuseDeniedChain(caller, authority, issuer, sent.manual_chain ?? []);
+  const { id, warnings } = await changeMountState(app, caller, async (mountState) => {
+    const issuer = resolveIssuer(mountState, ref);
+    await refuseDeniedChain(caller, mountState, issuer, sent.manual_chain ?? []);
     const update = updateFrom(issuer);
-    const settings = planSettings(authority, issuer, update);
-    requireRoomForSettings(authority, issuer, settings);
-    const name = planName(authority, issuer, update.issuer_name.trim());
+    const settings = planSettings(mountState, issuer, update);
+    requireRoomForSettings(mountState, issuer, settings);
+    const name = planName(mountState, issuer, update.issuer_name.trim());
     const renamed = name !== issuer.name;
     const now_ms = app.now();
     const changed: IssuerRecord = {
@@ -148,13 +148,13 @@ async function changeIssuer(
       settings,
       modified_at_ms: renamed ? now_ms : issuer.modified_at_ms,
     };
-    const told = warnOfTemplates(settings.enable_aia_url_templating, authority.cluster);
+    const told = warnOfTemplates(settings.enable_aia_url_templating, mountState.cluster);
     if (renamed) told.push(...(await warnOfReferences(app, caller, [issuer.name])));
-    told.push(...numberWarnings(warnOfChange(authority, issuer, { ...issuer, settings })));
+    told.push(...numberWarnings(warnOfChange(mountState, issuer, { ...issuer, settings })));
     return {
       effects: [
         saveIssuer(caller.mount.id, changed),
-        // The list's addresses may go by the name.
+        // The CRL's addresses may go by the name.
         ...(renamed ? [touchCrls(caller.mount.id, now_ms)] : []),
       ],
       spares_issuing: true,
@@ -164,18 +164,18 @@ async function changeIssuer(
   return { data: describeIssuer(await requireIssuer(app, caller, id)), warnings };
 }
 
-/** Of the others alone: what is asked for at its own path may be in its own chain. */
+/** Judges the other members alone: permission for the issuer itself was judged by the path. */
 async function refuseDeniedChain(
   caller: Caller,
-  authority: MountState,
+  mountState: MountState,
   issuer: Issuer,
   refs: readonly string[],
 ): Promise<void> {
-  // What is too long is so whoever asks.
+  // A chain that is too long is refused as such whatever the caller is permitted.
   checkChainLength(issuer, refs);
   const others: OwnPath[] = [];
   for (const ref of refs) {
-    const member = ref === 'self' ? issuer : findIssuer(authority, ref);
+    const member = ref === 'self' ? issuer : findIssuer(mountState, ref);
     if (member === issuer) continue;
     others.push(...ownPaths(caller, 'issuer', { ref, id: member?.id ?? '', name: member?.name }));
   }
@@ -187,10 +187,10 @@ function recordOf(issuer: Issuer): IssuerRecord {
   return { ...record, certificate: certificate.raw };
 }
 
-function planName(authority: MountState, issuer: Issuer, name: string): string {
+function planName(mountState: MountState, issuer: Issuer, name: string): string {
   if (name === '' || name === issuer.name) return name;
   checkName('issuer', name);
-  if ([...authority.issuers.values()].some((other) => other.name === name)) {
+  if ([...mountState.issuers.values()].some((other) => other.name === name)) {
     throw new Failure('invalid', 'issuer name already in use');
   }
   return name;
@@ -219,15 +219,15 @@ export async function removeIssuer(
   caller: Caller,
   input: IssuerRef,
 ): Promise<VaultResult<null>> {
-  return changeMountState<VaultResult<null>>(app, caller, async (authority) => {
-    const issuer = findIssuer(authority, input.issuer_ref);
+  return changeMountState<VaultResult<null>>(app, caller, async (mountState) => {
+    const issuer = findIssuer(mountState, input.issuer_ref);
     if (!issuer) return { effects: [], result: { data: null } };
     const effects = [
       deleteIssuer(caller.mount.id, issuer.id),
-      ...rememberFormer(caller.mount.id, authority, [formerOf(issuer)]),
+      ...rememberFormer(caller.mount.id, mountState, [formerOf(issuer)]),
     ];
     const warnings: string[] = [];
-    const wasDefault = issuer.id === authority.defaults.default_issuer;
+    const wasDefault = issuer.id === mountState.defaults.default_issuer;
     if (wasDefault) {
       warnings.push(
         `Deleted issuer ${issuer.id} (via issuer_ref ${input.issuer_ref}); this was configured as the default issuer. Operations without an explicit issuer will not work until a new default is configured.`,
@@ -235,7 +235,7 @@ export async function removeIssuer(
     }
     const named = [...(wasDefault ? ['default'] : []), issuer.id, issuer.name];
     warnings.push(...(await warnOfReferences(app, caller, named)));
-    warnings.push(...numberWarnings(warnOfChange(authority, issuer, undefined)));
+    warnings.push(...numberWarnings(warnOfChange(mountState, issuer, undefined)));
     return {
       effects,
       spares_issuing: true,
@@ -254,14 +254,14 @@ export async function removeRoot(app: App, caller: Caller): Promise<VaultResult<
   const warnings = [
     'DELETE /root deletes all keys and issuers; prefer the new DELETE /key/:key_ref and DELETE /issuer/:issuer_ref for finer granularity, unless removal of all keys and issuers is desired.',
   ];
-  return changeMountState<VaultResult<null>>(app, caller, async (authority) => {
-    await refuseDeniedNow(caller, pathsOfAll(caller, authority));
-    const former = [...authority.issuers.values()].map(formerOf);
+  return changeMountState<VaultResult<null>>(app, caller, async (mountState) => {
+    await refuseDeniedNow(caller, pathsOfAll(caller, mountState));
+    const former = [...mountState.issuers.values()].map(formerOf);
     return {
       effects: [
         deleteAllIssuers(caller.mount.id),
         deleteAllKeys(caller.mount.id),
-        ...rememberFormer(caller.mount.id, authority, former),
+        ...rememberFormer(caller.mount.id, mountState, former),
       ],
       defaults: { default_issuer: '', default_key: '' },
       result: { data: null, warnings },

@@ -71,7 +71,7 @@ export function updateOf({ name, settings }: Issuer): IssuerUpdate {
  * @throws Failure `invalid`; `unresolved` for a manual chain through an unknown issuer
  */
 export function planSettings(
-  authority: MountState,
+  mountState: MountState,
   issuer: Issuer,
   update: IssuerUpdate,
 ): IssuerSettings {
@@ -80,7 +80,7 @@ export function planSettings(
   return {
     ...rest,
     usage: planUsage(issuer, update.usage),
-    manual_chain: planManualChain(authority, issuer, update.manual_chain),
+    manual_chain: planManualChain(mountState, issuer, update.manual_chain),
     revocation_signature_algorithm: planAlgorithm(issuer, update.revocation_signature_algorithm),
   };
 }
@@ -114,11 +114,11 @@ function maySignCrls({ certificate }: Pick<Issuer, 'certificate'>): boolean {
 }
 
 /**
- * @returns whether it is the one that there is
+ * @returns whether it is the stored one
  * @throws Failure `invalid` for a longer one than may be, unless it is
  */
 export function checkChainLength(issuer: Issuer, wanted: readonly string[]): boolean {
-  // One of before there were bounds stays when something else is changed.
+  // One from before there were bounds stays when something else is changed.
   const isStored = wanted.join() === issuer.settings.manual_chain?.join();
   if (wanted.length > MOST_MEMBERS && !isStored) {
     throw refuseChain(`manual_chain has ${wanted.length} members`, `at most ${MOST_MEMBERS}`);
@@ -128,14 +128,14 @@ export function checkChainLength(issuer: Issuer, wanted: readonly string[]): boo
 
 /** @see P-93 */
 function planManualChain(
-  authority: MountState,
+  mountState: MountState,
   issuer: Issuer,
   wanted: readonly string[],
 ): string[] | null {
   if (wanted.length === 0) return null;
   const isStored = checkChainLength(issuer, wanted);
   const members = wanted.map((ref, index) =>
-    index === 0 && ref === 'self' ? issuer : resolveIssuer(authority, ref),
+    index === 0 && ref === 'self' ? issuer : resolveIssuer(mountState, ref),
   );
   const ids = members.map(({ id }) => id);
   if (ids[0] !== issuer.id) {
@@ -165,7 +165,7 @@ function planAlgorithm(
   wanted: string,
 ): IssuerSettings['revocation_signature_algorithm'] {
   if (wanted === '') return '';
-  // Of what stays nothing is asked: the key may be of a kind that is not supported.
+  // An unchanged value is not checked: the key may be of a kind that is not supported.
   const present = issuer.settings.revocation_signature_algorithm;
   if (wanted === present) return present;
   const algorithm = findSignatureAlgorithm(wanted);

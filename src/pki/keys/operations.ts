@@ -59,13 +59,13 @@ export async function updateKey(
   input: { key_ref: string; key_name?: string | undefined },
 ): Promise<DataResult<KeyFacts>> {
   await refuseDenied(caller, ownPaths(caller, 'key', { name: input.key_name }, RENAMED.key));
-  return changeMountState<DataResult<KeyFacts>>(app, caller, (authority) => {
-    const key = resolveKey(authority, input.key_ref);
+  return changeMountState<DataResult<KeyFacts>>(app, caller, (mountState) => {
+    const key = resolveKey(mountState, input.key_ref);
     const name = (input.key_name ?? '').trim();
     if (name === key.name) return { effects: [], result: { data: describeKey(key) } };
     if (name !== '') {
       checkName('key', name);
-      if ([...authority.keys.values()].some((other) => other.name === name)) {
+      if ([...mountState.keys.values()].some((other) => other.name === name)) {
         throw new Failure('invalid', 'key name already in use');
       }
     }
@@ -85,13 +85,13 @@ export async function removeKey(
   caller: Caller,
   input: { key_ref: string },
 ): Promise<VaultResult<null>> {
-  return changeMountState<VaultResult<null>>(app, caller, (authority) => {
+  return changeMountState<VaultResult<null>>(app, caller, (mountState) => {
     const key =
       input.key_ref.toLowerCase() === 'default'
-        ? authority.keys.get(authority.defaults.default_key)
-        : [...authority.keys.values()].find(({ id, name }) => [id, name].includes(input.key_ref));
+        ? mountState.keys.get(mountState.defaults.default_key)
+        : [...mountState.keys.values()].find(({ id, name }) => [id, name].includes(input.key_ref));
     if (!key) return { effects: [], result: {} };
-    const users = [...authority.issuers.values()].filter(({ key_id }) => key_id === key.id);
+    const users = [...mountState.issuers.values()].filter(({ key_id }) => key_id === key.id);
     if (users.length > 0) {
       throw new Failure(
         'invalid',
@@ -100,7 +100,7 @@ export async function removeKey(
     }
     const effects = [deleteKey(caller.mount.id, key.id)];
     const gone = { effects, spares_issuing: true };
-    if (key.id !== authority.defaults.default_key) return { ...gone, defaults: {}, result: {} };
+    if (key.id !== mountState.defaults.default_key) return { ...gone, defaults: {}, result: {} };
     return {
       ...gone,
       defaults: { default_key: '' },
@@ -129,16 +129,16 @@ export async function generateStoredKey(app: App, caller: Caller, input: NewKey)
   await refuseDenied(caller, ownPaths(caller, 'key', { name: input.key_name }));
   const { key_bits } = resolveKeyParameters({ ...input, signature_bits: 0 });
   const fresh = await generateKey(app, caller, { key_type: input.key_type, key_bits });
-  return changeMountState(app, caller, (authority) => {
-    requireRoomForKey(authority);
-    const names = new Set([...authority.keys.values()].map(({ name }) => name));
+  return changeMountState(app, caller, (mountState) => {
+    requireRoomForKey(mountState);
+    const names = new Set([...mountState.keys.values()].map(({ name }) => name));
     const name = checkNewName('key', input.key_name, (wanted) => names.has(wanted));
     const { key, insert } = sealKey(app, caller.mount.id, fresh, name);
     caller.record.outcome.key_id = key.id;
     return {
       effects: [insert],
       spares_issuing: true,
-      defaults: authority.keys.size === 0 ? { default_key: key.id } : {},
+      defaults: mountState.keys.size === 0 ? { default_key: key.id } : {},
       result: {
         data: {
           ...describeKey(key),

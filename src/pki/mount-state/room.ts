@@ -16,19 +16,19 @@ export const MOST_BYTES = 2 << 20;
 type Weighed = Pick<IssuerRecord, 'certificate' | 'settings'>;
 
 /** @throws Failure `invalid` when a mount cannot take one more issuer */
-export function requireRoomForIssuer(authority: MountState, issuer: Weighed): void {
-  const { size } = authority.issuers;
+export function requireRoomForIssuer(mountState: MountState, issuer: Weighed): void {
+  const { size } = mountState.issuers;
   if (size >= MOST_ISSUERS) throw refuse(`the mount has ${size} issuers`, MOST_ISSUERS);
-  requireBytes(authority, issuer.certificate.length + listsLength(issuer.settings));
+  requireBytes(mountState, issuer.certificate.length + listsLength(issuer.settings));
 }
 
 /** @throws Failure `invalid` when an issuer's URLs and chain cannot grow to these */
 export function requireRoomForSettings(
-  authority: MountState,
+  mountState: MountState,
   issuer: Issuer,
   next: IssuerSettings,
 ): void {
-  requireBytes(authority, listsLength(next) - listsLength(issuer.settings));
+  requireBytes(mountState, listsLength(next) - listsLength(issuer.settings));
 }
 
 /** @throws Failure `invalid` when a mount cannot take one more key */
@@ -36,9 +36,9 @@ export function requireRoomForKey({ keys }: MountState): void {
   if (keys.size >= MOST_KEYS) throw refuse(`the mount has ${keys.size} keys`, MOST_KEYS);
 }
 
-function requireBytes(authority: MountState, more: number): void {
+function requireBytes(mountState: MountState, more: number): void {
   if (more <= 0) return;
-  const bytes = countBytes(authority) + more;
+  const bytes = countBytes(mountState) + more;
   if (bytes <= MOST_BYTES) return;
   throw refuse(
     `the certificates, URLs and chains of the mount's issuers would have ${bytes} bytes`,
@@ -89,7 +89,7 @@ function weighCertificates(lengths: Iterable<number>): number {
 }
 
 /** About how many bytes of memory the issuers and keys of a mount take. */
-export function weighAuthority({ issuers, keys, urls, former }: MountState): number {
+export function weighMountState({ issuers, keys, urls, former }: MountState): number {
   const certificates = [...issuers.values()].map(({ certificate }) => certificate.raw.length);
   let bytes = weighCertificates(certificates) + keys.size * KEY_BYTES + former.size * FORMER_BYTES;
   for (const { settings } of issuers.values()) bytes += 2 * listsLength(settings);

@@ -50,11 +50,11 @@ async function respondBytes(
 ): Promise<{ status: number; body: Uint8Array }> {
   try {
     const mount_id = caller.mount.id;
-    // Before what answers are made of: what is loaded after a change belongs to other answers.
+    // Read before the state that answers are made from: after a change, answers go into another cache.
     const answers = await readKept(app);
     const config = await readCrlConfig(app, mount_id);
     if (config.ocsp_disable) return UNAUTHORIZED;
-    const authority = await readMountState(app, mount_id);
+    const mountState = await readMountState(app, mount_id);
     const now = Math.floor(app.now() / 1000);
     const known = answers.find(mount_id, der, now);
     if (known && (await isStillSo(app, mount_id, known))) return { status: 200, body: known.body };
@@ -63,7 +63,7 @@ async function respondBytes(
     // Counted before the row is read: what is written meanwhile makes it be read again.
     const { writes } = revocationsOf(app);
     const revocation = await findRevocation(app.db, mount_id, serial);
-    const responder = chooseIssuer({ authority, revocation, request });
+    const responder = chooseIssuer({ mountState, revocation, request });
     if (!responder) return UNAUTHORIZED;
     const validity = crlSeconds(config, 'ocsp_expiry');
     const body = await signInTurn(app, caller, responder.key, () =>
@@ -129,13 +129,13 @@ interface Chosen {
 
 /** @see P-128, P-129 */
 function chooseIssuer(asked: {
-  authority: MountState;
+  mountState: MountState;
   revocation: Revocation | undefined;
   request: OcspRequest;
 }): Chosen | undefined {
-  const { authority, revocation } = asked;
+  const { mountState, revocation } = asked;
   const { certId } = asked.request;
-  const hashes = issuerHashes(authority, certId.hashAlgorithm);
+  const hashes = issuerHashes(mountState, certId.hashAlgorithm);
   const isAskedAbout = (issuer_id: string): boolean => {
     const known = hashes.get(issuer_id);
     return (
@@ -145,13 +145,13 @@ function chooseIssuer(asked: {
     );
   };
   // A serial number is unique in its mount: one that another issuer revoked is not this one's.
-  const revoker = revocation && representativeOf(authority, revocation.issuer_id);
+  const revoker = revocation && representativeOf(mountState, revocation.issuer_id);
   const isOthers = revoker !== undefined && !isAskedAbout(revoker);
-  const candidates = [...authority.issuers.values()].flatMap((issuer): Responder[] => {
-    const key = authority.keys.get(issuer.key_id);
+  const candidates = [...mountState.issuers.values()].flatMap((issuer): Responder[] => {
+    const key = mountState.keys.get(issuer.key_id);
     return key ? [{ issuer, key, matches: !isOthers && isAskedAbout(issuer.id) }] : [];
   });
-  const responder = chooseResponder(candidates, findIssuer(authority, 'default')?.id);
+  const responder = chooseResponder(candidates, findIssuer(mountState, 'default')?.id);
   if (!responder) return undefined;
   const { issuer, key } = responder;
   if (!responder.matches) return { issuer, key, status: { status: 'unknown' } };
@@ -180,16 +180,16 @@ type IssuerHashes = Map<string, ReturnType<typeof certIdHashes>>;
 /** Gone with what they were made of. */
 const hashesOf = memoizeWeak((_authority: MountState) => new Map<OcspHash, IssuerHashes>());
 
-function issuerHashes(authority: MountState, algorithm: OcspHash): IssuerHashes {
-  const known = hashesOf(authority).get(algorithm);
+function issuerHashes(mountState: MountState, algorithm: OcspHash): IssuerHashes {
+  const known = hashesOf(mountState).get(algorithm);
   if (known) return known;
   const hashes: IssuerHashes = new Map(
-    [...authority.issuers.values()].map(({ id, certificate }) => [
+    [...mountState.issuers.values()].map(({ id, certificate }) => [
       id,
       certIdHashes(certificate.subject, certificate.subjectPublicKeyInfo, algorithm),
     ]),
   );
-  hashesOf(authority).set(algorithm, hashes);
+  hashesOf(mountState).set(algorithm, hashes);
   return hashes;
 }
 
@@ -217,7 +217,7 @@ async function signResponse(
   );
 }
 
-/** Many OCSP clients cannot verify PSS, so lists may use it and answers do not. */
+/** Many OCSP clients cannot verify PSS, so CRLs may use it and answers do not. */
 function responseAlgorithm(issuer: Issuer, key: Key): SignatureAlgorithm {
   const own = issuer.settings.revocation_signature_algorithm;
   return own === '' ? chooseSignatureAlgorithm(key) : withoutPss(own);

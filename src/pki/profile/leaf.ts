@@ -76,7 +76,7 @@ export function planSign(
   return plan;
 }
 
-/** By the role, which stays the same object until configuration changes. */
+/** Cached by the role, which is the same object until configuration changes. */
 const extKeyUsagesOf = memoizeWeak(chooseExtKeyUsages);
 const policiesOf = memoizeWeak(({ policy_identifiers }: Role) =>
   parsePolicyIdentifiers(policy_identifiers),
@@ -138,7 +138,7 @@ function planLeaf(
   };
 }
 
-/** A leaf says that it is no authority only where that is asked for. @see P-64 */
+/** A leaf says that it is no CA only where that is asked for. @see P-64 */
 export function planLeafConstraints(stated: boolean): { basic_constraints?: BasicConstraints } {
   return stated ? { basic_constraints: { ca: false } } : {};
 }

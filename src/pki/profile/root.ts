@@ -109,7 +109,7 @@ export function planRoot(wanted: WantedRoot): PlannedRoot {
   return { tbs, warnings: [...validity.warnings, ...urlWarnings, ...warnings] };
 }
 
-/** Nobody reaches an authority by its names; its certificate goes with all that it signs. */
+/** Nobody reaches a CA by its names; its certificate goes with all that it signs. */
 const MOST_NAMES = 100;
 
 const NAME_FIELDS = ['alt_names', 'ip_sans', 'uri_sans', 'other_sans'] as const;

@@ -43,10 +43,10 @@ const NO_NAMES = { dns: [], email: [], ip: [], uri: [], other: [] };
 
 /**
  * Decides on a certificate that says what the CSR says: subject, names and extensions, whatever
- * they are, except that its subject is never an authority.
+ * they are, except that its subject is never a CA.
  *
  * @param role undefined where none was named
- * @throws Failure `invalid` for a request that asks for an authority, for a weak key, and for
+ * @throws Failure `invalid` for a request that asks for a CA, for a weak key, and for
  *   what the issuer does not allow
  */
 export function planVerbatim(

@@ -95,7 +95,7 @@ async function revoke(app: App, caller: Caller, target: RevocationTarget) {
     throw error;
   }
   const config = await readCrlConfig(app, mount_id);
-  // The list follows off this path; whoever reads it meanwhile waits until it is there.
+  // The CRL is built in the background; whoever reads it meanwhile waits for it.
   if (!config.auto_rebuild && target.issuer_id !== '') scheduleCrl(app, mount_id, target.issuer_id);
   return answer(app, mount_id, target, now_ms);
 }
@@ -113,7 +113,7 @@ function planRevocation(
 
 /**
  * Leases of roles with `generate_lease`: the certificate is revoked when its lease ends before
- * it does. One that is gone, run out, revoked or an authority's own stays as it is.
+ * it does. One that is gone, run out, revoked or a CA's own stays as it is.
  */
 export const certificateLease: LeaseKind = {
   async planEnd(app, lease) {
@@ -123,8 +123,8 @@ export const certificateLease: LeaseKind = {
     const revoked_at_ms = app.now();
     if (!stored || stored.not_after <= revoked_at_ms / 1000 + EXPIRY_MARGIN) return { effects: [] };
     if (await findRevocation(app.db, mount_id, serial)) return { effects: [] };
-    const authority = await readMountState(app, mount_id);
-    const isIssuer = [...authority.issuers.values()].some(
+    const mountState = await readMountState(app, mount_id);
+    const isIssuer = [...mountState.issuers.values()].some(
       ({ certificate }) => certificate.serial === serial,
     );
     if (isIssuer) return { effects: [] };
@@ -153,23 +153,23 @@ function storedForm({ der, issuer_id }: RevocationTarget) {
   };
 }
 
-/** With what keeps the revocation from the list, which is served on as it is. */
+/** Warns where no CRL can be signed that would show the revocation. */
 async function answer(
   app: App,
   mount_id: string,
   { issuer_id }: RevocationTarget,
   revoked_at_ms: number,
 ) {
-  const authority = await readMountState(app, mount_id);
+  const mountState = await readMountState(app, mount_id);
   const { disable } = await readCrlConfig(app, mount_id);
-  const issuers = disable ? undefined : findClassOf(authority, issuer_id);
+  const issuers = disable ? undefined : findClassOf(mountState, issuer_id);
   return {
     data: {
       revocation_time: Math.floor(revoked_at_ms / 1000),
       revocation_time_rfc3339: new Date(revoked_at_ms).toISOString(),
       state: 'revoked',
     },
-    warnings: issuers ? numberWarnings(warnOfUnsigned(authority, issuers)) : [],
+    warnings: issuers ? numberWarnings(warnOfUnsigned(mountState, issuers)) : [],
   };
 }
 

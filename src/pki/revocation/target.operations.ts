@@ -50,21 +50,21 @@ export async function requireTarget(
   input: RevokeInput,
 ): Promise<RevocationTarget> {
   requireOneOf(input);
-  const authority = await readMountState(app, caller.mount.id);
+  const mountState = await readMountState(app, caller.mount.id);
   return input.certificate === undefined
-    ? findBySerial(app, caller, authority, input.serial_number ?? '')
-    : findPresented(app, caller, authority, input.certificate);
+    ? findBySerial(app, caller, mountState, input.serial_number ?? '')
+    : findPresented(app, caller, mountState, input.certificate);
 }
 
 async function findBySerial(
   app: App,
   caller: Caller,
-  authority: MountState,
+  mountState: MountState,
   text: string,
 ): Promise<RevocationTarget> {
   if (text === '') throw new Failure('invalid', 'The serial number must be provided');
   const serial = serialOf(text);
-  refuseIssuers(authority, serial);
+  refuseIssuers(mountState, serial);
   const stored = await findCertificate(app.db, caller.mount.id, serial);
   if (!stored) throw new Failure('invalid', `certificate with serial ${text} not found.`);
   return targetOf(stored);
@@ -81,9 +81,9 @@ function serialOf(text: string): string {
   return serial;
 }
 
-/** An authority's own certificate never goes on the list that it signs itself. @see P-113 */
-function refuseIssuers(authority: MountState, serial: string): void {
-  for (const issuer of authority.issuers.values()) {
+/** A CA's own certificate never goes on the CRL that it signs itself. @see P-113 */
+function refuseIssuers(mountState: MountState, serial: string): void {
+  for (const issuer of mountState.issuers.values()) {
     if (issuer.certificate.serial === serial) {
       throw new Failure(
         'invalid',
@@ -97,7 +97,7 @@ function refuseIssuers(authority: MountState, serial: string): void {
 async function findPresented(
   app: App,
   caller: Caller,
-  authority: MountState,
+  mountState: MountState,
   pem: string,
 ): Promise<RevocationTarget> {
   if (pem.length < 75) {
@@ -114,7 +114,7 @@ async function findPresented(
   } catch (cause) {
     throw new Failure('invalid', 'certificate could not be parsed', { cause });
   }
-  refuseIssuers(authority, certificate.serial);
+  refuseIssuers(mountState, certificate.serial);
   const stored = await findCertificate(app.db, caller.mount.id, certificate.serial);
   if (stored) {
     if (Buffer.compare(stored.der, certificate.raw) !== 0) {
@@ -125,7 +125,7 @@ async function findPresented(
     }
     return targetOf(stored);
   }
-  const issuer = await findSigner(authority, certificate);
+  const issuer = await findSigner(mountState, certificate);
   if (!issuer) {
     throw new Failure(
       'invalid',

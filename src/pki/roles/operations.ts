@@ -42,7 +42,7 @@ export async function findCachedRole(
 const LARGEST = (3 / 4) * ROOMS.pki_roles;
 
 /**
- * Its text, what was read of it, and what its rules were compiled to. Names without a role count, too:
+ * Bytes of a role's text, what was parsed from it, and its compiled rules. Names without a role are cached too:
  * whoever may issue by any role can ask for as many as they like.
  */
 const weighFound = ({ found }: { found: StoredRole | undefined }): number =>
@@ -120,10 +120,10 @@ async function keepRole(
     const effects = saveRole(mount_id, name, { read, role: planned.role });
     return { effects, result: planned, found: read !== undefined };
   };
-  const thing = `role ${mount_id} ${name}`;
+  const key = `role ${mount_id} ${name}`;
   const bytes = await measureRole(app.db, { mount_id, name });
   const { role, warnings } = await commitInTurn(app, caller, planNow, {
-    thing,
+    key,
     changes: true,
     bytes,
   });

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import type { Seal, ShareCounts } from '../seal.ts';
-import { type Gathering, isLeft } from '../share-collection.ts';
+import { isAbandoned, type ShareCollection } from '../share-collection.ts';
 
 /** Which key gets new shares: the seal key of `shamir`, or the recovery key of `keyfile`. */
 export type RekeyTarget = 'secret' | 'recovery';
@@ -10,7 +10,7 @@ export interface RekeyAttempt {
   /** What the new key is to be split into. */
   counts: ShareCounts;
   verification_required: boolean;
-  gathering: Gathering;
+  collection: ShareCollection;
   /** The new key, made but not yet in force: its holders are to show that they got it. */
   pending: PendingKey | undefined;
 }
@@ -19,16 +19,16 @@ export interface PendingKey {
   key: Uint8Array;
   /** What will be stored. */
   seal: Seal;
-  gathering: Gathering;
+  collection: ShareCollection;
 }
 
-/** As {@link isLeft}; new shares have been handed out to people who need time to show them. */
+/** As {@link isAbandoned}; new shares have been handed out to people who need time to show them. */
 export function isRekeyLeft(attempt: RekeyAttempt, now: number): boolean {
-  const { gathering, pending } = attempt;
-  return isLeft(pending?.gathering ?? gathering, now, pending !== undefined);
+  const { collection, pending } = attempt;
+  return isAbandoned(pending?.collection ?? collection, now, pending !== undefined);
 }
 
-const gatheringFields = {
+const collectionFields = {
   nonce: z.string().describe('Names the attempt.'),
   started: z.boolean(),
   t: z.int().describe('Shares that will make the key.'),
@@ -44,7 +44,7 @@ const verificationFields = {
 
 /** The answer of `sys/rekey/init` and of a `sys/rekey/update` that was not the last. */
 export const rekeyStatusSchema = z.object({
-  ...gatheringFields,
+  ...collectionFields,
   required: z.int().describe('How many of the present shares are needed.'),
   ...unsupported,
   ...verificationFields,
@@ -62,32 +62,32 @@ export const newSharesSchema = z.object({
 });
 
 /** The answer of `sys/rekey/verify`, before the last share and with it. */
-export const verificationSchema = z.object(gatheringFields);
+export const verificationSchema = z.object(collectionFields);
 export const verifiedSchema = z.object({ nonce: z.string(), complete: z.literal(true) });
 export type VerificationStatus = z.output<typeof verificationSchema>;
 
 /** @param required how many of the present shares are needed */
 export function rekeyStatus(attempt: RekeyAttempt | undefined, required: number): RekeyStatus {
   return {
-    nonce: attempt?.gathering.nonce ?? '',
+    nonce: attempt?.collection.nonce ?? '',
     started: attempt !== undefined,
     t: attempt?.counts.threshold ?? 0,
     n: attempt?.counts.shares ?? 0,
-    progress: attempt?.gathering.shares.length ?? 0,
-    required: attempt?.gathering.required ?? required,
+    progress: attempt?.collection.shares.length ?? 0,
+    required: attempt?.collection.required ?? required,
     pgp_fingerprints: null,
     backup: false,
     verification_required: attempt?.verification_required ?? false,
-    ...(attempt?.pending && { verification_nonce: attempt.pending.gathering.nonce }),
+    ...(attempt?.pending && { verification_nonce: attempt.pending.collection.nonce }),
   };
 }
 
 export function verificationStatus(attempt: RekeyAttempt, pending: PendingKey): VerificationStatus {
   return {
-    nonce: pending.gathering.nonce,
+    nonce: pending.collection.nonce,
     started: true,
     t: attempt.counts.threshold,
     n: attempt.counts.shares,
-    progress: pending.gathering.shares.length,
+    progress: pending.collection.shares.length,
   };
 }

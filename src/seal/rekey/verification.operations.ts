@@ -5,10 +5,10 @@ import type { Caller } from '../../app/caller.ts';
 import { Failure } from '../../core/failure.ts';
 import {
   addShare,
-  gatheredKey,
+  collectedKey,
   isComplete,
-  startGathering,
-  wipeGathering,
+  startCollection,
+  wipeCollection,
 } from '../share-collection.ts';
 import { requireShare } from '../share-verification.ts';
 import { replaceSeal } from '../store.ts';
@@ -56,22 +56,22 @@ export async function verifyRekey(
 ): Promise<VerificationStatus | z.output<typeof verifiedSchema>> {
   const judge = (): [RekeyAttempt, PendingKey] => {
     const found = requirePending(app, target);
-    requireNonce(nonce, found[1].gathering.nonce);
+    requireNonce(nonce, found[1].collection.nonce);
     return found;
   };
   const share = requireShare(key, judge()[1].seal);
   const aside = await requireFreePlace(app, await requireSeal(app));
   const [attempt, pending] = await recordFirst(app, caller, judge);
-  pending.gathering = addShare(pending.gathering, share, app.now());
-  if (!isComplete(pending.gathering)) return verificationStatus(attempt, pending);
+  pending.collection = addShare(pending.collection, share, app.now());
+  if (!isComplete(pending.collection)) return verificationStatus(attempt, pending);
   caller.recorded = false;
-  const made = gatheredKey(pending.gathering);
+  const made = collectedKey(pending.collection);
   const isRight = made !== undefined && timingSafeEqual(made, pending.key);
   made?.fill(0);
   if (!isRight) throw new Error('shares that were each of the new key do not make it');
   drop(attemptsOf(app), target);
   await app.commit(caller, replaceSeal(pending.seal, aside));
-  return { nonce: pending.gathering.nonce, complete: true };
+  return { nonce: pending.collection.nonce, complete: true };
 }
 
 /** Forgets the new shares shown so far, under a new nonce; the attempt itself goes on. */
@@ -81,7 +81,7 @@ export async function restartVerification(
   target: RekeyTarget,
 ): Promise<VerificationStatus> {
   const [attempt, pending] = await recordFirst(app, caller, () => requirePending(app, target));
-  wipeGathering(pending.gathering);
-  pending.gathering = startGathering(app.newId(), pending.seal, app.now());
+  wipeCollection(pending.collection);
+  pending.collection = startCollection(app.newId(), pending.seal, app.now());
   return verificationStatus(attempt, pending);
 }

@@ -6,7 +6,7 @@ const EVERYBODY = "('u_anon', 'u_auth')";
 /**
  * Roles that everybody has are a subject of their own: whoever changes a role of a few makes nobody read
  * those of all again. And a scope that changes is noted by a trigger, so that what is written by hand, or
- * by a program of before, is heard of like anything else.
+ * by an older program, is heard of like anything else.
  */
 export const everybodysRoles: Migration = {
   number: 65,

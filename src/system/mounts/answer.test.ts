@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { testMount } from '../../../test/support/app.ts';
 import type { Mount, MountKind } from '../../app/mount.ts';
-import { dressAnswer } from '../../http/vault/wire.ts';
+import { encodeAnswer } from '../../http/vault/wire.ts';
 import { presentKinds, presentMounts, type Said } from './answer.ts';
 
 const about = ({ type, description }: Mount) => ({ type, description });
@@ -58,7 +58,7 @@ async function sent(listing: Listing, flat: boolean): Promise<string[]> {
   const encoding = { flat, media_type: undefined, status: undefined };
   const request = { id: 'r', mount_type: 'system', warnings: [], encoding };
   const presented = 'secret' in listing ? presentKinds(listing) : presentMounts(listing);
-  const { body } = dressAnswer(presented, request);
+  const { body } = encodeAnswer(presented, request);
   if (typeof body === 'string') return [body];
   assert.ok(body && 'pieces' in body);
   const pieces: string[] = [];

@@ -1,4 +1,4 @@
-import { whileThere } from '../../access/presence.ts';
+import { whileConnected } from '../../access/presence.ts';
 import { type Acl, judgeAccess } from '../../acl/acl.ts';
 import { hasAccessBeneath } from '../../acl/grants-beneath.ts';
 import { RuleWalk } from '../../acl/rule-walk.ts';
@@ -65,15 +65,17 @@ export async function listVisibleMounts(app: App, caller: Caller) {
     return { data: {}, written_data: await readListed(app) };
   }
   const find = () =>
-    whileThere(caller, (requireThere) => groupVisible(app, caller.acl, new RuleWalk(requireThere)));
+    whileConnected(caller, (requireConnected) =>
+      groupVisible(app, caller.acl, new RuleWalk(requireConnected)),
+    );
   const { size } = await readMounts(app);
-  return presentKinds(size > MANY ? await lookingOf(app).run(find) : await find());
+  return presentKinds(size > MANY ? await listingOf(app).run(find) : await find());
 }
 
 /** Of more mounts few callers at once are told which they see: what is found is kept until it is all. */
 const MANY = 500;
 
-const lookingOf = perApp(() => new FewInTurn(4));
+const listingOf = perApp(() => new FewInTurn(4));
 
 type SeenMount = ReturnType<typeof describeMount> | ReturnType<typeof describeListed>;
 

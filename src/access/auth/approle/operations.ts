@@ -134,8 +134,8 @@ async function commitEnding(
 ): Promise<VaultResult> {
   const key = keyOf(caller, input);
   const bytes = await measureApprole(app.db, key);
-  const thing = lineOfApprole(key);
-  const answer = await commitInTurn(app, caller, plan, { thing, changes: true, bytes });
+  const line = lineOfApprole(key);
+  const answer = await commitInTurn(app, caller, plan, { key: line, changes: true, bytes });
   await removeLogInsAfterCommit(app, caller);
   return answer;
 }
@@ -186,7 +186,7 @@ type Ending = Pick<Planned<VaultResult>, 'effects' | 'beforehand'>;
  * Whoever logs in is the entity that the ID names, where letters count alike in either case: a
  * chosen ID is neither another role's, nor one that somebody goes by who is not this role.
  *
- * @returns what no other role's ID folds to. Two of before may fold to the same: as long as they
+ * @returns what no other role's ID folds to. Two older ones may fold to the same: as long as they
  *   keep their IDs one of them has no key, and both can be written
  */
 async function requireOwnRoleId(

@@ -47,9 +47,9 @@ export interface SecretIdRequest {
  *
  * @throws Failure `invalid` when it is asked for more than the role allows
  */
-export function planSecretId(role: Approle, wish: SecretIdRequest, now: number): SecretIdBody {
-  const num_uses = wish.num_uses ?? role.secret_id_num_uses;
-  const ttl = wish.ttl ?? role.secret_id_ttl;
+export function planSecretId(role: Approle, request: SecretIdRequest, now: number): SecretIdBody {
+  const num_uses = request.num_uses ?? role.secret_id_num_uses;
+  const ttl = request.ttl ?? role.secret_id_ttl;
   if (num_uses < 0) throw refuse('num_uses cannot be negative');
   if (isBeyond(num_uses, role.secret_id_num_uses)) {
     throw refuse(`num_uses cannot be higher than the role's secret_id_num_uses`);
@@ -57,15 +57,15 @@ export function planSecretId(role: Approle, wish: SecretIdRequest, now: number):
   if (isBeyond(ttl, role.secret_id_ttl)) {
     throw refuse(`ttl cannot be longer than the role's secret_id_ttl`);
   }
-  requireCidrs('cidr_list', wish.cidr_list);
-  requireCidrs('token_bound_cidrs', wish.token_bound_cidrs);
-  if (!areWithin(wish.token_bound_cidrs, role.token_bound_cidrs)) {
+  requireCidrs('cidr_list', request.cidr_list);
+  requireCidrs('token_bound_cidrs', request.token_bound_cidrs);
+  if (!areWithin(request.token_bound_cidrs, role.token_bound_cidrs)) {
     throw refuse("token_bound_cidrs must lie within the role's token_bound_cidrs");
   }
   return {
-    metadata: parseMetadata(wish.metadata),
-    cidr_list: wish.cidr_list,
-    token_bound_cidrs: wish.token_bound_cidrs,
+    metadata: parseMetadata(request.metadata),
+    cidr_list: request.cidr_list,
+    token_bound_cidrs: request.token_bound_cidrs,
     num_uses,
     ttl,
     created_at: now,

@@ -67,9 +67,9 @@ export async function createSecretId(
     const outcome = { secret_id_accessor: named.accessor };
     return { effects, result: planned, outcome };
   };
-  const thing = lineOfApprole(key);
+  const line = lineOfApprole(key);
   const bytes = await measureApprole(app.db, key);
-  const body = await commitInTurn(app, caller, plan, { thing, changes: false, bytes });
+  const body = await commitInTurn(app, caller, plan, { key: line, changes: false, bytes });
   return {
     data: {
       secret_id,

@@ -43,7 +43,7 @@ const MAX_ID = 2048;
 export function planLease(
   app: App,
   caller: Caller,
-  wish: Pick<Lease, 'kind' | 'data' | 'expires_at' | 'renewable'>,
+  request: Pick<Lease, 'kind' | 'data' | 'expires_at' | 'renewable'>,
 ): { effects: Effect[]; lease: NonNullable<VaultResult['lease']> } {
   const now = nowSeconds(app);
   const id = `${caller.record.path}/${base62(app.randomBytes(TOKEN_RANDOMNESS), LETTERS)}`;
@@ -53,9 +53,9 @@ export function planLease(
     throw new Failure('invalid', because);
   }
   caller.record.outcome.lease_id = id;
-  const { expires_at, ...holder } = holderOf(caller, wish.expires_at);
+  const { expires_at, ...holder } = holderOf(caller, request.expires_at);
   const lease: Lease = {
-    ...wish,
+    ...request,
     ...holder,
     id,
     expires_at,
@@ -63,7 +63,7 @@ export function planLease(
     issued_at: now,
     renewed_at: undefined,
   };
-  const { renewable } = wish;
+  const { renewable } = request;
   return {
     effects: [insertLease(lease)],
     lease: { id, seconds: Math.max(0, expires_at - now), renewable },
@@ -78,18 +78,18 @@ export function planLease(
  */
 function holderOf(
   caller: Caller,
-  wished: number,
+  requested: number,
 ): Pick<Lease, 'token_id' | 'alias_id' | 'expires_at'> {
-  if (!caller.token) return { token_id: undefined, expires_at: wished };
+  if (!caller.token) return { token_id: undefined, expires_at: requested };
   if (caller.token.num_uses === 1) {
     throw new Failure('invalid', 'what has a lease cannot be given to the last use of a token');
   }
-  if (caller.token.type !== 'batch') return { token_id: caller.token.id, expires_at: wished };
-  const { parent_id, alias, expires_at = wished } = requirePresented(caller).token;
+  if (caller.token.type !== 'batch') return { token_id: caller.token.id, expires_at: requested };
+  const { parent_id, alias, expires_at = requested } = requirePresented(caller).token;
   return {
     token_id: parent_id,
     ...(parent_id === undefined && alias ? { alias_id: alias.id } : {}),
-    expires_at: Math.min(wished, expires_at),
+    expires_at: Math.min(requested, expires_at),
   };
 }
 
@@ -179,12 +179,12 @@ export async function revokePrefix(
   const single = await findLease(app.db, prefix);
   const range = single ? { from: prefix, to: `${prefix}/` } : rangeOf(prefix);
   const work = workOf(app, caller);
-  // All of them are dead before the first is taken up, however many there are.
+  // All are expired before the first is revoked, however many there are.
   await expireInPages(app, work, range);
   if (!input.sync) return { status: 202 };
   const next = (last: Lease | undefined) =>
     listRange(app.db, range, { after: last?.id ?? '', limit: PAGE });
-  // By force nobody waits for whom one that cannot be ended keeps.
+  // Forced revocations do not wait for others, which a lease that cannot be revoked may keep.
   const failed = await endInTurn(app, `${force} ${range.from}`, () =>
     endPages(app, work, next, { force }),
   );
@@ -208,8 +208,8 @@ export async function listLeases(
   return listKeys((page) => fillPage((read) => listSegments(app, read, range, page)), {});
 }
 
-/** Ids that are looked at in one read. */
-const LOOKED_AT = 1000;
+/** Ids that one read scans. */
+const SCAN_BATCH = 1000;
 
 async function listSegments(
   app: App,
@@ -221,7 +221,7 @@ async function listSegments(
   const keys: string[] = [];
   let after = page.after === '' ? '' : endOf(page.after, range);
   for (;;) {
-    const next = { after, limit: LOOKED_AT, now };
+    const next = { after, limit: SCAN_BATCH, now };
     const rows = await read(() => listIdsInRange(app.db, range, next));
     for (const { id, is_living } of rows) {
       const segment = segmentOf(id, range.from);
@@ -229,7 +229,7 @@ async function listSegments(
       if (keys.length === page.limit) return keys;
     }
     const last = rows.at(-1);
-    if (!last || rows.length < LOOKED_AT) return keys;
+    if (!last || rows.length < SCAN_BATCH) return keys;
     const segment = segmentOf(last.id, range.from);
     // A folder that is known to hold something need not be read to its end.
     after = segment === keys.at(-1) ? endOf(segment, range) : last.id;

@@ -39,7 +39,7 @@ export async function createToken(
   caller: Caller,
   input: { wish: TokenRequest; orphan: boolean; role_name?: string },
 ): Promise<VaultResult> {
-  const { role_name, wish } = input;
+  const { role_name, wish: request } = input;
   const path = `${fullPath(caller.mount)}${creationPath(input)}`;
   const plan = async (): Promise<Planned<{ minted: MintedToken; warnings: string[] }>> => {
     const { token: parent, acl } = requireAuthenticated(caller);
@@ -49,7 +49,7 @@ export async function createToken(
         : { name: role_name, ...(await requireTokenRole(app, role_name)) };
     const mount = await presentMount(app, caller.mount);
     const { token: plan, warnings } = planToken({
-      wish,
+      request,
       parent,
       entity_policies: await entityPolicies(app, parent.entity_id),
       sudo: await maySudo(acl, path),
@@ -59,14 +59,14 @@ export async function createToken(
       now: nowSeconds(app),
     });
     await requireRoomBelow(app, plan);
-    const minted = mintToken(app, plan, wish.id);
+    const minted = mintToken(app, plan, request.id);
     noteToken(caller, minted.token);
     const held = [...holdSettings(mount), ...(role ? [holdTokenRole(role)] : [])];
     const effects = [...held, ...minted.effects];
     return { effects, result: { minted, warnings } };
   };
   const line =
-    role_name === undefined ? undefined : { thing: lineOfTokenRole(role_name), changes: false };
+    role_name === undefined ? undefined : { key: lineOfTokenRole(role_name), changes: false };
   const { minted, warnings } = await commitPlanned(app, caller, plan, line);
   const unknown = await listUnknownPolicies(app, minted.token.policies);
   return answerMinted(app, minted, [

@@ -124,10 +124,10 @@ async function endRevived(
   was: { id: string; accessor: string; expires_at: number },
 ): Promise<void> {
   if (nowSeconds(app) < was.expires_at) return;
-  // Its renewal has a record by now, which was not to be the last word.
+  // The renewal is on record already: this record says that the token was ended after all.
   const outcome = { status: 'refused', error: RUN_OUT, ended_accessor: was.accessor };
   const record = { ...caller.record, outcome: { ...caller.record.outcome, ...outcome } };
-  // Perhaps of the request itself, which therefore stands on it no longer.
+  // The token may be the request's own, so the write set must not depend on it.
   const late: Caller = { ...caller, record, standing: undefined };
   await app.commit(late, await planRevocation(app, was.id));
   throw new Failure('invalid', RUN_OUT);
@@ -140,7 +140,7 @@ interface Asked {
 }
 
 /**
- * What whoever a token was made by says by now: the account or role that logged in, or the token role.
+ * The present rules of what a token was made by: the account or role that logged in, or the token role.
  *
  * @throws Failure `invalid` when that is gone, gives other policies, or allows other addresses
  */

@@ -50,7 +50,7 @@ export async function listTokenRoleNames(app: App): Promise<VaultResult> {
   return listKeys((page) => listTokenRoles(app.db, page), {});
 }
 
-/** In which a role is changed, and those are made tokens by it that came too late for a change. */
+/** Key of the line for changes of a role, and for token creations that lost to one. */
 export const lineOfTokenRole = (role_name: string): string => `token role ${role_name}`;
 
 /** Writes a role; what is left out stays as it was. */
@@ -68,8 +68,8 @@ export async function writeTokenRole(
     return { effects, result: {}, found: existing !== undefined };
   };
   const bytes = await measureTokenRole(app.db, { name: role_name });
-  const thing = lineOfTokenRole(role_name);
-  return commitInTurn(app, caller, plan, { thing, changes: true, bytes });
+  const key = lineOfTokenRole(role_name);
+  return commitInTurn(app, caller, plan, { key, changes: true, bytes });
 }
 
 export async function removeTokenRole(

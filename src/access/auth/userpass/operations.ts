@@ -133,7 +133,7 @@ async function changeUser(
   const bytes = await measureUser(app.db, key);
   // Who waits to have a password hashed, behind others of their address, holds no place that a long user takes.
   if (bytes > 0 && password !== '') hashed = await hash();
-  return commitInTurn(app, caller, plan, { thing: lineOf(key), changes: true, bytes });
+  return commitInTurn(app, caller, plan, { key: lineOf(key), changes: true, bytes });
 }
 
 export async function removeUser(

@@ -29,19 +29,19 @@ export async function listResolvableAliases(
   if (user.id === RECOVERY_USER) {
     refuseField('id', `${RECOVERY_USER} has no aliases of its own: name another user.`);
   }
-  const authority = await loadGrantSet(app, { user_id: user.id, account_id: '' });
+  const grants = await loadGrantSet(app, { user_id: user.id, account_id: '' });
   const tree = await readScopeTree(app);
   return listPicked(app, caller, aliasDefinition, query, {
     container_id: 'global',
     name: `resolvable by ${user.id}`,
-    fingerprint: await authority.fingerprint('target'),
-    show: (aliases) => showResolvable(app, authority, tree, aliases),
+    fingerprint: await grants.fingerprint('target'),
+    show: (aliases) => showResolvable(app, grants, tree, aliases),
   });
 }
 
 async function showResolvable(
   app: App,
-  authority: GrantSet,
+  grants: GrantSet,
   tree: ScopeTree,
   aliases: readonly Resource[],
 ): Promise<(Record<string, unknown> | undefined)[]> {
@@ -50,7 +50,7 @@ async function showResolvable(
   const destinations = new Map(links.map(({ from_id, to_id }) => [from_id, to_id]));
   const targets = await listPlacesById(app.db, [...new Set(destinations.values())]);
   const visible = new Set(
-    targets.filter((target) => maySee(authority, tree, target)).map(({ id }) => id),
+    targets.filter((target) => maySee(grants, tree, target)).map(({ id }) => id),
   );
   return aliases.map((alias) => {
     const destination_id = destinations.get(alias.id);
@@ -66,8 +66,8 @@ async function showResolvable(
   });
 }
 
-function maySee(authority: GrantSet, tree: ScopeTree, { id, scope_id }: Place): boolean {
+function maySee(grants: GrantSet, tree: ScopeTree, { id, scope_id }: Place): boolean {
   const parent_scope_id = tree.byId.get(scope_id)?.parent_scope_id ?? '';
   const place = { scope_id, parent_scope_id, type: 'target' } as const;
-  return authority.listActions({ ...place, id }, RESOURCE_TYPES.target.actions).length > 0;
+  return grants.listActions({ ...place, id }, RESOURCE_TYPES.target.actions).length > 0;
 }

@@ -113,7 +113,7 @@ export function changeHosts(change: LinkChange) {
       async loseBy({ added, removed }) {
         const { id } = resource;
         return {
-          grounds: holdLinksTo(added, ONE_MORE_SET),
+          preconditions: holdLinksTo(added, ONE_MORE_SET),
           effects: planDependentCancellation(app, { host_set_id_of: id, host_ids: removed }),
           end: (work) =>
             endSessionsBeforehand(app, work, { host_set_id_of: id, host_ids_of: removed }),

@@ -88,7 +88,7 @@ export async function userOf(
  */
 const aliasOf = (method: Resource): { accessor: string } => ({ accessor: method.id });
 
-/** By which an entity is the user's: without it the user is somebody else. */
+/** The alias by which the entity is the user's: without it the entity is somebody else's. */
 async function findAliasOfUser(
   app: App,
   { id }: Entity,

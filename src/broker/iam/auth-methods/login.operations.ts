@@ -139,7 +139,7 @@ async function answerLogIn(
 /** What the owner of a new token may do with it. */
 async function ownActions(app: App, token: Resource): Promise<Record<string, unknown>> {
   const { account_id = '' } = token.body as { account_id?: string };
-  const [authority, scope] = await Promise.all([
+  const [grants, scope] = await Promise.all([
     loadGrantSet(app, { user_id: token.owner_id, account_id }),
     requireScope(app, token.scope_id),
   ]);
@@ -148,7 +148,7 @@ async function ownActions(app: App, token: Resource): Promise<Record<string, unk
     parent_scope_id: scope.parent_scope_id,
     type: 'auth-token',
   } as const;
-  const actions = authority.listActions(
+  const actions = grants.listActions(
     { ...place, id: token.id },
     RESOURCE_TYPES['auth-token'].actions,
   );

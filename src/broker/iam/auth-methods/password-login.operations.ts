@@ -55,7 +55,7 @@ async function findAccount(
   return right && password_hash !== '' && isIn ? account : undefined;
 }
 
-/** The id of nothing: it is looked for as long as one that is there. */
+/** An id that nothing has: looking it up takes as long as one that is there. */
 const NOBODY = '';
 
 /**

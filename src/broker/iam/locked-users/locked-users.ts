@@ -9,7 +9,7 @@ export interface LockedUser {
 const byCounts = (one: { counts: number }, other: { counts: number }): number =>
   other.counts - one.counts;
 
-/** Locked names as clients of the authority read them: by namespace, of which there is one, and mount. */
+/** Locked names as clients of the Vault API read them: by namespace, of which there is one, and mount. */
 export function summariseLocked(locked: readonly LockedUser[]) {
   const mount_accessors = [...Map.groupBy(locked, ({ accessor }) => accessor)]
     .map(([mount_accessor, users]) => ({

@@ -8,7 +8,7 @@ const mount_accessor = text().describe(
   'Accessor of the auth mount, e.g. auth_userpass_1a2b3c4d, or the id of an auth method of the broker, e.g. ampw_1234567890.',
 );
 
-/** Of the authority's API; about log-ins on both. */
+/** Of the Vault API; about log-ins on both. */
 export const lockedUserRoutes: readonly AnyRoute[] = [
   vaultRoute({
     id: 'list-locked-users',

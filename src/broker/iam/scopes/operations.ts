@@ -148,7 +148,7 @@ async function describeScopeFields(
   const collections: Record<string, readonly string[]> = {};
   for (const { type, actions } of COLLECTIONS[scopeTypeOf(id)]) {
     const place = { scope_id: id, parent_scope_id, type };
-    const allowed = caller.who.authority.listActions(place, actions);
+    const allowed = caller.who.grants.listActions(place, actions);
     if (allowed.length > 0) collections[RESOURCE_TYPES[type].plural] = allowed;
     await breath.take();
   }

@@ -160,7 +160,7 @@ async function planAccounts(
     ],
     beforehand: {
       end: (work) => endLogInsBeforehand(app, work, { account_ids: removed }),
-      grounds: [...lockResources(removed, user.id), ...lockResources(added, '')],
+      preconditions: [...lockResources(removed, user.id), ...lockResources(added, '')],
     },
   };
 }

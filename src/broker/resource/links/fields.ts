@@ -19,7 +19,7 @@ export function idsOf(item: ResourceInput, field: string): readonly string[] {
   return Array.isArray(value) ? value.map(String) : [];
 }
 
-/** What keeps a list from being looked at further: it is too long, or something in it is. */
+/** Why a list is refused before its ids are read: it is too long, or one of them is. */
 export function faultOfLengths(ids: readonly string[]): string | undefined {
   if (ids.length > MAX_IDS) return `At most ${MAX_IDS} can be named in one request.`;
   if (ids.every(({ length }) => length <= MAX_ID_LENGTH)) return undefined;
@@ -41,7 +41,7 @@ export function faultOfTotal(
   return `At most ${most} can be there altogether; there would be ${total}.`;
 }
 
-/** What is wrong with a list of ids by its looks. */
+/** What is wrong with the form of a list of ids. */
 export function checkIds(
   item: ResourceInput,
   errors: FieldErrors,

@@ -43,9 +43,9 @@ interface LinkRequest {
   loseBy?(plan: PlannedLinks): Promise<LossByLinks>;
 }
 
-/** `grounds`: by what the change is refused besides, as far as that can be asked before it. */
+/** `preconditions`: by what the change is refused besides, as far as that can be asked before it. */
 type LossByLinks = Pick<Beforehand, 'end'> &
-  Partial<Pick<Beforehand, 'grounds'>> & { effects: readonly Effect[] };
+  Partial<Pick<Beforehand, 'preconditions'>> & { effects: readonly Effect[] };
 
 /** What a link takes, one that is there or is asked for, as it is read and compared with the others. */
 const BYTES_EACH = 100;
@@ -96,7 +96,10 @@ async function changeNow(
     ...(loss?.effects ?? []),
   ];
   const held = loss ? lockResources([...added, ...removed]) : [];
-  const beforehand = loss && { end: loss.end, grounds: [...held, ...(loss.grounds ?? [])] };
+  const beforehand = loss && {
+    end: loss.end,
+    preconditions: [...held, ...(loss.preconditions ?? [])],
+  };
   try {
     return await commitChange(app, caller, definition, resource, version, { effects, beforehand });
   } catch (error) {

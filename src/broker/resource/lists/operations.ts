@@ -18,7 +18,7 @@ import { type RemovalRange, readRemovedSequence } from './removals.store.ts';
 import { decodeListToken, encodeListToken, type ListPhase } from './token.ts';
 
 /** Changes this long before a listing are named again: their transactions may have ended since. */
-const LOOK_BACK_MS = 30_000;
+const OVERLAP_MS = 30_000;
 
 /**
  * Lists what the caller may see, page by page; afterwards what is new. Few are made at once: each holds what it looks at until it is made.
@@ -57,11 +57,11 @@ export async function listNow(
 ): Promise<Record<string, unknown>> {
   const { recursive } = parsePaging(query);
   const place = query.get(definition.containerField) ?? '';
-  const sight = await resolveListAccess(app, caller, definition, place, recursive);
+  const access = await resolveListAccess(app, caller, definition, place, recursive);
   const asked = parseListQuery(query);
   return listSeen(app, caller, definition, {
     asked,
-    sight,
+    access,
     query: `${place} ${asked.recursive} ${options.keep?.name ?? ''}`,
     ...options,
   });
@@ -91,9 +91,9 @@ export async function listPicked(
   picked: PickedList,
 ): Promise<Record<string, unknown>> {
   const { container_id, name, fingerprint, show } = picked;
-  const sight = { ...emptyListAccess(), all: [container_id], listed: new Set([container_id]) };
+  const access = { ...emptyListAccess(), all: [container_id], listed: new Set([container_id]) };
   const make = (): Promise<Record<string, unknown>> => {
-    const list = { asked: parseListQuery(query), sight, query: name, fingerprint, show };
+    const list = { asked: parseListQuery(query), access, query: name, fingerprint, show };
     return listSeen(app, caller, definition, list);
   };
   return listInTurn(app, caller, { isLong: true, isKnown: isKnown(caller), make });
@@ -101,7 +101,7 @@ export async function listPicked(
 
 interface SeenList {
   asked: ListQuery;
-  sight: ListAccess;
+  access: ListAccess;
   query: string;
   keep?: { name: string; keeps(item: Resource): boolean };
   fingerprint?: string;
@@ -115,14 +115,14 @@ async function listSeen(
   definition: ResourceHandler,
   list: SeenList,
 ): Promise<Record<string, unknown>> {
-  const { asked, sight } = list;
+  const { asked, access } = list;
   const { type } = definition;
   const now = app.now();
   const binding = {
     type,
     query: list.query,
     grants: createHash('sha256')
-      .update(list.fingerprint ?? (await caller.who.authority.fingerprint(type)))
+      .update(list.fingerprint ?? (await caller.who.grants.fingerprint(type)))
       .update(caller.who.user_id)
       .digest('base64url'),
   };
@@ -130,7 +130,7 @@ async function listSeen(
   const state =
     asked.list_token === '' ? undefined : decodeListToken(asked.list_token, binding, now, mac);
   const step = await planStep(app, state?.phase, now);
-  const removed_ids = step.removed ? await nameRemoved(app, type, step.removed, sight) : [];
+  const removed_ids = step.removed ? await nameRemoved(app, type, step.removed, access) : [];
   const { found, more } = await readPage(app, caller, definition, { ...list, step });
   const page = more ? found.slice(0, -1) : found;
   const last = page.at(-1);
@@ -139,7 +139,7 @@ async function listSeen(
       ? { ...step.next, last: last.place }
       : { at: 'complete', bound_ms: step.next.started_ms, removed: step.next.removed };
   const onePage = state === undefined && !more;
-  const count = onePage ? page.length : await estimate(app, type, sight.listed);
+  const count = onePage ? page.length : await estimate(app, type, access.listed);
   const giveToken = state !== undefined || page.length > 0;
   return {
     ...(page.length > 0 ? { items: page.map(({ shown }) => shown) } : {}),
@@ -189,7 +189,7 @@ async function planStep(app: App, phase: ListPhase | undefined, now: number): Pr
       return {
         order: 'updated_ms',
         before: undefined,
-        after_ms: bound_ms - LOOK_BACK_MS,
+        after_ms: bound_ms - OVERLAP_MS,
         next: { at: 'refresh', bound_ms, started_ms: now, removed: upTo },
         removed: { after: phase.removed, upTo },
       };
@@ -199,7 +199,7 @@ async function planStep(app: App, phase: ListPhase | undefined, now: number): Pr
       return {
         order: 'updated_ms',
         before: last,
-        after_ms: bound_ms - LOOK_BACK_MS,
+        after_ms: bound_ms - OVERLAP_MS,
         next: { at: 'refresh', bound_ms, started_ms, removed },
       };
     }

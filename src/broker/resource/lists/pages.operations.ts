@@ -27,7 +27,7 @@ export interface PageQuery {
 /** What is listed, and how it is shown. */
 interface PagedList {
   asked: ListQuery;
-  sight: ListAccess;
+  access: ListAccess;
   step: PageQuery;
   /** Leaves out items by their state, of a list in the order in which they were made. */
   keep?: { keeps(item: Resource): boolean };
@@ -62,10 +62,10 @@ export async function readPage(
   definition: ResourceHandler,
   list: PagedList,
 ): Promise<ListPage> {
-  const { asked, sight, step } = list;
+  const { asked, access, step } = list;
   const keep = step.order === 'created_ms' ? list.keep : undefined;
   const wanted = asked.page_size + 1;
-  const show = list.show ?? ((rows) => showToCaller(app, caller, definition, sight, rows));
+  const show = list.show ?? ((rows) => showToCaller(app, caller, definition, access, rows));
   const filter = asked.filter && new FilterMeter(asked.filter);
   const read = startWalk(app, caller);
   const found: Shown[] = [];
@@ -81,7 +81,7 @@ export async function readPage(
       after_ms: step.after_ms,
       limit: asked.filter || keep || list.show ? SCAN_BATCH : wanted,
     };
-    const part = await readRows(app, caller, sight, window, read);
+    const part = await readRows(app, caller, access, window, read);
     const { rows } = part;
     const isLong = part.bytes > rows.length * SHORT;
     const kept = keep ? rows.filter((row) => keep.keeps(row)) : rows;
@@ -119,7 +119,7 @@ async function showToCaller(
   app: App,
   caller: BrokerCaller,
   definition: ResourceHandler,
-  sight: ListAccess,
+  access: ListAccess,
   rows: readonly Resource[],
 ): Promise<(JsonObject | undefined)[]> {
   const items = await describeResources(app, caller, definition, rows, 'list');
@@ -127,7 +127,7 @@ async function showToCaller(
     const item = items[at];
     // A thing on which nothing may be done is not seen at all.
     return item?.authorized_actions
-      ? visibleFields(item, sight.fields.get(scope_id) ?? 'all')
+      ? visibleFields(item, access.fields.get(scope_id) ?? 'all')
       : undefined;
   });
 }
@@ -135,24 +135,25 @@ async function showToCaller(
 async function readRows(
   app: App,
   caller: BrokerCaller,
-  sight: ListAccess,
+  access: ListAccess,
   window: PageRequest,
   read: ReadPage,
 ): Promise<Part> {
   const sources: Promise<Part>[] = [];
-  if (sight.all.length > 0) {
+  if (access.all.length > 0) {
     // Where much is seen, or only what is new is asked, walking the type in order reads least.
-    const walk = sight.all.length > 1 && (window.after_ms > 0 || sight.all.length * 4 >= sight.of);
-    const share = Math.min(1, sight.all.length / Math.max(1, sight.of));
-    sources.push(listInContainers(app.db, sight.all, window, { walk, share }, read));
+    const walk =
+      access.all.length > 1 && (window.after_ms > 0 || access.all.length * 4 >= access.of);
+    const share = Math.min(1, access.all.length / Math.max(1, access.of));
+    sources.push(listInContainers(app.db, access.all, window, { walk, share }, read));
   }
-  if (sight.own.length > 0) {
-    sources.push(listOwnedIn(app.db, caller.who.user_id, sight.own, window, read));
+  if (access.own.length > 0) {
+    sources.push(listOwnedIn(app.db, caller.who.user_id, access.own, window, read));
   }
-  if (sight.named.size > 0) {
-    const ids = uniteSets(sight.named.values());
+  if (access.named.size > 0) {
+    const ids = uniteSets(access.named.values());
     const isSeen = (row: { id: string; container_id: string }): boolean =>
-      sight.named.get(row.container_id)?.some((ids) => ids.has(row.id)) ?? false;
+      access.named.get(row.container_id)?.some((ids) => ids.has(row.id)) ?? false;
     sources.push(listNamed(app.db, [...ids], isSeen, window));
   }
   return mergeParts(await Promise.all(sources), window);

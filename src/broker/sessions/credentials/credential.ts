@@ -20,7 +20,7 @@ export interface SessionCredential {
   credential?: Readonly<Record<string, unknown>>;
 }
 
-/** A secret for a session before it is dressed. */
+/** A secret for a session before it is encoded. */
 export interface FoundSecret {
   source: {
     id: string;
@@ -36,7 +36,7 @@ export interface FoundSecret {
   credential: Readonly<Record<string, unknown>> | undefined;
 }
 
-/** Dresses a secret for the answer, or for the worker that uses it. */
+/** Encodes a secret for the answer, or for the worker that uses it. */
 export function describeSecret({ source, secret, credential }: FoundSecret): SessionCredential {
   const { id, name, description, credential_store_id, type, credential_type } = source;
   return {

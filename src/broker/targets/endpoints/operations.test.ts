@@ -41,8 +41,8 @@ async function makeHosts(app: App, count: number, sets: readonly number[][]): Pr
 
 async function callerOf(app: App): Promise<BrokerCaller> {
   const who = { user_id: 'u_1', account_id: '', auth_method_id: '', auth_token_id: '' };
-  const authority = new GrantSet('recovery', []);
-  return { ...testCaller(await requireTestMount(app, 'sys/')), who: { ...who, authority } };
+  const grants = new GrantSet('recovery', []);
+  return { ...testCaller(await requireTestMount(app, 'sys/')), who: { ...who, grants } };
 }
 
 const places: [at: number, place: { host_set_id: string; at: number } | undefined][] = [
