@@ -165,21 +165,6 @@ export async function verifyCsrSignature(csr: Csr): Promise<boolean> {
   return verifyAsync(publicKey, csr.signatureAlgorithm, csr.info, csr.signature);
 }
 
-/**
- * A request whose signature is right; nothing may be certified from any other.
- *
- * @throws Failure `invalid` as {@link parseCsr} and {@link isCsrSignatureValid}, and
- *   `request signature invalid`
- */
-export function requireSignedCsr(input: string | Uint8Array): Csr {
-  const csr = parseCsr(input);
-  if (!isCsrSignatureValid(csr)) {
-    const why = csr.signatureAlgorithm === undefined ? ': its algorithm is not supported' : '';
-    throw new Failure('invalid', `request signature invalid${why}`);
-  }
-  return csr;
-}
-
 export interface CsrInfo {
   /** DER of the Name. */
   subject: Uint8Array;
