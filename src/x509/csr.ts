@@ -8,8 +8,9 @@ import {
   verify,
   verifyAsync,
 } from './algorithms.ts';
+import { readSigned } from './certificate.ts';
 import { contextConstructed, integer, oid, sequence, setOf, TAG } from './der.ts';
-import { readOid, readSmallInteger, readWholeBitString } from './der-primitives.ts';
+import { readOid, readSmallInteger } from './der-primitives.ts';
 import {
   children,
   DerError,
@@ -93,11 +94,7 @@ const unparseable = (why: string, cause?: unknown): Failure =>
   new Failure('invalid', `certificate request could not be parsed: ${why}`, { cause });
 
 function parseRequest(der: Uint8Array): Csr {
-  const outer = new DerFields(readDer(der, MAX_CSR_BYTES));
-  const info = outer.take(TAG.sequence);
-  const algorithm = outer.take(TAG.sequence);
-  const signature = readWholeBitString(outer.take());
-  outer.end();
+  const { signed: info, algorithm, signature } = readSigned(readDer(der, MAX_CSR_BYTES));
 
   const fields = new DerFields(info);
   readSmallInteger(fields.take(), 0);
