@@ -91,11 +91,7 @@ class LazyFields implements SentFields {
     if (this.#byName) return this.#byName;
     const byName = new Map<string, Sent[]>();
     for (const sent of this.each) {
-      for (const name of sent.names) {
-        const known = byName.get(name);
-        if (known) known.push(sent);
-        else byName.set(name, [sent]);
-      }
+      for (const name of sent.names) byName.getOrInsert(name, []).push(sent);
     }
     this.#byName = byName;
     return byName;

@@ -48,8 +48,8 @@ export function* compileTable(
       }
       const { form, selectors } = stanza.pattern;
       const place = selectors.length > 0 ? guards : groups;
-      addTo(place, form, ruleOf(stanza));
-      if (reachesBare(stanza)) addTo(place, withoutSlash(form), ruleOf(stanza));
+      place.getOrInsert(form, []).push(ruleOf(stanza));
+      if (reachesBare(stanza)) place.getOrInsert(withoutSlash(form), []).push(ruleOf(stanza));
     }
   }
   const merged = yield* mergeGroups(groups);
@@ -67,12 +67,6 @@ function reachesBare(stanza: PathRule): boolean {
 }
 
 const OF_LISTS: readonly PolicyCapability[] = ['list', 'scan'];
-
-function addTo<Of>(groups: Map<string, Of[]>, key: string, one: Of): void {
-  const group = groups.get(key);
-  if (group) group.push(one);
-  else groups.set(key, [one]);
-}
 
 function* indexRules(
   merged: ReadonlyMap<string, Rule>,
@@ -134,7 +128,7 @@ function* weighRules(rules: ReadonlyMap<string, Rule>): Steps<number> {
 function* byHeads<Of extends WildRule>(rules: readonly Of[]): Steps<Heads<Of>> {
   const groups = new Map<string, Of[]>();
   for (const rule of rules) {
-    addTo(groups, rule.pattern.head, rule);
+    groups.getOrInsert(rule.pattern.head, []).push(rule);
     yield;
   }
   const byHead = new Map<string, readonly Of[]>();
@@ -224,7 +218,7 @@ function* foldRules(
     yield;
     const canonical = canonicalPattern(form, folding);
     differs ||= canonical !== form;
-    addTo(groups, canonical, rule);
+    groups.getOrInsert(canonical, []).push(rule);
   }
   return { groups, differs };
 }

@@ -20,8 +20,8 @@ export class Lines {
    * @param run is told whether it had to wait: what was read of the thing before may be outdated then
    */
   async wait<Result>(thing: string, run: (hasWaited: boolean) => Promise<Result>): Promise<Result> {
-    const line = this.#lines.get(thing) ?? { place: new AskingPlaces(1), present: 0 };
-    this.#lines.set(thing, line);
+    const none = { place: new AskingPlaces(1), present: 0 };
+    const line = this.#lines.getOrInsert(thing, none);
     line.present += 1;
     try {
       const waits = !line.place.tryTake();

@@ -80,11 +80,8 @@ export class ScarceHeap {
   }
 
   #wait(who: Asking, network: string, go: () => void): void {
-    const waiting: Waiting = this.#waiting.get(network) ?? new Map();
-    this.#waiting.set(network, waiting);
-    const steps = waiting.get(who) ?? [];
-    waiting.set(who, steps);
-    steps.push(go);
+    const waiting = this.#waiting.getOrInsertComputed(network, (): Waiting => new Map());
+    waiting.getOrInsert(who, []).push(go);
     this.#timer ??= setInterval(() => this.#look(), LOOK_MS);
   }
 

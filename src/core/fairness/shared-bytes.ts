@@ -136,8 +136,7 @@ export class SharedBytes {
 
   #open(site: string): Share {
     const name = networkOfParty(site);
-    const network = this.#networks.get(name) ?? { name, bytes: 0, shares: new Set() };
-    this.#networks.set(name, network);
+    const network = this.#networks.getOrInsert(name, { name, bytes: 0, shares: new Set() });
     const share = { site, network, bytes: 0, parties: new Counts(), open: new Set<Kept>() };
     network.shares.add(share);
     this.#shares.set(site, share);

@@ -24,11 +24,8 @@ export class StatementCache<S> {
   }
 
   get(sql: string): S {
-    const known = this.#statements.get(sql);
-    if (known !== undefined) return known;
-    const statement = this.#compile(numberParameters(sql));
-    this.#statements.set(sql, statement);
-    return statement;
+    const compile = (): S => this.#compile(numberParameters(sql));
+    return this.#statements.getOrInsertComputed(sql, compile);
   }
 }
 
