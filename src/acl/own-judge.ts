@@ -4,14 +4,9 @@ import type { Asked, Operation, SentWith } from './access-request.ts';
 import { type Acl, hasSameRules, judgeAll } from './acl.ts';
 import { type Comparisons, MOST_COMPARISONS } from './comparisons.ts';
 import type { OwnPath, Sense } from './name-form.ts';
-import type { ParameterReader } from './parameter-forms.ts';
-import {
-  hasConditions,
-  type ParameterConditions,
-  pickFields,
-  readFields,
-  type SentFields,
-} from './parameter-rules.ts';
+import type { ParameterReader, Sent } from './parameter-forms.ts';
+import { pickFields, readFields, type SentFields } from './parameter-rules.ts';
+import { hasConditions, NO_PARAMETERS, type ParameterConditions } from './policy.ts';
 import {
   judgeInFields,
   judgeList,
@@ -147,10 +142,9 @@ export class OwnJudge {
   #byRule(rule: Rule, sense: Sense, key: string): Judged {
     if (rule.granted & DENY) return DENIED;
     if (this.#budget.left < 0) return TOO_MUCH;
-    const known = this.#verdicts.get(rule) ?? new Map<string, AccessVerdict>();
+    const known = this.#verdicts.getOrInsertComputed(rule, () => new Map<string, AccessVerdict>());
     const before = known.get(key);
     if (before) return before;
-    this.#verdicts.set(rule, known);
     const judged = this.#byConditions(rule, sense);
     if (!isVerdict(judged)) return keep(judged, (verdict) => known.set(key, verdict));
     known.set(key, judged);
@@ -194,14 +188,9 @@ export class OwnJudge {
   /** The fields of the request that are among some, or that are not. */
   #pick(names: readonly string[], isWanted: boolean): SentFields {
     const key = `${isWanted} ${names.join()}`;
-    const found = this.#picked.get(key);
-    if (found) return found;
-    const made = pickFields(
-      this.#fields,
-      (sent) => sent.names.some((name) => names.includes(name)) === isWanted,
-    );
-    this.#picked.set(key, made);
-    return made;
+    const isPicked = (sent: Sent): boolean =>
+      sent.names.some((name) => names.includes(name)) === isWanted;
+    return this.#picked.getOrInsertComputed(key, () => pickFields(this.#fields, isPicked));
   }
 }
 
@@ -220,7 +209,7 @@ function operationOf({ isRead, isList }: Sense): 'list' | 'read' | 'update' {
   return isRead ? 'read' : 'update';
 }
 
-const NO_FIELDS = { allowed_parameters: new Map(), denied_parameters: new Map() } as const;
+const NO_FIELDS = { allowed_parameters: NO_PARAMETERS, denied_parameters: NO_PARAMETERS };
 
 /** Equal for paths that a rule judges alike. */
 function senseKey(sense: Sense): string {

@@ -43,12 +43,8 @@ const metersOf = perApp<Meters>((app) => {
  */
 export function countRequest(app: App, route: string, status: number, seconds: number): void {
   const { durations, requests } = metersOf(app);
-  const known = durations.get(route);
-  const histogram = known ?? emptyHistogram();
-  if (!known) durations.set(route, histogram);
-  observe(histogram, seconds);
-  const statuses = requests.get(route) ?? new Map<number, number>();
-  if (statuses.size === 0) requests.set(route, statuses);
+  observe(durations.getOrInsertComputed(route, emptyHistogram), seconds);
+  const statuses = requests.getOrInsertComputed(route, () => new Map<number, number>());
   statuses.set(status, (statuses.get(status) ?? 0) + 1);
 }
 

@@ -87,6 +87,16 @@ export function assembleSigned(
   return sequence(signed, algorithmIdentifier(algorithm), bitString(signature));
 }
 
+/** The reverse of {@link assembleSigned}; the algorithm as it stands. */
+export function readSigned(value: DerValue) {
+  const outer = new DerFields(value);
+  const signed = outer.take(TAG.sequence);
+  const algorithm = outer.take(TAG.sequence);
+  const signature = readWholeBitString(outer.take());
+  outer.end();
+  return { signed, algorithm, signature };
+}
+
 /** A certificate as read. All bytes are views into `raw`; nothing in it is proven yet. */
 export interface Certificate {
   raw: Uint8Array;
@@ -129,11 +139,7 @@ export const MAX_CERTIFICATE_BYTES = 256 << 10;
  * @throws DerError for anything RFC 5280 §4.1 does not allow
  */
 export function parseCertificate(der: Uint8Array): Certificate {
-  const outer = new DerFields(readDer(der, MAX_CERTIFICATE_BYTES));
-  const tbs = outer.take(TAG.sequence);
-  const algorithm = outer.take(TAG.sequence);
-  const signature = readWholeBitString(outer.take());
-  outer.end();
+  const { signed: tbs, algorithm, signature } = readSigned(readDer(der, MAX_CERTIFICATE_BYTES));
 
   const fields = new DerFields(tbs);
   const version = readVersion(fields.takeIf(0xa0));

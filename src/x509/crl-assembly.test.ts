@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { encodeCrlFrame, encodeTbsCertList, parseCrl, type TbsCertList } from './crl.ts';
+import { encodeTbsCertList, parseCrl, type TbsCertList } from '../../test/support/crl.ts';
+import { encodeCrlFrame } from './crl.ts';
 import { layOutCrl } from './crl-assembly.ts';
 import { type RevokedEntry, RevokedListWriter } from './revoked-list.ts';
 import { formatSerial } from './serial.ts';

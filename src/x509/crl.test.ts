@@ -1,10 +1,14 @@
 import assert from 'node:assert/strict';
 import { generateKeyPairSync } from 'node:crypto';
 import { test } from 'node:test';
-
+import {
+  encodeTbsCertList,
+  isCrlSignedBy,
+  parseCrl,
+  type TbsCertList,
+} from '../../test/support/crl.ts';
 import { algorithmIdentifier, signSync } from './algorithms.ts';
 import { assembleSigned } from './certificate.ts';
-import { encodeTbsCertList, isCrlSignedBy, parseCrl, type TbsCertList } from './crl.ts';
 import { bitString, contextConstructed, integer, sequence, time, unsignedInteger } from './der.ts';
 import { DerError } from './der-reader.ts';
 import { encodeExtensions } from './extensions.ts';

@@ -140,11 +140,7 @@ function encodeEntryExtensions(reason: number, others: readonly Extension[]): Ui
     return encodeExtensions(reason === 0 ? others : [reasonCode(reason), ...others]);
   }
   if (reason === 0) return NOTHING;
-  const known = reasonOnly.get(reason);
-  if (known) return known;
-  const encoded = encodeExtensions([reasonCode(reason)]);
-  reasonOnly.set(reason, encoded);
-  return encoded;
+  return reasonOnly.getOrInsertComputed(reason, () => encodeExtensions([reasonCode(reason)]));
 }
 
 function reasonCode(reason: number): Extension {

@@ -4,8 +4,8 @@ import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
 import { parsePem } from '../../src/core/pem.ts';
 import { parseCertificate } from '../../src/x509/certificate.ts';
-import { type Crl, isCrlSignedBy, parseCrl } from '../../src/x509/crl.ts';
 import { formatSerial } from '../../src/x509/serial.ts';
+import { type Crl, isCrlSignedBy, parseCrl } from '../support/crl.ts';
 import { type Reply, startTestServer } from '../support/server.ts';
 
 let ahead_ms = 0;

@@ -6,8 +6,7 @@ import { test } from 'node:test';
 import { encodePem, parsePem } from '../../src/core/pem.ts';
 import { type SignatureAlgorithm, signSync } from '../../src/x509/algorithms.ts';
 import { assembleSigned, encodeTbsCertificate } from '../../src/x509/certificate.ts';
-import { encodeTbsCertList, isCrlSignedBy, parseCrl } from '../../src/x509/crl.ts';
-import { encodeCsrInfo, requireSignedCsr } from '../../src/x509/csr.ts';
+import { encodeCsrInfo, isCsrSignatureValid, parseCsr } from '../../src/x509/csr.ts';
 import {
   authorityKeyIdentifier,
   basicConstraints,
@@ -27,6 +26,7 @@ import {
   type OcspStatus,
   parseOcspRequest,
 } from '../../src/x509/ocsp.ts';
+import { encodeTbsCertList, isCrlSignedBy, parseCrl } from '../support/crl.ts';
 import { type Openssl, withOpenssl } from '../support/openssl.ts';
 
 // OpenSSL checks times against the real clock, so these CRLs are of today.
@@ -353,7 +353,8 @@ for (const [name, key, options] of requests) {
         ...['req', '-new', '-utf8', '-config', 'req.cnf', '-key', 'key.pem', '-text'],
         ...['-out', 'request.pem', ...options],
       );
-      const csr = requireSignedCsr(Buffer.from(openssl.read('request.pem')).toString());
+      const csr = parseCsr(Buffer.from(openssl.read('request.pem')).toString());
+      assert.equal(isCsrSignatureValid(csr), true);
       assert.equal(csr.subjectName.fields.common_name, 'a.test');
       assert.deepEqual(csr.subjectName.fields.organization, ['Æther']);
       assert.deepEqual(csr.subjectAltNames?.dns, ['a.test']);

@@ -9,7 +9,7 @@ import { parsePem } from '../../src/core/pem.ts';
 import { startTrace } from '../../src/http/request-record.ts';
 import { sealWithoutDatabase } from '../../src/http/vault/emergency.ts';
 import { declaredRoutes } from '../../src/start/routes.ts';
-import { parseCrl } from '../../src/x509/crl.ts';
+import { parseCrl } from '../support/crl.ts';
 import { startTestServer } from '../support/server.ts';
 
 const client = await startTestServer({ after });

@@ -11,8 +11,8 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { parsePem } from '../../src/core/pem.ts';
 import { chainStart, verifyChain } from '../../src/core/record-chain.ts';
 import { parseCertificate } from '../../src/x509/certificate.ts';
-import { type Crl, parseCrl } from '../../src/x509/crl.ts';
 import { formatSerial, parseSerial } from '../../src/x509/serial.ts';
+import { type Crl, parseCrl } from '../support/crl.ts';
 import { connectTo, type Place, postgresPlace } from '../support/engines.ts';
 import {
   initialiseNode,

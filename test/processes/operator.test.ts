@@ -3,8 +3,8 @@ import { mkdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { describe, type TestContext, test } from 'node:test';
-import { parseCrl } from '../../src/x509/crl.ts';
 import { formatSerial } from '../../src/x509/serial.ts';
+import { parseCrl } from '../support/crl.ts';
 import { eachPlace } from '../support/engines.ts';
 import {
   initialiseNode,

@@ -20,8 +20,8 @@ export class Lines {
    * @param run is told whether it had to wait: what was read before may be outdated then
    */
   async wait<Result>(key: string, run: (hasWaited: boolean) => Promise<Result>): Promise<Result> {
-    const line = this.#lines.get(key) ?? { place: new AskingPlaces(1), present: 0 };
-    this.#lines.set(key, line);
+    const none = { place: new AskingPlaces(1), present: 0 };
+    const line = this.#lines.getOrInsert(key, none);
     line.present += 1;
     try {
       const waits = !line.place.tryTake();

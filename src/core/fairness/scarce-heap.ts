@@ -1,5 +1,6 @@
 import v8 from 'node:v8';
 import { type Asking, whoAsks } from './asking.ts';
+import { Counts } from './counts.ts';
 import { networkOfParty } from './party.ts';
 
 /** The part of the heap, with garbage that is not collected yet, that is in use when it begins to be scarce; or as much outside. */
@@ -29,7 +30,7 @@ export class ScarceHeap {
   readonly #isScarce: () => boolean;
   /** Long requests that are not done, and how many they are by network. */
   readonly #long = new Set<Asking>();
-  readonly #long_of = new Map<string, number>();
+  readonly #long_of = new Counts();
   readonly #waiting = new Map<string, Waiting>();
   /** Those that go on until they are done, their networks, and when they took their last turn. */
   readonly #going = new Map<Asking, { network: string; last_ms: number }>();
@@ -65,29 +66,22 @@ export class ScarceHeap {
 
   #add(who: Asking, network: string): void {
     this.#long.add(who);
-    this.#long_of.set(network, (this.#long_of.get(network) ?? 0) + 1);
+    this.#long_of.add(network, 1);
     who.onEnd = () => this.#end(who, network);
   }
 
   #end(who: Asking, network: string): void {
-    if (this.#long.delete(who)) {
-      const left = (this.#long_of.get(network) ?? 0) - 1;
-      if (left > 0) this.#long_of.set(network, left);
-      else this.#long_of.delete(network);
-    }
+    if (this.#long.delete(who)) this.#long_of.add(network, -1);
     if (this.#going.delete(who)) this.#serve();
   }
 
   #isShort(who: Asking, network: string): boolean {
-    return !who.isLong && (this.#long_of.get(network) ?? 0) <= MOST_LONG;
+    return !who.isLong && this.#long_of.get(network) <= MOST_LONG;
   }
 
   #wait(who: Asking, network: string, go: () => void): void {
-    const waiting: Waiting = this.#waiting.get(network) ?? new Map();
-    this.#waiting.set(network, waiting);
-    const steps = waiting.get(who) ?? [];
-    waiting.set(who, steps);
-    steps.push(go);
+    const waiting = this.#waiting.getOrInsertComputed(network, (): Waiting => new Map());
+    waiting.getOrInsert(who, []).push(go);
     this.#timer ??= setInterval(() => this.#check(), CHECK_MS);
   }
 

@@ -28,11 +28,10 @@ export function compileBoundaryRoutes(routes: readonly BoundaryRoute[]): Boundar
     if (!parts) throw new Error(`${route.id}: ${route.path} is no path of this API`);
     const [, plural = '', item, verb = ''] = parts;
     const key = keyOf(plural, item !== undefined, verb);
-    const known = table.get(key) ?? {};
+    const known = table.getOrInsert(key, {});
     if (known[route.method]) throw new Error(`${route.method} ${route.path} is declared twice`);
     known[route.method] = route;
-    table.set(key, known);
-    if (item !== undefined && verb !== '') verbs.set(plural, [...(verbs.get(plural) ?? []), verb]);
+    if (item !== undefined && verb !== '') verbs.getOrInsert(plural, []).push(verb);
   }
   return {
     find(path) {

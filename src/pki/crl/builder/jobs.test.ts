@@ -1,13 +1,13 @@
 import assert from 'node:assert/strict';
 import { generateKeyPairSync } from 'node:crypto';
 import { test } from 'node:test';
+import { parseCrl } from '../../../../test/support/crl.ts';
 import { eachEngine } from '../../../../test/support/engines.ts';
 import { CRL_FRAME } from '../../../../test/support/list-frame.ts';
 import { build } from '../../../store/database.ts';
 import type { Store } from '../../../store/store.ts';
 import { write } from '../../../store/write.ts';
 import { signSync } from '../../../x509/algorithms.ts';
-import { parseCrl } from '../../../x509/crl.ts';
 import { formatSerial } from '../../../x509/serial.ts';
 import { insertRevocation, readRevocationState } from '../../mount-state/revocations.store.ts';
 import type { CrlJob, CrlScope } from './job.ts';
