@@ -1,4 +1,3 @@
-import { MOST_COMPARISONS } from './comparisons.ts';
 // Conditions are judged in short steps, so that whoever judges can let others go first between two: none of
 // them holds the event loop, whatever the fields and the values that rules name, up to a body's length.
 
@@ -6,6 +5,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { holdBounds } from '../../test/support/machine.ts';
 import { duration, flag, list, longText, stringMap, text } from '../core/fields.ts';
+import { MOST_COMPARISONS } from './comparisons.ts';
 import { readerOfFields } from './parameter-reader.ts';
 import { readFields, walkFields } from './parameter-rules.ts';
 import type { ParameterConditions, ParameterValue } from './policy.ts';
