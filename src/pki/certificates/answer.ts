@@ -1,3 +1,4 @@
+import { z } from 'zod';
 import { encodePem, type PemBlock } from '../../core/pem.ts';
 import { isSelfSigned } from '../../x509/certificate.ts';
 import type { KeyType } from '../../x509/keys.ts';
@@ -5,20 +6,25 @@ import type { PrivateKeyForm } from '../../x509/private-keys.ts';
 import { type ChainLink, pemOf } from '../mount-state/issuer.ts';
 import type { Format } from '../profile/request.ts';
 
+/** The answer to an issuance for a key that was there. */
+export const signedSchema = z.object({
+  certificate: z.string().describe('In the format asked for.'),
+  issuing_ca: z.string(),
+  ca_chain: z
+    .array(z.string())
+    .optional()
+    .describe('The issuer first; left out where nothing is in it.'),
+  serial_number: z.string().describe('Colon hex.'),
+  expiration: z.int().describe('Unix seconds.'),
+  authority_key_id: z.string().describe('Colon hex.'),
+});
+
 /** The answer to an issuance. */
-export interface IssuedAnswer {
-  certificate: string;
-  issuing_ca: string;
-  /** Absent when there is nothing in it. */
-  ca_chain?: string[];
-  serial_number: string;
-  /** Unix seconds. */
-  expiration: number;
-  /** Colon hex. */
-  authority_key_id: string;
-  private_key?: string;
-  private_key_type?: string;
-}
+export const issuedSchema = signedSchema.extend({
+  private_key: z.string().optional().describe('Kept nowhere: this is the only copy.'),
+  private_key_type: z.enum(['rsa', 'ec', 'ed25519']).optional(),
+});
+export type IssuedAnswer = z.output<typeof issuedSchema>;
 
 /** A private key that was made for a certificate and is handed out with it. */
 export interface HandedOutKey {

@@ -7,7 +7,7 @@ import type { Issuer } from '../mount-state/issuer.ts';
 import { readMountState } from '../mount-state/operations.ts';
 import { readRevocationState } from '../mount-state/revocations.store.ts';
 import { resolveIssuer } from '../mount-state/state.ts';
-import { crlSeconds } from './config.ts';
+import { crlDurations } from './config.ts';
 import {
   crlFingerprint,
   type IssuerClass,
@@ -26,7 +26,7 @@ import {
 import { planRest } from './rest.ts';
 import { findCrl, type StoredCrl } from './store.ts';
 
-export interface PublishedCrl {
+interface PublishedCrl {
   number: number;
   modified_at_ms: number;
   der: Uint8Array;
@@ -73,6 +73,13 @@ export async function readCrl(
   throw new Failure('unavailable', 'the CRL is being rebuilt, try again', { retry_after: 1 });
 }
 
+/** @throws Failure `unresolved` where {@link readCrl} has none */
+export async function requireCrl(app: App, mount_id: string, ref: string): Promise<PublishedCrl> {
+  const crl = await readCrl(app, mount_id, ref);
+  if (crl) return crl;
+  throw new Failure('unresolved', `unable to find CRL for issuer: ${ref}`);
+}
+
 const ATTEMPTS = 8;
 
 /**
@@ -107,9 +114,7 @@ function judgeStale(
   if (stored.base !== crlFingerprint(issuers, scope, config.expiry)) return true;
   const lifetime = stored.next_update - stored.this_update;
   // Without auto_rebuild a list is renewed halfway through, so that nobody meets one that ran out.
-  const grace = config.auto_rebuild
-    ? crlSeconds(config, 'auto_rebuild_grace_period')
-    : lifetime / 2;
+  const grace = config.auto_rebuild ? crlDurations(config).auto_rebuild_grace_period : lifetime / 2;
   const due = Math.max(stored.next_update - grace, stored.this_update + LEAST_AGE_S);
   if (now >= due) return true;
   return !config.auto_rebuild && !config.disable && stored.revision < wanted;

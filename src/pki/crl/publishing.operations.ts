@@ -19,7 +19,7 @@ import type { MountState } from '../mount-state/state.ts';
 import type { CrlInput, CrlJob } from './builder/job.ts';
 import { makeSignedCrl, remakeSignedCrl } from './builder/operations.ts';
 import { CrlCache } from './cache.ts';
-import { type CrlConfig, crlSeconds } from './config.ts';
+import { type CrlConfig, crlDurations } from './config.ts';
 import { crlFingerprint, type IssuerClass, planClass, planScope } from './issuer-class.ts';
 import { readCrlConfig } from './settings.operations.ts';
 import { findCrl, type StoredCrl, type StoredCrlSignature, saveCrl } from './store.ts';
@@ -104,7 +104,7 @@ export async function buildCrl(app: App, mount_id: string, ground: CrlContext): 
   const algorithm = listAlgorithm(issuer, key);
   const now_ms = app.now();
   const this_update = Math.floor(now_ms / 1000);
-  const next_update = this_update + crlSeconds(config, 'expiry');
+  const next_update = this_update + crlDurations(config).expiry;
   // By the clock, so that a server restored from a backup never repeats a number it has
   // given out since; by the last number, should the clock have gone back.
   const number = Math.max((previous?.number ?? 0) + 1, now_ms);

@@ -1,24 +1,12 @@
 import { z } from 'zod';
 import { type AnyRoute, vaultRoute } from '../../app/route.ts';
 import { text } from '../../core/fields.ts';
+import { issuedSchema, signedSchema } from '../certificates/answer.ts';
 import { issueFields, signFields } from '../profile/request.ts';
 import { issueCertificate, signCsr } from './operations.ts';
 
 const role = text().describe('Name of the role.');
 const issuer_ref = text().describe('Id or name of the issuer, or "default".');
-
-const issued = z.object({
-  certificate: z.string(),
-  issuing_ca: z.string(),
-  ca_chain: z.array(z.string()).optional().describe('The issuer first.'),
-  serial_number: z.string().describe('Colon hex.'),
-  expiration: z.int().describe('Unix seconds.'),
-  authority_key_id: z.string().describe('Colon hex.'),
-});
-const issuedWithKey = issued.extend({
-  private_key: z.string().optional().describe('Kept nowhere: this is the only copy.'),
-  private_key_type: z.string().optional(),
-});
 
 // What a certificate states in the end is in the certificate; secrets are in none of these.
 const audit = [
@@ -40,7 +28,7 @@ const audit = [
   'key_type',
   'key_bits',
 ];
-const failures = ['invalid', 'unresolved', 'unavailable'] as const;
+const failures = ['invalid', 'unresolved', 'conflict', 'rate_limited', 'unavailable'] as const;
 
 export const issuanceRoutes: readonly AnyRoute[] = [
   vaultRoute({
@@ -50,7 +38,7 @@ export const issuanceRoutes: readonly AnyRoute[] = [
     summary: 'Make a key and a certificate for it',
     access: { capability: 'update' },
     input: z.object({ role, ...issueFields }),
-    output: issuedWithKey,
+    output: issuedSchema,
     failures,
     audit,
     run: issueCertificate,
@@ -63,7 +51,7 @@ export const issuanceRoutes: readonly AnyRoute[] = [
     summary: 'Make a key and a certificate for it, by this issuer',
     access: { capability: 'update' },
     input: z.object({ role, issuer_ref, ...issueFields }),
-    output: issuedWithKey,
+    output: issuedSchema,
     failures,
     audit,
     run: issueCertificate,
@@ -76,7 +64,7 @@ export const issuanceRoutes: readonly AnyRoute[] = [
     see: ['RFC 2986'],
     access: { capability: 'update' },
     input: z.object({ role, ...signFields }),
-    output: issued,
+    output: signedSchema,
     failures,
     audit,
     run: signCsr,
@@ -90,7 +78,7 @@ export const issuanceRoutes: readonly AnyRoute[] = [
     see: ['RFC 2986'],
     access: { capability: 'update' },
     input: z.object({ role, issuer_ref, ...signFields }),
-    output: issued,
+    output: signedSchema,
     failures,
     audit,
     run: signCsr,

@@ -1,3 +1,4 @@
+import { z } from 'zod';
 import { Failure } from '../../core/failure.ts';
 import type { KeyType } from '../../x509/keys.ts';
 
@@ -11,6 +12,17 @@ export interface Key {
   key_bits: number;
   /** SubjectPublicKeyInfo, DER. */
   public_key: Uint8Array;
+}
+
+/** What is told of a key. */
+export const keySchema = z.object({
+  key_id: z.string(),
+  key_name: z.string().describe('Empty for none.'),
+  key_type: z.enum(['rsa', 'ec', 'ed25519']),
+});
+
+export function describeKey({ id, name, key_type }: Key): z.output<typeof keySchema> {
+  return { key_id: id, key_name: name, key_type };
 }
 
 const NAME = /^\w(?:[\w.-]*\w)?$/;

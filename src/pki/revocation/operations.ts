@@ -2,7 +2,6 @@ import type { KeyObject } from 'node:crypto';
 import { signInTurn } from '../../access/concurrency/operations.ts';
 import type { App, LeaseKind } from '../../app/app.ts';
 import type { Caller } from '../../app/caller.ts';
-import type { DataResult } from '../../app/output.ts';
 import { Failure, isConflict } from '../../core/failure.ts';
 import { listKeys } from '../../core/key-list.ts';
 import type { Effect } from '../../store/write.ts';
@@ -167,18 +166,14 @@ async function answer(
     data: {
       revocation_time: Math.floor(revoked_at_ms / 1000),
       revocation_time_rfc3339: new Date(revoked_at_ms).toISOString(),
-      state: 'revoked',
+      state: 'revoked' as const,
     },
     warnings: issuers ? numberWarnings(warnOfUnsigned(authority, issuers)) : [],
   };
 }
 
 /** Serial numbers of everything revoked, in byte order, or one page of them. */
-export function listRevoked(
-  app: App,
-  caller: Caller,
-  page: { after: string; limit: number },
-): Promise<DataResult<{ keys: string[] }>> {
+export function listRevoked(app: App, caller: Caller, page: { after: string; limit: number }) {
   return listKeys(async (next) => {
     const rows = await listRevocations(app.db, caller.mount.id, next);
     return rows.map(({ serial }) => serial);

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { undeclared } from '../../app/output.ts';
+import { nothing } from '../../app/output.ts';
 import { type AnyRoute, vaultRoute } from '../../app/route.ts';
 import { integer, optional, text } from '../../core/fields.ts';
 import { listRoles, readRole, removeRole, updateRole, writeRole } from './operations.ts';
@@ -19,7 +19,7 @@ export const roleRoutes: readonly AnyRoute[] = [
       after: optional(text()).describe('Only names after this one.'),
       limit: optional(integer()).describe('At most so many names.'),
     }),
-    output: z.object({ keys: z.array(z.string()) }),
+    output: z.object({ keys: z.array(z.string()).describe('Names.') }),
     failures: ['not_found'],
     run: listRoles,
   }),
@@ -43,7 +43,7 @@ export const roleRoutes: readonly AnyRoute[] = [
     access: { capability: 'update' },
     input: z.object({ name, ...roleFields }),
     output: roleReplySchema,
-    failures: ['invalid'],
+    failures: ['invalid', 'conflict'],
     audit: ['name', ...Object.keys(roleFields)],
     places: ['policy_identifiers'],
     run: writeRole,
@@ -56,7 +56,7 @@ export const roleRoutes: readonly AnyRoute[] = [
     access: { capability: 'patch' },
     input: rolePatchSchema.extend({ name }),
     output: roleReplySchema,
-    failures: ['invalid'],
+    failures: ['invalid', 'conflict'],
     audit: ['name', ...Object.keys(roleFields)],
     places: ['policy_identifiers'],
     run: updateRole,
@@ -68,7 +68,7 @@ export const roleRoutes: readonly AnyRoute[] = [
     summary: 'Delete a role',
     access: { capability: 'delete' },
     input: z.object({ name }),
-    output: undeclared,
+    output: nothing,
     failures: [],
     audit: ['name'],
     run: removeRole,

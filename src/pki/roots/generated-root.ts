@@ -1,22 +1,24 @@
 import type { KeyObject } from 'node:crypto';
+import { z } from 'zod';
 import { encodePem } from '../../core/pem.ts';
 import { encodePrivateKey } from '../../x509/private-keys.ts';
 import { encodeCertificatePem } from '../mount-state/issuer.ts';
 import type { RootRequest } from '../profile/root.ts';
 
 /** What is answered of a root that was made. */
-export interface GeneratedRoot {
-  certificate: string;
-  issuing_ca: string;
-  serial_number: string;
-  expiration: number;
-  issuer_id: string;
-  issuer_name: string;
-  key_id: string;
-  key_name: string;
-  private_key?: string;
-  private_key_type?: string;
-}
+export const generatedRoot = z.object({
+  certificate: z.string().describe('In the format asked for.'),
+  issuing_ca: z.string().describe('The certificate without its key.'),
+  serial_number: z.string().describe('Colon hex.'),
+  expiration: z.int().describe('Unix seconds.'),
+  issuer_id: z.string(),
+  issuer_name: z.string().describe('Empty for none.'),
+  key_id: z.string(),
+  key_name: z.string().describe('Empty for none.'),
+  private_key: z.string().optional().describe('Only with "exported".'),
+  private_key_type: z.string().optional().describe('Only with "exported".'),
+});
+export type GeneratedRoot = z.output<typeof generatedRoot>;
 
 /** The certificate, and the private key where it is handed out, in the form that is asked for. */
 export function encodeRoot(
