@@ -14,7 +14,7 @@ import { lineOfAuthority } from '../mount-state/operations.ts';
 import { planLeafOnThread, requireSoundKeyOf } from '../planning/operations.ts';
 import { isHeavyLeaf, type PlannedLeaf } from '../planning/task.ts';
 import { namesOfCsr } from '../profile/csr-fields.ts';
-import { requireCsr } from '../profile/csr-rules.ts';
+import { requireCsr, type SignedCsr } from '../profile/csr-rules.ts';
 import { type LeafPlan, planIssue, planSign } from '../profile/leaf.ts';
 import type { IssueRequest, SignRequest } from '../profile/request.ts';
 import type { Role } from '../roles/role.ts';
@@ -43,12 +43,18 @@ export async function signCsr(
   input: SignRequest & Target,
 ): Promise<DataResult<IssuedAnswer>> {
   const judgeNames = judgeBringing(caller);
+  let signed: Promise<SignedCsr> | undefined;
+  // Once, however often the certificate is planned.
+  const readCsr = (): Promise<SignedCsr> => {
+    signed ??= requireCsr(input.csr);
+    return signed;
+  };
   return retryOnConflict(
     app,
     caller,
     async () => {
       const ground = await readIssuanceContext(app, caller, input);
-      const { plan, ...subject } = await decideSign(app, caller, input, ground);
+      const { plan, ...subject } = await decideSign(app, caller, { input, readCsr }, ground);
       const judging = judgeNames(() => namesOfCsr(ground.role, input, plan.names));
       if (judging) await judging;
       return commitSigned(app, caller, await planSigned(app, caller, input, ground, plan, subject));
@@ -83,7 +89,7 @@ type NamesBrought = Parameters<NonNullable<Caller['mayBring']>>[0];
 async function decideSign(
   app: App,
   caller: Caller,
-  input: SignRequest & Target,
+  { input, readCsr }: { input: SignRequest & Target; readCsr(): Promise<SignedCsr> },
   { role, context }: IssuanceContext,
 ): Promise<Subject & { plan: LeafPlan }> {
   if (isHeavyLeaf(role, input)) {
@@ -96,7 +102,7 @@ async function decideSign(
     });
     return { plan, ...requireSubject(subject) };
   }
-  const signed = await requireCsr(input.csr);
+  const signed = await readCsr();
   const plan = planSign(role, input, signed, context);
   await requireSoundKeyOf(app, caller, signed.key, signed.csr.subjectPublicKeyInfo);
   return { plan, subjectPublicKeyInfo: signed.csr.subjectPublicKeyInfo, key: signed.key };

@@ -112,7 +112,6 @@ export function planIntermediate(
     basic_constraints,
     ...(subject_key_id && { subject_key_id }),
     urls: issuer.urls,
-    policies: [],
     name_constraints: request,
     extra_extensions: content.extensions,
     signature_bits: request.signature_bits,

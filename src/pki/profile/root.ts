@@ -63,7 +63,8 @@ export interface WantedRoot {
 export function planRoot(wanted: WantedRoot): PlannedRoot {
   const { request, key, serialNumber } = wanted;
   const { subject, warnings } = planCaSubject(request);
-  requireFewNames(request);
+  const alt_names = splitNames(request.alt_names);
+  requireFewNames({ ...request, alt_names });
   const validity = planValidity({
     now: wanted.now,
     ttl: request.ttl,
@@ -87,14 +88,13 @@ export function planRoot(wanted: WantedRoot): PlannedRoot {
   const tbs = planCertificate(
     {
       subject,
-      names: parseCaNames(request),
+      names: parseCaNames(request, alt_names),
       notBefore: validity.notBefore,
       notAfter: validity.notAfter,
       key_usage: [...CA_KEY_USAGES, ...request.key_usage],
       ext_key_usage: [],
       basic_constraints: pathLength === undefined ? { ca: true } : { ca: true, pathLength },
       urls,
-      policies: [],
       name_constraints: request,
       extra_extensions: [],
       signature_bits: request.signature_bits,
@@ -115,11 +115,8 @@ const MOST_NAMES = 100;
 const NAME_FIELDS = ['alt_names', 'ip_sans', 'uri_sans', 'other_sans'] as const;
 
 /** @throws Failure `invalid` naming the fields that have too many */
-function requireFewNames(request: RootRequest): void {
-  const counts = NAME_FIELDS.map((field) => {
-    const value = request[field];
-    return { field, count: typeof value === 'string' ? splitNames(value).length : value.length };
-  });
+function requireFewNames(names: Record<(typeof NAME_FIELDS)[number], readonly string[]>): void {
+  const counts = NAME_FIELDS.map((field) => ({ field, count: names[field].length }));
   const count = counts.reduce((sum, one) => sum + one.count, 0);
   if (count <= MOST_NAMES) return;
   const sent = counts.filter((one) => one.count > 0).map(({ field }) => field);

@@ -108,7 +108,6 @@ export function planVerbatim(
         (role?.basic_constraints_valid_for_non_ca ?? false),
     ),
     urls: issuer.urls,
-    policies: [],
     name_constraints: {},
     extra_extensions: copyExtensions(csr, subject),
     signature_bits: request.signature_bits,

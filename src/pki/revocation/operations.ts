@@ -30,6 +30,7 @@ const EXPIRY_MARGIN = 2;
 
 /** Revokes by serial number or by certificate. */
 export async function revokeCertificate(app: App, caller: Caller, input: RevokeInput) {
+  requireOneOf(input);
   return revoke(app, caller, await requireTarget(app, caller, input));
 }
 
@@ -43,7 +44,7 @@ export async function revokeWithKey(
   const key = parseProof(input.private_key);
   const target = await requireTarget(app, caller, input);
   // By a signature: somebody else's public part set beside any private one proves nothing.
-  const { subjectPublicKeyInfo } = parseCertificate(target.der);
+  const { subjectPublicKeyInfo } = target.certificate ?? parseCertificate(target.der);
   // With a key of the caller's, which may be long, or made to take long.
   const kind = describePublicKey(subjectPublicKeyInfo);
   if (!(await signInTurn(app, caller, kind, () => provePair(key, subjectPublicKeyInfo)))) {
@@ -139,8 +140,7 @@ export const certificateLease: LeaseKind = {
   },
 };
 
-function storedForm({ der, issuer_id }: RevocationTarget) {
-  const certificate = parseCertificate(der);
+function storedForm({ der, issuer_id, certificate = parseCertificate(der) }: RevocationTarget) {
   return {
     serial: certificate.serial,
     issuer_id,
