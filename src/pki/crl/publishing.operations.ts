@@ -9,6 +9,7 @@ import {
 import { encodeListFrame } from '../../x509/crl.ts';
 import { keyIdentifier } from '../../x509/keys.ts';
 import type { Issuer } from '../mount-state/issuer.ts';
+import type { Key } from '../mount-state/key.ts';
 import { readMountState } from '../mount-state/operations.ts';
 import {
   type RevocationState,
@@ -213,17 +214,13 @@ export async function fetchList(
   await buildCrl(app, mount_id, ground);
 }
 
-function listAlgorithm(
-  issuer: Issuer,
-  key: { key_type: string; key_bits: number },
-): SignatureAlgorithm {
+function listAlgorithm(issuer: Issuer, { key_type, key_bits }: Key): SignatureAlgorithm {
   const own = issuer.settings.revocation_signature_algorithm;
   if (own !== '') return own;
   const stored = issuer.certificate.signatureAlgorithm;
-  const key_type = key.key_type as 'rsa' | 'ec' | 'ed25519';
   return chooseSignatureAlgorithm({
     key_type,
-    key_bits: key.key_bits,
+    key_bits,
     use_pss: key_type === 'rsa' && (stored?.endsWith('PSS') ?? false),
   });
 }

@@ -8,7 +8,7 @@ import { Failure } from '../../core/failure.ts';
 import type { Soon } from '../../core/steps.ts';
 import { isForRoom } from '../../store/waiting-sets.ts';
 import type { KeyDescription } from '../../x509/keys.ts';
-import type { IssuedAnswer } from '../certificates/answer.ts';
+import { type IssuedAnswer, type SignedAnswer, withPrivateKey } from '../certificates/answer.ts';
 import { generateKeyToHandOut } from '../keys/generation.operations.ts';
 import { lineOfAuthority } from '../mount-state/operations.ts';
 import { planLeafOnThread, requireSoundKeyOf } from '../planning/operations.ts';
@@ -41,7 +41,7 @@ export async function signCsr(
   app: App,
   caller: Caller,
   input: SignRequest & Target,
-): Promise<DataResult<IssuedAnswer>> {
+): Promise<DataResult<SignedAnswer>> {
   const judgeNames = judgeBringing(caller);
   let signed: Promise<SignedCsr> | undefined;
   // Once, however often the certificate is planned.
@@ -138,26 +138,24 @@ export async function planIssuance(
   app: App,
   caller: Caller,
   input: IssueRequest & Target,
-): Promise<SignedLeaf> {
+): Promise<SignedLeaf<IssuedAnswer>> {
   const ground = await readIssuanceContext(app, caller, input);
   const { plan, key } = await decideIssue(app, caller, input, ground);
   const { public_key, private_key } = await generateKeyToHandOut(app, caller, key);
-  return planSigned(app, caller, input, ground, plan, {
-    subjectPublicKeyInfo: public_key,
-    key,
-    private_key,
-  });
+  const subject = { subjectPublicKeyInfo: public_key, key };
+  const leaf = await planSigned(app, caller, input, ground, plan, subject);
+  return { ...leaf, answer: withPrivateKey(leaf.answer, private_key, input) };
 }
 
 /** Whether a write set surely was not written. */
 const isRefused = (error: unknown): boolean =>
   isForRoom(error) || !(error instanceof Failure) || error.kind !== 'unavailable';
 
-async function commitSigned(
+async function commitSigned<Answer>(
   app: App,
   caller: Caller,
-  leaf: SignedLeaf,
-): Promise<DataResult<IssuedAnswer>> {
+  leaf: SignedLeaf<Answer>,
+): Promise<DataResult<Answer>> {
   // The row is durable before the certificate leaves the process: a crash in between loses a
   // signature that nobody has seen, never one that nobody can revoke. Without a row to keep,
   // the record of the request still comes first.

@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { nothing } from '../../app/output.ts';
 import { type AnyRoute, vaultRoute } from '../../app/route.ts';
 import { choice, optional, text } from '../../core/fields.ts';
-import { keySize, newNameText } from '../fields/key-field-kinds.ts';
+import { KEY_TYPES, keySize, newNameText } from '../fields/key-field-kinds.ts';
 import { keySchema } from '../mount-state/key.ts';
 import { generateStoredKey, listKeyInfo, readKey, removeKey, updateKey } from './operations.ts';
 
@@ -38,7 +38,7 @@ export const keyRoutes: readonly AnyRoute[] = [
         '"exported" answers the private key, once; "internal" never does.',
       ),
       key_name: optional(newNameText()).describe('A name for the key, unique in the mount.'),
-      key_type: choice(['rsa', 'ec', 'ed25519'] as const, 'rsa').describe('Type of key.'),
+      key_type: choice(KEY_TYPES, 'rsa').describe('Type of key.'),
       key_bits: keySize(0).describe('Size; 0: 2048 for RSA, 256 for EC.'),
     }),
     output: keySchema.extend({

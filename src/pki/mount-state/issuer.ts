@@ -4,7 +4,7 @@ import { encodePem } from '../../core/pem.ts';
 import { formatTimestamp } from '../../core/timestamps.ts';
 import { SIGNATURE_ALGORITHMS, type SignatureAlgorithm } from '../../x509/algorithms.ts';
 import type { Certificate } from '../../x509/certificate.ts';
-import { type AuthorityUrls, urlFields } from './urls.ts';
+import { type AuthorityUrls, NO_URLS, urlFields } from './urls.ts';
 
 /** What an issuer may be used for, in the order in which the API lists them. */
 export const USAGES = ['crl-signing', 'issuing-certificates', 'ocsp-signing', 'read-only'] as const;
@@ -30,10 +30,7 @@ export interface IssuerSettings extends AuthorityUrls {
 }
 
 export const DEFAULT_SETTINGS: IssuerSettings = {
-  issuing_certificates: [],
-  crl_distribution_points: [],
-  ocsp_servers: [],
-  delta_crl_distribution_points: [],
+  ...NO_URLS,
   leaf_not_after_behavior: 'err',
   usage: [...USAGES],
   manual_chain: null,
@@ -80,7 +77,7 @@ export const pemOf = memoizeWeak(({ raw }: Certificate) => encodeCertificatePem(
 
 /** PEM without a newline at its end. */
 export function encodeCertificatePem(der: Uint8Array): string {
-  return encodePem('CERTIFICATE', der).trimEnd();
+  return encodePem('CERTIFICATE', der);
 }
 
 /** The answer to a read of an issuer. */

@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { Failure } from '../../core/failure.ts';
 import type { KeyType } from '../../x509/keys.ts';
+import { KEY_TYPES } from '../fields/key-field-kinds.ts';
 
 /** A key of a mount, without its private part. */
 export interface Key {
@@ -18,7 +19,7 @@ export interface Key {
 export const keySchema = z.object({
   key_id: z.string(),
   key_name: z.string().describe('Empty for none.'),
-  key_type: z.enum(['rsa', 'ec', 'ed25519']),
+  key_type: z.enum(KEY_TYPES),
 });
 
 export function describeKey({ id, name, key_type }: Key): z.output<typeof keySchema> {

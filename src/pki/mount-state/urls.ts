@@ -26,18 +26,17 @@ export type UrlSettings = z.output<typeof urlSettingsSchema>;
 export const urlPatchSchema = patchOf(urlSettingFields);
 export type UrlPatch = z.output<typeof urlPatchSchema>;
 
-const NO_URL_SETTINGS: UrlSettings = {
+export const NO_URLS: AuthorityUrls = {
   issuing_certificates: [],
   crl_distribution_points: [],
   ocsp_servers: [],
   delta_crl_distribution_points: [],
-  enable_templating: false,
 };
 
 /** @param body as it was stored, by whatever rules there were then; undefined for nothing yet */
 export function readUrlSettings(body: string | undefined): UrlSettings {
   const stored: Partial<UrlSettings> = JSON.parse(body ?? '{}');
-  return { ...NO_URL_SETTINGS, ...stored };
+  return { ...NO_URLS, enable_templating: false, ...stored };
 }
 
 /** Where this cluster is reached; empty when not configured. */

@@ -10,6 +10,7 @@ import {
   type ClusterPaths,
   expandUrls,
   hasUrls,
+  NO_URLS,
   namesIssuer,
   type UrlSettings,
 } from '../mount-state/urls.ts';
@@ -22,7 +23,7 @@ import {
   planCaSubject,
 } from './ca-request.ts';
 import { planCertificate } from './plan.ts';
-import { planValidity } from './validity.ts';
+import { NO_ROLE, planValidity } from './validity.ts';
 
 /** The body of `root/generate/:exported`; key_type and key_bits stay unresolved. */
 export const rootFields = {
@@ -69,13 +70,7 @@ export function planRoot(wanted: WantedRoot): PlannedRoot {
     now: wanted.now,
     ttl: request.ttl,
     not_after: request.not_after,
-    role: {
-      ttl: 0,
-      max_ttl: 0,
-      not_after: '',
-      not_after_bound: 'permit',
-      not_before_duration: request.not_before_duration,
-    },
+    role: { ...NO_ROLE, not_before_duration: request.not_before_duration },
     mount: wanted.mount,
   });
   const { urls, warnings: urlWarnings } = planRootUrls(wanted.urls, wanted.cluster);
@@ -130,13 +125,6 @@ function requireFewNames(names: Record<(typeof NAME_FIELDS)[number], readonly st
     },
   );
 }
-
-const NO_URLS: AuthorityUrls = {
-  issuing_certificates: [],
-  crl_distribution_points: [],
-  ocsp_servers: [],
-  delta_crl_distribution_points: [],
-};
 
 /** @see P-83, P-84 */
 function planRootUrls(
