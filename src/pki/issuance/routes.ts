@@ -28,59 +28,45 @@ const audit = [
   'key_type',
   'key_bits',
 ];
-const failures = ['invalid', 'unresolved', 'conflict', 'rate_limited', 'unavailable'] as const;
+const issuance = {
+  method: 'POST',
+  access: { capability: 'update' },
+  failures: ['invalid', 'unresolved', 'conflict', 'rate_limited', 'unavailable'],
+  audit,
+} as const;
+const issue = { ...issuance, output: issuedSchema, run: issueCertificate };
+const sign = { ...issuance, see: ['RFC 2986'], output: signedSchema, run: signCsr };
+const byIssuer = { name_forms: { issuer_ref: 'default_word' } } as const;
 
 export const issuanceRoutes: readonly AnyRoute[] = [
   vaultRoute({
+    ...issue,
     id: 'pki-issue-with-role',
-    method: 'POST',
     path: '/v1/{mount}/issue/{role}',
     summary: 'Make a key and a certificate for it',
-    access: { capability: 'update' },
     input: z.object({ role, ...issueFields }),
-    output: issuedSchema,
-    failures,
-    audit,
-    run: issueCertificate,
   }),
   vaultRoute({
+    ...issue,
+    ...byIssuer,
     id: 'pki-issuer-issue-with-role',
-    method: 'POST',
     path: '/v1/{mount}/issuer/{issuer_ref}/issue/{role}',
-    name_forms: { issuer_ref: 'default_word' },
     summary: 'Make a key and a certificate for it, by this issuer',
-    access: { capability: 'update' },
     input: z.object({ role, issuer_ref, ...issueFields }),
-    output: issuedSchema,
-    failures,
-    audit,
-    run: issueCertificate,
   }),
   vaultRoute({
+    ...sign,
     id: 'pki-sign-with-role',
-    method: 'POST',
     path: '/v1/{mount}/sign/{role}',
     summary: 'Sign a certificate request',
-    see: ['RFC 2986'],
-    access: { capability: 'update' },
     input: z.object({ role, ...signFields }),
-    output: signedSchema,
-    failures,
-    audit,
-    run: signCsr,
   }),
   vaultRoute({
+    ...sign,
+    ...byIssuer,
     id: 'pki-issuer-sign-with-role',
-    method: 'POST',
     path: '/v1/{mount}/issuer/{issuer_ref}/sign/{role}',
-    name_forms: { issuer_ref: 'default_word' },
     summary: 'Sign a certificate request, by this issuer',
-    see: ['RFC 2986'],
-    access: { capability: 'update' },
     input: z.object({ role, issuer_ref, ...signFields }),
-    output: signedSchema,
-    failures,
-    audit,
-    run: signCsr,
   }),
 ];

@@ -20,6 +20,13 @@ const ofIssuer = {
   path: '/v1/{mount}/issuer/{issuer_ref}',
   name_forms: { issuer_ref: 'default_word' },
 } as const;
+const change = {
+  ...ofIssuer,
+  output: issuerSchema,
+  failures: ['invalid', 'unresolved', 'conflict'],
+  audit: ['issuer_ref', ...Object.keys(issuerFields)],
+  places: URL_FIELDS,
+} as const;
 const publicRead = {
   ...ofIssuer,
   method: 'GET',
@@ -106,29 +113,21 @@ export const issuerRoutes: readonly AnyRoute[] = [
     },
   }),
   vaultRoute({
-    ...ofIssuer,
+    ...change,
     id: 'pki-write-issuer',
     method: 'POST',
     summary: 'Write the settings of an issuer whole',
     access: { capability: 'update' },
     input: z.object({ issuer_ref, ...issuerFields }),
-    output: issuerSchema,
-    failures: ['invalid', 'unresolved', 'conflict'],
-    audit: ['issuer_ref', ...Object.keys(issuerFields)],
-    places: URL_FIELDS,
     run: writeIssuer,
   }),
   vaultRoute({
-    ...ofIssuer,
+    ...change,
     id: 'pki-patch-issuer',
     method: 'PATCH',
     summary: 'Change some settings of an issuer',
     access: { capability: 'patch' },
     input: issuerPatch.extend({ issuer_ref }),
-    output: issuerSchema,
-    failures: ['invalid', 'unresolved', 'conflict'],
-    audit: ['issuer_ref', ...Object.keys(issuerFields)],
-    places: URL_FIELDS,
     run: updateIssuer,
   }),
   vaultRoute({

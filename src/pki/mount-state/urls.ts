@@ -15,7 +15,7 @@ export const urlFields = {
 export type AuthorityUrls = z.output<z.ZodObject<typeof urlFields>>;
 
 /** The fields of `config/urls`. */
-export const urlSettingFields = {
+const urlSettingFields = {
   ...urlFields,
   enable_templating: flag(false).describe(
     'Replace {{cluster_path}}, {{cluster_aia_path}} and {{issuer_id}} in the URLs at each issuance.',

@@ -1,4 +1,5 @@
 import type { KeyObject } from 'node:crypto';
+import { z } from 'zod';
 import { signInTurn } from '../../access/concurrency/operations.ts';
 import type { App, LeaseKind } from '../../app/app.ts';
 import type { Caller } from '../../app/caller.ts';
@@ -111,6 +112,8 @@ function planRevocation(
   ];
 }
 
+const leaseData = z.object({ serial: z.string() });
+
 /**
  * Leases of roles with `generate_lease`: the certificate is revoked when its lease ends before
  * it does. One that is gone, run out, revoked or an authority's own stays as it is.
@@ -118,7 +121,7 @@ function planRevocation(
 export const certificateLease: LeaseKind = {
   async planEnd(app, lease) {
     const { mount_id } = lease;
-    const serial = String(lease.data.serial);
+    const { serial } = leaseData.parse(lease.data);
     const stored = await findCertificate(app.db, mount_id, serial);
     const revoked_at_ms = app.now();
     if (!stored || stored.not_after <= revoked_at_ms / 1000 + EXPIRY_MARGIN) return { effects: [] };

@@ -7,6 +7,13 @@ import { roleFields, rolePatchSchema, roleReplySchema } from './role.ts';
 
 const name = text().describe('Name of the role.');
 const path = '/v1/{mount}/roles/{name}';
+const change = {
+  path,
+  output: roleReplySchema,
+  failures: ['invalid', 'conflict'],
+  audit: ['name', ...Object.keys(roleFields)],
+  places: ['policy_identifiers'],
+} as const;
 
 export const roleRoutes: readonly AnyRoute[] = [
   vaultRoute({
@@ -36,29 +43,21 @@ export const roleRoutes: readonly AnyRoute[] = [
     run: readRole,
   }),
   vaultRoute({
+    ...change,
     id: 'pki-write-role',
     method: 'POST',
-    path,
     summary: 'Create a role, or replace it whole',
     access: { capability: 'update' },
     input: z.object({ name, ...roleFields }),
-    output: roleReplySchema,
-    failures: ['invalid', 'conflict'],
-    audit: ['name', ...Object.keys(roleFields)],
-    places: ['policy_identifiers'],
     run: writeRole,
   }),
   vaultRoute({
+    ...change,
     id: 'pki-patch-role',
     method: 'PATCH',
-    path,
     summary: 'Change some fields of a role',
     access: { capability: 'patch' },
     input: rolePatchSchema.extend({ name }),
-    output: roleReplySchema,
-    failures: ['invalid', 'conflict'],
-    audit: ['name', ...Object.keys(roleFields)],
-    places: ['policy_identifiers'],
     run: updateRole,
   }),
   vaultRoute({
