@@ -97,7 +97,7 @@ const searchRoutes = (['GET', 'LIST'] as const).map((method) =>
     })),
     input: searchSchema,
     output: foundSchema,
-    failures: ['invalid', 'not_found'],
+    failures: ['invalid', 'not_found', 'rate_limited'],
     audit: Object.keys(searchSchema.shape),
     run: async (app, caller, input) => ({ data: await searchCertificates(app, caller, input) }),
   }),
