@@ -45,12 +45,13 @@ export async function readCrl(
 ): Promise<PublishedCrl | undefined> {
   const authority = await readMountState(app, mount_id);
   const issuers = planClass(authority, resolveIssuer(authority, ref));
-  const { revision: wanted } = await readRevocationState(app.db, mount_id);
   // One that is begun from here on is new enough, however long it takes and however soon it runs out.
   const now = Math.floor(app.now() / 1000);
+  let wanted: number | undefined;
   for (let attempt = 0; attempt < ATTEMPTS; attempt++) {
     const ground = await readGround(app, mount_id, issuers);
     if (!ground) return undefined;
+    wanted ??= ground.state.revision;
     const stored = await findCrl(app.db, mount_id, issuers.id);
     if (ground.issuers.signer && judgeStale(stored, { ...ground, wanted }, now)) {
       await join(app, { mount_id, issuers }, () => buildCrl(app, mount_id, ground));
