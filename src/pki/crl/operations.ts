@@ -7,7 +7,7 @@ import type { Issuer } from '../mount-state/issuer.ts';
 import { readMountState } from '../mount-state/operations.ts';
 import { readRevocationState } from '../mount-state/revocations.store.ts';
 import { resolveIssuer } from '../mount-state/state.ts';
-import { crlSeconds } from './config.ts';
+import { crlDurations } from './config.ts';
 import {
   crlFingerprint,
   type IssuerClass,
@@ -26,7 +26,7 @@ import {
 import { planRest } from './rest.ts';
 import { findCrl, type StoredCrl } from './store.ts';
 
-export interface PublishedCrl {
+interface PublishedCrl {
   number: number;
   modified_at_ms: number;
   der: Uint8Array;
@@ -45,12 +45,13 @@ export async function readCrl(
 ): Promise<PublishedCrl | undefined> {
   const mountState = await readMountState(app, mount_id);
   const issuers = planClass(mountState, resolveIssuer(mountState, ref));
-  const { revision: wanted } = await readRevocationState(app.db, mount_id);
   // One that is begun from here on is new enough, however long it takes and however soon it runs out.
   const now = Math.floor(app.now() / 1000);
+  let wanted: number | undefined;
   for (let attempt = 0; attempt < ATTEMPTS; attempt++) {
     const context = await readCrlContext(app, mount_id, issuers);
     if (!context) return undefined;
+    wanted ??= context.state.revision;
     const stored = await findCrl(app.db, mount_id, issuers.id);
     if (context.issuers.signer && judgeStale(stored, { ...context, wanted }, now)) {
       await join(app, { mount_id, issuers }, () => buildCrl(app, mount_id, context));
@@ -71,6 +72,13 @@ export async function readCrl(
     }
   }
   throw new Failure('unavailable', 'the CRL is being rebuilt, try again', { retry_after: 1 });
+}
+
+/** @throws Failure `unresolved` where {@link readCrl} has none */
+export async function requireCrl(app: App, mount_id: string, ref: string): Promise<PublishedCrl> {
+  const crl = await readCrl(app, mount_id, ref);
+  if (crl) return crl;
+  throw new Failure('unresolved', `unable to find CRL for issuer: ${ref}`);
 }
 
 const ATTEMPTS = 8;
@@ -107,9 +115,7 @@ function judgeStale(
   if (stored.base !== crlFingerprint(issuers, scope, config.expiry)) return true;
   const lifetime = stored.next_update - stored.this_update;
   // Without auto_rebuild a CRL is renewed halfway through, so that nobody meets one that ran out.
-  const grace = config.auto_rebuild
-    ? crlSeconds(config, 'auto_rebuild_grace_period')
-    : lifetime / 2;
+  const grace = config.auto_rebuild ? crlDurations(config).auto_rebuild_grace_period : lifetime / 2;
   const due = Math.max(stored.next_update - grace, stored.this_update + LEAST_AGE_S);
   if (now >= due) return true;
   return !config.auto_rebuild && !config.disable && stored.revision < wanted;

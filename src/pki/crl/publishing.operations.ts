@@ -9,6 +9,7 @@ import {
 import { encodeCrlFrame } from '../../x509/crl.ts';
 import { keyIdentifier } from '../../x509/keys.ts';
 import type { Issuer } from '../mount-state/issuer.ts';
+import type { Key } from '../mount-state/key.ts';
 import { readMountState } from '../mount-state/operations.ts';
 import {
   type RevocationState,
@@ -19,7 +20,7 @@ import type { MountState } from '../mount-state/state.ts';
 import type { CrlInput, CrlJob } from './builder/job.ts';
 import { makeSignedCrl, remakeSignedCrl } from './builder/operations.ts';
 import { CrlCache } from './cache.ts';
-import { type CrlConfig, crlSeconds } from './config.ts';
+import { type CrlConfig, crlDurations } from './config.ts';
 import { crlFingerprint, type IssuerClass, planClass, planScope } from './issuer-class.ts';
 import { readCrlConfig } from './settings.operations.ts';
 import { findCrl, type StoredCrl, type StoredCrlSignature, saveCrl } from './store.ts';
@@ -104,7 +105,7 @@ export async function buildCrl(app: App, mount_id: string, context: CrlContext):
   const algorithm = chooseCrlAlgorithm(issuer, key);
   const now_ms = app.now();
   const this_update = Math.floor(now_ms / 1000);
-  const next_update = this_update + crlSeconds(config, 'expiry');
+  const next_update = this_update + crlDurations(config).expiry;
   // By the clock, so that a server restored from a backup never repeats a number it has
   // given out since; by the last number, should the clock have gone back.
   const number = Math.max((previous?.number ?? 0) + 1, now_ms);
@@ -213,17 +214,13 @@ export async function fetchCrl(
   await buildCrl(app, mount_id, context);
 }
 
-function chooseCrlAlgorithm(
-  issuer: Issuer,
-  key: { key_type: string; key_bits: number },
-): SignatureAlgorithm {
+function chooseCrlAlgorithm(issuer: Issuer, { key_type, key_bits }: Key): SignatureAlgorithm {
   const own = issuer.settings.revocation_signature_algorithm;
   if (own !== '') return own;
   const stored = issuer.certificate.signatureAlgorithm;
-  const key_type = key.key_type as 'rsa' | 'ec' | 'ed25519';
   return chooseSignatureAlgorithm({
     key_type,
-    key_bits: key.key_bits,
+    key_bits,
     use_pss: key_type === 'rsa' && (stored?.endsWith('PSS') ?? false),
   });
 }

@@ -25,7 +25,7 @@ import {
 import { checkCsrKey, type SignedCsr } from '../profile/csr-rules.ts';
 import { checkNameConstraints, type IssuingFacts } from '../profile/issuing.ts';
 import type { CertificatePlan } from '../profile/plan.ts';
-import { chooseBehavior, planValidity } from '../profile/validity.ts';
+import { chooseBehavior, NO_ROLE, planValidity } from '../profile/validity.ts';
 import { commonNamesOf, copyExtensions, csrNames } from '../profile/verbatim.ts';
 import type { RequestedNames } from '../roles/name-policy.ts';
 
@@ -87,13 +87,7 @@ export function planIntermediate(
     now: context.now,
     ttl: request.ttl,
     not_after: request.not_after,
-    role: {
-      ttl: 0,
-      max_ttl: 0,
-      not_after: '',
-      not_after_bound: 'permit',
-      not_before_duration: request.not_before_duration,
-    },
+    role: { ...NO_ROLE, not_before_duration: request.not_before_duration },
     mount: context.mount,
     issuer: {
       not_after: issuer.not_after,
@@ -112,7 +106,6 @@ export function planIntermediate(
     basic_constraints,
     ...(subject_key_id && { subject_key_id }),
     urls: issuer.urls,
-    policies: [],
     name_constraints: request,
     extra_extensions: content.extensions,
     signature_bits: request.signature_bits,

@@ -1,6 +1,8 @@
+import type { z } from 'zod';
 import { asSet, comparedBy } from '../../core/comparison.ts';
 import { Failure } from '../../core/failure.ts';
 import { choice, flag, shortList, text } from '../../core/fields.ts';
+import { patchOf } from '../../core/patches.ts';
 import { findSignatureAlgorithm, fitsKey } from '../../x509/algorithms.ts';
 import { describePublicKey } from '../../x509/keys.ts';
 import { newNameText, referenceList } from '../fields/key-field-kinds.ts';
@@ -43,22 +45,9 @@ export const issuerFields = {
   disable_name_constraint_checks: flag(false).describe('Kept and answered.'),
 };
 
-export interface IssuerUpdate {
-  issuer_name: string;
-  leaf_not_after_behavior: IssuerSettings['leaf_not_after_behavior'];
-  manual_chain: string[];
-  usage: string[];
-  revocation_signature_algorithm: string;
-  issuing_certificates: string[];
-  crl_distribution_points: string[];
-  ocsp_servers: string[];
-  delta_crl_distribution_points: string[];
-  enable_aia_url_templating: boolean;
-  disable_critical_extension_checks: boolean;
-  disable_path_length_checks: boolean;
-  disable_name_checks: boolean;
-  disable_name_constraint_checks: boolean;
-}
+export type IssuerUpdate = z.output<z.ZodObject<typeof issuerFields>>;
+export const issuerPatch = patchOf(issuerFields);
+export type IssuerPatch = z.output<typeof issuerPatch>;
 
 /** The settings of an issuer in the form in which they are written. */
 export function updateOf({ name, settings }: Issuer): IssuerUpdate {

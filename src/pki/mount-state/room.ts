@@ -3,6 +3,7 @@ import { textBytes } from '../../core/kept.ts';
 import { memoizeWeak } from '../../core/memoize-weak.ts';
 import type { Issuer, IssuerRecord, IssuerSettings } from './issuer.ts';
 import type { MountState } from './state.ts';
+import { URL_FIELDS } from './urls.ts';
 
 // All issuers and keys of a mount are read at once and kept in memory while they are used, whoever
 // asks for one of them. So there are only so many, of only so many bytes; what was stored before there
@@ -63,15 +64,11 @@ function countBytes({ issuers }: MountState): number {
 
 /** Of what can be long. */
 const listsLength = memoizeWeak((settings: IssuerSettings): number => {
-  const { issuing_certificates, crl_distribution_points, ocsp_servers } = settings;
-  const { delta_crl_distribution_points, manual_chain } = settings;
-  return [
-    issuing_certificates,
-    crl_distribution_points,
-    ocsp_servers,
-    delta_crl_distribution_points,
-    manual_chain ?? [],
-  ].reduce((length, list) => length + (list.length === 0 ? 0 : JSON.stringify(list).length), 0);
+  const lists = [...URL_FIELDS.map((field) => settings[field]), settings.manual_chain ?? []];
+  return lists.reduce(
+    (length, list) => length + (list.length === 0 ? 0 : JSON.stringify(list).length),
+    0,
+  );
 });
 
 /** What an issuer takes besides the bytes of its certificate. */

@@ -66,13 +66,13 @@ export function findKey(mountState: MountState, ref: string): Key | undefined {
 export function resolveIssuer(mountState: MountState, ref: string): Issuer {
   const issuer = findIssuer(mountState, ref);
   if (issuer) return issuer;
-  throw new Failure(
-    'unresolved',
-    ref.toLowerCase() === 'default'
-      ? 'no default issuer currently configured'
-      : `unable to find PKI issuer for reference: ${ref}`,
-  );
+  throw new Failure('unresolved', nothingFor('issuer', ref));
 }
+
+const nothingFor = (what: 'issuer' | 'key', ref: string): string =>
+  ref.toLowerCase() === 'default'
+    ? `no default ${what} currently configured`
+    : `unable to find PKI ${what} for reference: ${ref}`;
 
 /**
  * @throws Failure `unresolved`, by whose words clients know that there is no such key
@@ -81,12 +81,7 @@ export function resolveIssuer(mountState: MountState, ref: string): Issuer {
 export function resolveKey(mountState: MountState, ref: string): Key {
   const key = findKey(mountState, ref);
   if (key) return key;
-  throw new Failure(
-    'unresolved',
-    ref.toLowerCase() === 'default'
-      ? 'no default key currently configured'
-      : `unable to find PKI key for reference: ${ref}`,
-  );
+  throw new Failure('unresolved', nothingFor('key', ref));
 }
 
 /**
@@ -100,13 +95,9 @@ export function resolveSigningIssuer(
 ): { issuer: Issuer; key: Key } {
   const issuer = findIssuer(mountState, ref);
   if (!issuer) {
-    const because =
-      ref.toLowerCase() === 'default'
-        ? 'no default issuer currently configured'
-        : `unable to find PKI issuer for reference: ${ref}`;
     throw new Failure(
       'unresolved',
-      `could not fetch the CA certificate (was one set?): ${because}`,
+      `could not fetch the CA certificate (was one set?): ${nothingFor('issuer', ref)}`,
     );
   }
   const { usage } = issuer.settings;

@@ -93,10 +93,13 @@ export function planCaSubject(request: CaSubjectRequest): {
  * The alternative names of a CA. No role rules over them; they only have to be what they
  * pretend to be. The common name is one of them when it is a name of a host or a mailbox.
  *
+ * @param listed its `alt_names`, where they have been split already
  * @throws Failure `invalid`, naming the field
  */
-export function parseCaNames(request: CaSubjectRequest): SubjectAltNames {
-  const listed = splitNames(request.alt_names);
+export function parseCaNames(
+  request: CaSubjectRequest,
+  listed = splitNames(request.alt_names),
+): SubjectAltNames {
   const email = listed.filter((name) => name.includes('@')).map(requireEmail);
   const dns = listed.filter((name) => !name.includes('@')).map(requireDnsName);
   const { common_name } = request;

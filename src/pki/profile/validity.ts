@@ -27,6 +27,15 @@ export interface ValidityRequest {
   latest?: number | undefined;
 }
 
+/** What counts where no role says anything. */
+export const NO_ROLE: ValidityRequest['role'] = {
+  ttl: 0,
+  max_ttl: 0,
+  not_after: '',
+  not_after_bound: 'permit',
+  not_before_duration: 0,
+};
+
 interface Validity {
   /** Unix seconds, both. */
   notBefore: number;

@@ -27,6 +27,8 @@ export interface RevocationTarget {
   der: Uint8Array;
   /** Empty when no issuer of the mount signed it. */
   issuer_id: string;
+  /** As it was read, of one that was presented. */
+  certificate?: Certificate;
   /** Undefined: the store does not have it. Otherwise what the store says of its revocation. */
   stored: Pick<StoredCertificate, 'revoked_at_ms'> | undefined;
 }
@@ -44,12 +46,12 @@ export function requireOneOf({ serial_number, certificate }: RevokeInput): void 
   }
 }
 
+/** @param input with exactly one of the two: {@link requireOneOf} */
 export async function requireTarget(
   app: App,
   caller: Caller,
   input: RevokeInput,
 ): Promise<RevocationTarget> {
-  requireOneOf(input);
   const mountState = await readMountState(app, caller.mount.id);
   return input.certificate === undefined
     ? findBySerial(app, caller, mountState, input.serial_number ?? '')
@@ -123,7 +125,7 @@ async function findPresented(
         'certificate has the same serial but unequal value to one that is stored',
       );
     }
-    return targetOf(stored);
+    return { ...targetOf(stored), certificate };
   }
   const issuer = await findSigner(mountState, certificate);
   if (!issuer) {
@@ -133,7 +135,8 @@ async function findPresented(
     );
   }
   const { serial, notAfter, raw } = certificate;
-  return { serial, not_after: notAfter, der: raw, issuer_id: issuer.id, stored: undefined };
+  const found = { serial, not_after: notAfter, der: raw, issuer_id: issuer.id };
+  return { ...found, certificate, stored: undefined };
 }
 
 /** Of a thousand issuers that bear the name: each of their keys is tried once, and others have their turn. */

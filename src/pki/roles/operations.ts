@@ -2,8 +2,7 @@ import { commitInTurn, type Planned } from '../../access/standing/attempts.opera
 import { refuseDenied, refuseDeniedNow } from '../../access/standing/operations.ts';
 import type { App } from '../../app/app.ts';
 import type { Caller } from '../../app/caller.ts';
-import type { DataResult } from '../../app/output.ts';
-import type { VaultResult } from '../../app/result.ts';
+import type { DataResult, NothingResult } from '../../app/output.ts';
 import { Failure } from '../../core/failure.ts';
 import { Kept, textBytes } from '../../core/kept.ts';
 import { listKeys } from '../../core/key-list.ts';
@@ -70,7 +69,7 @@ export function listRoles(
   app: App,
   caller: Caller,
   input: { after?: string | undefined; limit?: number | undefined },
-): Promise<DataResult<{ keys: string[] }>> {
+) {
   return listKeys((page) => listRoleNames(app.db, { mount_id: caller.mount.id, ...page }), input);
 }
 
@@ -136,7 +135,7 @@ export async function removeRole(
   app: App,
   caller: Caller,
   input: { name: string },
-): Promise<VaultResult<null>> {
+): Promise<NothingResult> {
   await app.commit(caller, deleteRole(caller.mount.id, input.name));
   return {};
 }

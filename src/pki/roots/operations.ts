@@ -8,11 +8,12 @@ import { presentMount } from '../../mounts/operations.ts';
 import { holdSettings } from '../../mounts/store.ts';
 import type { Effect } from '../../store/write.ts';
 import type { SignatureAlgorithm } from '../../x509/algorithms.ts';
-import type { KeyType } from '../../x509/keys.ts';
 import { formatSerial } from '../../x509/serial.ts';
+import { encodeCertificate, withPrivateKey } from '../certificates/answer.ts';
 import { insertCertificate } from '../certificates/store.ts';
+import { KEY_TYPES } from '../fields/key-field-kinds.ts';
 import { checkSignatureSize, resolveKeyParameters } from '../fields/key-parameters.ts';
-import { type FreshKey, generateKey } from '../keys/generation.operations.ts';
+import { type FreshKey, generateKey, handOut } from '../keys/generation.operations.ts';
 import { sealKey } from '../keys/sealed-keys.operations.ts';
 import { signCertificate, signWith, signWithKey } from '../keys/signing.operations.ts';
 import { DEFAULT_SETTINGS, type IssuerRecord } from '../mount-state/issuer.ts';
@@ -25,7 +26,7 @@ import { type MountState, resolveKey } from '../mount-state/state.ts';
 import { planRootOnThread } from '../planning/operations.ts';
 import { isHeavyRoot } from '../planning/task.ts';
 import { planRoot, type RootRequest, type WantedRoot } from '../profile/root.ts';
-import { encodeRoot, type GeneratedRoot } from './generated-root.ts';
+import type { GeneratedRoot } from './generated-root.ts';
 
 /** Of a root's certificate, which goes with all that it signs. */
 const MOST_ROOT_BYTES = 64 << 10;
@@ -64,8 +65,12 @@ export async function generateRoot(
     Object.assign(caller.record.outcome, { issuer_id: issuer.id, serial_number });
     const { defaults } = mountState;
     const becomesDefault = defaults.default_issuer === '' || defaults.default_follows_latest_issuer;
+    const encoded = encodeCertificate(root.der, request.format);
+    const certificates = { certificate: encoded, issuing_ca: encoded };
     const data: GeneratedRoot = {
-      ...encodeRoot(root.der, source === 'exported' ? fresh?.private_key : undefined, request),
+      ...(source === 'exported' && fresh
+        ? withPrivateKey(certificates, handOut(fresh), request)
+        : certificates),
       serial_number,
       expiration: not_after,
       issuer_id: issuer.id,
@@ -195,8 +200,6 @@ function parseKeySource(exported: string): KeySource {
     'managed keys are not available: use internal, exported or existing',
   );
 }
-
-const KEY_TYPES: readonly KeyType[] = ['rsa', 'ec', 'ed25519'];
 
 function planKey(request: RootRequest) {
   const wanted = request.key_type ?? 'rsa';
