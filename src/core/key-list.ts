@@ -13,7 +13,7 @@ export interface KeyPage {
  * A list of keys as an operation hands it back: whole if it is short, page by page if not. Nothing of a long one is kept
  * until its answer is begun, which many may wait for.
  */
-interface KeyList {
+export interface KeyList {
   data: { keys: string[] };
   long_list?: {
     field: 'keys';

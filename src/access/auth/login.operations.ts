@@ -1,7 +1,7 @@
 import type { App } from '../../app/app.ts';
 import type { Caller } from '../../app/caller.ts';
 import { effectiveLeaseTtls, type Mount } from '../../app/mount.ts';
-import type { VaultResult } from '../../app/result.ts';
+import type { AuthResult } from '../../app/output.ts';
 import { Failure, isConflict } from '../../core/failure.ts';
 import { presentMount } from '../../mounts/operations.ts';
 import { holdSettings } from '../../mounts/store.ts';
@@ -30,10 +30,10 @@ export async function logInIfFound(
   app: App,
   caller: Caller,
   find: () => Promise<SucceededLogIn | undefined>,
-): Promise<VaultResult | undefined> {
+): Promise<AuthResult | undefined> {
   // Who it is, and so where that is changed, is known once it was found.
   const line = { app, key: '' };
-  const attempt = async (): Promise<VaultResult | undefined> => {
+  const attempt = async (): Promise<AuthResult | undefined> => {
     const found = await find();
     if (!found) return undefined;
     line.key = found.line;
@@ -69,7 +69,7 @@ export async function mayComeIn(app: App, mount: Mount, alias: string): Promise<
 const NOBODY = '';
 
 /** @throws Failure `forbidden` for whoever it stands for */
-async function logIn(app: App, caller: Caller, input: SucceededLogIn): Promise<VaultResult> {
+async function logIn(app: App, caller: Caller, input: SucceededLogIn): Promise<AuthResult> {
   const person = await ensureEntityForAlias(app, caller.mount, input.alias);
   // Whoever has more policies than are read gets no token that could not be used. Who is new has
   // none, and is not to be remembered as somebody who is not there.
@@ -91,7 +91,7 @@ async function logInAs(
   caller: Caller,
   input: SucceededLogIn,
   { entity, alias, effects }: Awaited<ReturnType<typeof ensureEntityForAlias>>,
-): Promise<VaultResult> {
+): Promise<AuthResult> {
   if (entity.disabled) throw new Failure('forbidden', 'permission denied');
   const mount = await presentMount(app, caller.mount);
   const { token: plan, warnings } = planLogIn({

@@ -1,12 +1,20 @@
 import { type App, perApp } from '../../../app/app.ts';
 import type { Caller } from '../../../app/caller.ts';
-import { describeLease, LAST, type Lease, rangeOf, segmentOf } from '../../../app/lease.ts';
+import {
+  describeLease,
+  LAST,
+  type Lease,
+  type LeaseReply,
+  rangeOf,
+  segmentOf,
+} from '../../../app/lease.ts';
 import { fullPath } from '../../../app/mount.ts';
+import type { AcceptedResult, DataResult, NothingResult } from '../../../app/output.ts';
 import type { VaultResult } from '../../../app/result.ts';
 import { base62 } from '../../../core/base62.ts';
 import { Failure } from '../../../core/failure.ts';
 import { SharedRuns } from '../../../core/fairness/shared-runs.ts';
-import { type KeyPage, listKeys } from '../../../core/key-list.ts';
+import { type KeyList, type KeyPage, listKeys } from '../../../core/key-list.ts';
 import type { ReadPage } from '../../../core/walk.ts';
 import { findMountById } from '../../../mounts/operations.ts';
 import type { Effect } from '../../../store/write.ts';
@@ -104,11 +112,10 @@ export async function lookUpLease(
   app: App,
   caller: Caller,
   input: { lease_id: string },
-): Promise<VaultResult> {
+): Promise<DataResult<LeaseReply>> {
   await refuseDeniedLease(caller, 'lookup', input.lease_id);
   const lease = await requireLease(app, input.lease_id);
-  const path = lease.id.slice(0, lease.id.lastIndexOf('/'));
-  return { data: { ...describeLease(lease, nowSeconds(app)), path } };
+  return { data: describeLease(lease, nowSeconds(app)) };
 }
 
 /** @throws Failure `invalid`: nothing that is given out at present can be renewed */
@@ -116,7 +123,7 @@ export async function renewLease(
   app: App,
   caller: Caller,
   input: { lease_id: string },
-): Promise<VaultResult> {
+): Promise<never> {
   await refuseDeniedLease(caller, 'renew', input.lease_id);
   if (input.lease_id === '') throw new Failure('invalid', 'lease_id must be specified');
   const lease = await findLivingLease(app.db, input.lease_id, nowSeconds(app));
@@ -142,7 +149,7 @@ export async function revokeLease(
   app: App,
   caller: Caller,
   input: { lease_id: string; sync: boolean },
-): Promise<VaultResult> {
+): Promise<NothingResult | AcceptedResult> {
   const id = input.lease_id;
   await refuseDeniedLease(caller, 'revoke', id);
   if (id === '') throw new Failure('invalid', 'lease_id must be specified');
@@ -153,7 +160,7 @@ export async function revokeLease(
 }
 
 /** Dead from here on; what they stand for is ended by the job. */
-async function postpone(app: App, caller: Caller, effects: Effect[]): Promise<VaultResult> {
+async function postpone(app: App, caller: Caller, effects: Effect[]): Promise<AcceptedResult> {
   await app.commit(caller, effects);
   return { status: 202 };
 }
@@ -167,7 +174,7 @@ export async function revokePrefix(
   app: App,
   caller: Caller,
   input: { prefix: string; sync: boolean; force: boolean },
-): Promise<VaultResult> {
+): Promise<NothingResult | AcceptedResult> {
   const { prefix, force } = input;
   // What is named may be one lease. Those beneath it, which may be many, are not asked about each.
   const alike = ['sync'];
@@ -202,7 +209,7 @@ export async function listLeases(
   app: App,
   caller: Caller,
   input: { prefix: string },
-): Promise<VaultResult> {
+): Promise<KeyList> {
   const range = rangeOf(input.prefix);
   const fillPage = startFilling(app, caller);
   return listKeys((page) => fillPage((read) => listSegments(app, read, range, page)), {});
@@ -242,7 +249,9 @@ function endOf(segment: string, { from }: IdRange): string {
 }
 
 /** How many leases there are, in all and by mount. */
-export async function readLeaseCount(app: App): Promise<VaultResult> {
+export async function readLeaseCount(
+  app: App,
+): Promise<DataResult<{ lease_count: number; counts: Record<string, number> }>> {
   const rows = await countLeases(app.db, nowSeconds(app));
   const counts: [path: string, count: number][] = [];
   for (const { mount_id, count } of rows) {
@@ -256,9 +265,9 @@ export async function readLeaseCount(app: App): Promise<VaultResult> {
 const tidyingOf = perApp(() => new SharedRuns());
 
 /** Ends what is due now instead of with the next run of the job, also what that would not try again so soon. */
-export async function tidyLeases(app: App, caller: Caller): Promise<VaultResult> {
+export async function tidyLeases(app: App, caller: Caller): Promise<NothingResult> {
   // Many are ended at once: the request's own record says first whether the caller may.
   await app.commit(caller, []);
   await tidyingOf(app).run(() => endDueLeases(app, workOf(app, caller), () => true));
-  return { status: 202, warnings: ['Leases that are due have been ended.'] };
+  return { warnings: ['Leases that are due have been ended.'] };
 }

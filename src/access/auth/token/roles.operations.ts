@@ -1,14 +1,15 @@
 import type { App } from '../../../app/app.ts';
 import type { Caller } from '../../../app/caller.ts';
-import type { VaultResult } from '../../../app/result.ts';
+import type { DataResult, NothingResult } from '../../../app/output.ts';
 import { Failure } from '../../../core/failure.ts';
-import { listKeys } from '../../../core/key-list.ts';
+import { type KeyList, listKeys } from '../../../core/key-list.ts';
 import { mergePatch } from '../../../core/patches.ts';
 import { commitInTurn, type Planned } from '../../standing/attempts.operations.ts';
 import {
   checkTokenRole,
   describeTokenRole,
   type TokenRole,
+  type TokenRoleReply,
   tokenRoleSchema,
 } from '../../tokens/role.ts';
 import {
@@ -32,7 +33,7 @@ export async function readTokenRole(
   app: App,
   _caller: Caller,
   input: { role_name: string },
-): Promise<VaultResult> {
+): Promise<DataResult<TokenRoleReply>> {
   const role = await findTokenRole(app.db, input.role_name);
   if (!role) throw new Failure('not_found', '');
   return { data: describeTokenRole(input.role_name, role) };
@@ -46,7 +47,7 @@ export async function isTokenRole(
   return (await measureTokenRole(app.db, { name: params.role_name ?? '' })) > 0;
 }
 
-export async function listTokenRoleNames(app: App): Promise<VaultResult> {
+export async function listTokenRoleNames(app: App): Promise<KeyList> {
   return listKeys((page) => listTokenRoles(app.db, page), {});
 }
 
@@ -58,9 +59,9 @@ export async function writeTokenRole(
   app: App,
   caller: Caller,
   input: { role_name: string } & { [Name in keyof TokenRole]?: TokenRole[Name] | undefined },
-): Promise<VaultResult> {
+): Promise<NothingResult> {
   const { role_name, ...sent } = input;
-  const plan = async (): Promise<Planned<VaultResult>> => {
+  const plan = async (): Promise<Planned<NothingResult>> => {
     const existing = await findStoredTokenRole(app.db, role_name);
     const role = mergePatch(existing?.rules ?? tokenRoleSchema.parse({}), sent);
     checkTokenRole(role);
@@ -76,7 +77,7 @@ export async function removeTokenRole(
   app: App,
   caller: Caller,
   input: { role_name: string },
-): Promise<VaultResult> {
+): Promise<NothingResult> {
   await app.commit(caller, [deleteTokenRole(input.role_name)]);
   return {};
 }
