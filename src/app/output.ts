@@ -68,7 +68,7 @@ export const nothing = { form: 'nothing' } as const;
 export const undeclared = { form: 'undeclared' } as const;
 
 /** Nobody changes what was handed back: it may be kept, and is written as it is. */
-type Shown<T> = T extends Uint8Array
+export type Shown<T> = T extends Uint8Array
   ? T
   : T extends readonly (infer Item)[]
     ? readonly Shown<Item>[]
