@@ -3,7 +3,7 @@ import { getHeapStatistics } from 'node:v8';
 import { judgeAccess } from '../acl/acl.ts';
 import { type App, perApp } from '../app/app.ts';
 import type { Caller } from '../app/caller.ts';
-import type { VaultResult } from '../app/result.ts';
+import type { ResultOf } from '../app/output.ts';
 import { Failure } from '../core/failure.ts';
 import { readMounts } from '../mounts/operations.ts';
 import { listCertificateCounts } from '../pki/certificates/store.ts';
@@ -11,6 +11,7 @@ import {
   describeMetrics,
   emptyHistogram,
   type Histogram,
+  type metricsOutput,
   observe,
   type Sample,
   type Timings,
@@ -58,7 +59,7 @@ export async function readMetrics(
   app: App,
   caller: Caller,
   input: { format: '' | 'prometheus' },
-): Promise<VaultResult> {
+): Promise<ResultOf<typeof metricsOutput>> {
   if (!app.config.telemetry.unauthenticated_metrics_access && !(await mayRead(caller))) {
     throw new Failure('forbidden', 'permission denied');
   }
@@ -73,8 +74,7 @@ export async function readMetrics(
     }),
   );
   if (input.format === 'prometheus') {
-    const body = writePrometheus(samples, timings);
-    return { raw: { content_type: 'text/plain; version=0.0.4', body } };
+    return { bytes: writePrometheus(samples, timings) };
   }
   return { bare: describeMetrics(samples, timings, { now: app.now(), since }) };
 }

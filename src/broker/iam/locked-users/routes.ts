@@ -1,7 +1,8 @@
 import { z } from 'zod';
-import { undeclared } from '../../../app/output.ts';
+import { nothing } from '../../../app/output.ts';
 import { type AnyRoute, vaultRoute } from '../../../app/route.ts';
 import { text } from '../../../core/fields.ts';
+import { lockedUsersSchema } from './locked-users.ts';
 import { listLockedUsers, unlockUser } from './operations.ts';
 
 const mount_accessor = text().describe(
@@ -17,8 +18,7 @@ export const lockedUserRoutes: readonly AnyRoute[] = [
     summary: 'List who is locked after failed log-ins, with the most locked first',
     access: { capability: 'read' },
     input: z.object({ mount_accessor: mount_accessor.prefault('') }),
-    output: undeclared,
-
+    output: lockedUsersSchema,
     failures: ['invalid'],
     run: listLockedUsers,
   }),
@@ -32,7 +32,7 @@ export const lockedUserRoutes: readonly AnyRoute[] = [
     name_forms: { alias_identifier: 'lower_case' },
     audit: ['mount_accessor', 'alias_identifier'],
     input: z.object({ mount_accessor, alias_identifier: text().describe('Name of the user.') }),
-    output: undeclared,
+    output: nothing,
     failures: ['invalid'],
     run: unlockUser,
   }),
