@@ -36,16 +36,8 @@ export const lockedUsersSchema = z.object({
 const byCounts = (one: { counts: number }, other: { counts: number }): number =>
   other.counts - one.counts;
 
-<<<<<<< ours
 /** Locked names as clients of the Vault API read them: by namespace, of which there is one, and mount. */
-export function summariseLocked(locked: readonly LockedUser[]) {
-||||||| base
-/** Locked names as clients of the authority read them: by namespace, of which there is one, and mount. */
-export function summariseLocked(locked: readonly LockedUser[]) {
-=======
-/** Locked names as clients of the authority read them: by namespace, of which there is one, and mount. */
 export function summariseLocked(locked: readonly LockedUser[]): z.output<typeof lockedUsersSchema> {
->>>>>>> theirs
   const mount_accessors = [...Map.groupBy(locked, ({ accessor }) => accessor)]
     .map(([mount_accessor, users]) => ({
       mount_accessor,
