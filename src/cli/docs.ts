@@ -5,7 +5,7 @@ import { COMPATIBLE_VERSION } from '../core/version.ts';
 import { BOUNDARY_STYLE } from '../http/boundary/wire.ts';
 import { buildOpenApi } from '../http/openapi.ts';
 import { type ReferencePage, writeReference } from '../http/reference.ts';
-import { VAULT_STYLE } from '../http/vault/wire.ts';
+import { VAULT_STYLE } from '../http/vault/documented.ts';
 import { declaredRoutes } from '../start/routes.ts';
 import { brokerApi, genericApi, systemApi } from '../start/specs.ts';
 import type { Arguments } from './arguments.ts';

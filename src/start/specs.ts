@@ -14,11 +14,12 @@ import type { BoundaryRoute } from '../broker/resource/route.ts';
 import { Breath } from '../core/fairness/breath.ts';
 import { flag, text } from '../core/fields.ts';
 import { BOUNDARY_STYLE } from '../http/boundary/wire.ts';
+import type { DocumentedApi } from '../http/documented-api.ts';
 import { draftInTurns, writeDrafted } from '../http/drafting.ts';
 import { KeptDocuments } from '../http/kept-documents.ts';
-import { type DocumentedApi, type Drafted, documentedPath } from '../http/openapi.ts';
+import { Draft, documentedPath } from '../http/openapi.ts';
+import { VAULT_STYLE } from '../http/vault/documented.ts';
 import { canSee } from '../http/vault/visible-mounts.ts';
-import { VAULT_STYLE } from '../http/vault/wire.ts';
 import { readMounts } from '../mounts/operations.ts';
 
 /** Every route that is declared, by where it is found. */
@@ -83,7 +84,7 @@ async function drawUp(
   generic: boolean,
 ): Promise<Uint8Array> {
   const apis = generic ? listGenericApis(declared, mounts) : listMountedApis(declared, mounts);
-  const drafted: Drafted = { paths: new Map(), schemas: new Map() };
+  const draft = new Draft();
   const breath = new Breath();
   const walk = new RuleWalk();
   // Of thousands of mounts that are described as one, each adds only what those before it could not show.
@@ -104,11 +105,11 @@ async function drawUp(
       api.at,
       wanted.filter((route) => !shown.has(route)),
     );
-    await draftInTurns(drafted, { ...api, routes });
+    await draftInTurns(draft, { ...api, routes, all: api.routes });
   }
   // Of the broker's endpoints only its grants can tell: whoever is known may read of all of them.
-  if (acl) await draftInTurns(drafted, brokerApi(declared));
-  return writeDrafted(drafted);
+  if (acl) await draftInTurns(draft, brokerApi(declared));
+  return writeDrafted(draft);
 }
 
 interface MountedApi extends Omit<DocumentedApi, 'routes'> {
