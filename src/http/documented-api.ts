@@ -12,9 +12,11 @@ export interface ApiStyle {
   schemas: Readonly<Record<string, z.ZodType>>;
   /** Which of `schemas` is that of a refusal. */
   refusal: string;
+  /** What more is to be said of refusals that every endpoint may give. */
+  refused_everywhere?: string;
   /** What an endpoint answers with. @param ref to the schema of what it declares */
   answersOf(
-    route: Pick<DocumentedRoute, 'output' | 'method' | 'status'>,
+    route: Pick<DocumentedRoute, 'output' | 'method' | 'status' | 'failures'>,
     ref: (payload: z.ZodType) => Json,
   ): readonly DocumentedAnswer[];
   status(kind: FailureKind): number;

@@ -1,4 +1,4 @@
-import { z } from 'zod';
+import type { z } from 'zod';
 import { formsOf } from '../app/output.ts';
 import { memoizeWeak } from '../core/memoize-weak.ts';
 import {
@@ -20,26 +20,40 @@ export interface Library {
 const libraries = new WeakMap<readonly DocumentedRoute[], Library>();
 
 /** Made once of all routes that are declared together: declarations never change. */
-export function libraryOf({ style, routes, all = routes }: DocumentedApi): Library {
+export function libraryOf(api: DocumentedApi): Library {
+  const steps = prepareLibrary(api);
+  for (;;) {
+    const step = steps.next();
+    if (step.done) return step.value;
+  }
+}
+
+/** Makes it in as many steps as it has parts, for whoever has others to let go on. */
+export function* prepareLibrary({
+  style,
+  routes,
+  all = routes,
+}: DocumentedApi): Generator<void, Library> {
   const known = libraries.get(all);
   if (known) return known;
-  const named = Object.entries(style.schemas).map(([name, type]): [string, Json] => [
-    name,
-    outputSchemaOf(type),
-  ]);
-  const schemas = shareSchemas(new Map([...named, ...all.flatMap(schemasOf)]));
+  const roots = new Map<string, Json>();
+  for (const [name, type] of Object.entries(style.schemas)) roots.set(name, outputSchemaOf(type));
+  for (const route of all) {
+    for (const [name, schema] of schemasOf(route)) roots.set(name, schema);
+    yield;
+  }
+  const schemas = yield* shareSchemas(roots);
   const responses = new Map<string, Json>();
-  const byRoute = new Map(
-    all.map((route) => [
-      route,
-      Object.fromEntries(
-        responsesOf(style, route).map(([status, name, response]) => {
-          responses.set(name, response);
-          return [status, { $ref: `#/components/responses/${name}` }];
-        }),
-      ),
-    ]),
-  );
+  const byRoute = new Map<DocumentedRoute, Json>();
+  for (const route of all) {
+    const named = responsesOf(style, route);
+    for (const [, name, response] of named) responses.set(name, response);
+    const references = named.map(([status, name]) => [
+      status,
+      { $ref: `#/components/responses/${name}` },
+    ]);
+    byRoute.set(route, Object.fromEntries(references));
+  }
   const library: Library = {
     components: { schemas, responses },
     responsesOf: (route) => byRoute.get(route) ?? {},
@@ -47,20 +61,6 @@ export function libraryOf({ style, routes, all = routes }: DocumentedApi): Libra
   libraries.set(all, library);
   return library;
 }
-
-/** Makes the library of an API in as many steps as its routes need turns, where it is not made yet. */
-export function* prepareLibrary(api: DocumentedApi): Generator<void> {
-  const { routes, all = routes } = api;
-  if (libraries.has(all)) return;
-  for (const [at, route] of all.entries()) {
-    schemasOf(route);
-    if (at % BETWEEN_TURNS === 0) yield;
-  }
-  libraryOf(api);
-}
-
-/** Routes whose types are converted before others get their turn. */
-const BETWEEN_TURNS = 20;
 
 /** `pki-write-role` becomes `PkiWriteRole`. */
 const nameOf = (route: Pick<DocumentedRoute, 'id'>): string => pascal(route.id);
@@ -115,9 +115,7 @@ function requestSchema(route: DocumentedRoute): Json {
 }
 
 function payloadsOf(route: DocumentedRoute): z.ZodType[] {
-  return formsOf(route.output).flatMap((form) =>
-    'schema' in form && !(form.schema instanceof z.ZodNever) ? [form.schema] : [],
-  );
+  return formsOf(route.output).flatMap((form) => ('schema' in form ? [form.schema] : []));
 }
 
 function payloadName(route: DocumentedRoute, payload: z.ZodType): string {
@@ -164,7 +162,7 @@ function responseOf(
 }
 
 const EVERYWHERE =
-  'What any request may be refused with: 400 unreadable, 413 too long, 429 too much at once, 500 a fault of the server, 503 sealed or not available';
+  'What any request may be refused with: 400 unreadable, 413 too long, 429 too much at once, 500 a fault of the server, 503 sealed or not available.';
 
 /** One response for all refusals of the same kinds. */
 function refusalsOf(style: DocumentedApi['style'], route: DocumentedRoute): NamedResponse[] {
@@ -173,6 +171,7 @@ function refusalsOf(style: DocumentedApi['style'], route: DocumentedRoute): Name
   ];
   const schema = refTo(style.refusal);
   const content = { 'application/json': { schema } };
+  const everywhere = [EVERYWHERE, style.refused_everywhere ?? []].flat().join(' ');
   const byStatus = Map.groupBy(kinds, (kind) => String(style.status(kind)));
   return [
     ...[...byStatus].map(([status, same]): NamedResponse => {
@@ -185,6 +184,6 @@ function refusalsOf(style: DocumentedApi['style'], route: DocumentedRoute): Name
       const description = same.map((kind) => kind.replaceAll('_', ' ')).join(', ');
       return [status, name, { description, content }];
     }),
-    ['default', `${style.name}Refusal`, { description: EVERYWHERE, content }],
+    ['default', `${style.name}Refusal`, { description: everywhere, content }],
   ];
 }

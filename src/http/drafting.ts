@@ -9,7 +9,11 @@ const ROUTES = 20;
 
 export async function draftInTurns(draft: Draft, api: DocumentedApi): Promise<void> {
   const { all = api.routes } = api;
-  for (const _ of prepareLibrary(api)) await nextTurn();
+  let steps = 0;
+  for (const _ of prepareLibrary(api)) {
+    steps += 1;
+    if (steps % ROUTES === 0) await nextTurn();
+  }
   for (let at = 0; at < api.routes.length; at += ROUTES) {
     draftApi(draft, { ...api, all, routes: api.routes.slice(at, at + ROUTES) });
     await nextTurn();

@@ -13,9 +13,13 @@ interface Met {
  * The same schemas, and objects that stand more than once in them as schemas of their own, each of which is
  * referred to by its name. A schema of the name given stays, if only as a reference to one that is the same.
  *
+ * Yields after each, for whoever has others to let go on.
+ *
  * @param roots whole requests and answers, by name
  */
-export function shareSchemas(roots: ReadonlyMap<string, Json>): Map<string, Json> {
+export function* shareSchemas(
+  roots: ReadonlyMap<string, Json>,
+): Generator<void, Map<string, Json>> {
   const met = new Map<string, Met>();
   // What is an answer by itself is called so wherever it stands.
   for (const [name, schema] of roots) {
@@ -49,17 +53,19 @@ export function shareSchemas(roots: ReadonlyMap<string, Json>): Map<string, Json
     const more = { ...(title ? { title } : {}), ...(description ? { description } : {}) };
     return Object.keys(more).length > 0 ? { ...more, allOf: [reference] } : reference;
   };
-  for (const [name, schema] of roots) within(name.replace(/(Request|Response)$/, ''), schema);
-  const own = [...roots].map(([name, schema]): [string, Json] => {
+  for (const [name, schema] of roots) {
+    within(name.replace(/(Request|Response)$/, ''), schema);
+    yield;
+  }
+  const made = new Map<string, Json>();
+  for (const [name, schema] of [...roots, ...shared]) {
     const text = textOf(schema);
-    const known = text === undefined ? undefined : met.get(text);
-    return [name, known && known.name !== name ? refTo(known.name) : mapChildren(schema, refer)];
-  });
-  const nested = [...shared].map(([name, schema]): [string, Json] => [
-    name,
-    mapChildren(schema, refer),
-  ]);
-  return new Map([...own, ...nested]);
+    const same = text === undefined ? undefined : met.get(text)?.name;
+    const isOther = same !== undefined && same !== name && roots.has(name);
+    made.set(name, isOther ? refTo(same) : mapChildren(schema, refer));
+    yield;
+  }
+  return made;
 }
 
 export const refTo = (name: string): Json => ({ $ref: `#/components/schemas/${name}` });

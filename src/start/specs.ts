@@ -147,7 +147,7 @@ function listGenericApis(declared: DeclaredRoutes, mounts: readonly Mount[]): Mo
 }
 
 /** One engine, wherever it is mounted. */
-export function genericApi(
+function genericApi(
   { kind, type }: Pick<Mount, 'kind' | 'type'>,
   routes: readonly AnyRoute[],
 ): Omit<MountedApi, 'mount' | 'acl_path'> {
@@ -172,7 +172,7 @@ function engineApi(
     : { tag: 'secrets', style: VAULT_STYLE, prefix: '/v1/{mount}', routes };
 }
 
-export function systemApi(declared: Pick<DeclaredRoutes, 'system'>): MountedApi {
+function systemApi(declared: Pick<DeclaredRoutes, 'system'>): MountedApi {
   return {
     tag: 'system',
     style: VAULT_STYLE,
@@ -184,8 +184,19 @@ export function systemApi(declared: Pick<DeclaredRoutes, 'system'>): MountedApi 
   };
 }
 
+/** Every engine once, wherever it is mounted, the server itself and the broker. */
+export function listWholeApi(declared: DeclaredRoutes): DocumentedApi[] {
+  const { secret, auth } = declared;
+  return [
+    systemApi(declared),
+    ...Object.entries(secret).map(([type, routes]) => genericApi({ kind: 'secret', type }, routes)),
+    ...Object.entries(auth).map(([type, routes]) => genericApi({ kind: 'auth', type }, routes)),
+    brokerApi(declared),
+  ];
+}
+
 /** The access broker's API, which is mounted nowhere. */
-export function brokerApi(declared: Pick<DeclaredRoutes, 'broker'>): DocumentedApi {
+function brokerApi(declared: Pick<DeclaredRoutes, 'broker'>): DocumentedApi {
   return { tag: 'broker', style: BOUNDARY_STYLE, prefix: '/v1', at: '', routes: declared.broker };
 }
 

@@ -62,11 +62,15 @@ export const BOUNDARY_STYLE: ApiStyle = {
   name: 'Boundary',
   schemas: { BoundaryError: REFUSAL },
   refusal: 'BoundaryError',
-  answersOf: ({ output, method }, ref) =>
+  refused_everywhere: 'What leads nowhere, or comes too often, may be refused without a body.',
+  answersOf: ({ output, method, failures }, ref) =>
     formsOf(output).flatMap((form) => {
-      if (method === 'DELETE' || !('schema' in form)) return [{ status: 204, says: 'no content' }];
-      const { schema: payload } = form;
-      if (payload instanceof z.ZodNever) return [];
+      const isRefused = failures.length === 1 && failures[0] === 'unsupported';
+      if (isRefused) return [];
+      const payload = 'schema' in form ? form.schema : z.null();
+      if (method === 'DELETE' || payload instanceof z.ZodNull) {
+        return [{ status: 204, says: 'no content' }];
+      }
       const body = { media_type: 'application/json', schema: ref(payload) };
       return [{ status: 200, says: 'an object', body, payload }];
     }),
