@@ -18,6 +18,7 @@ type OtherForm =
   | typeof wrapOutput
   | typeof storedOutput
   | typeof nothing
+  | typeof accepted
   | typeof undeclared;
 
 interface FlatOutput<S extends z.ZodType = z.ZodType> {
@@ -64,6 +65,8 @@ export const wrapOutput = { form: 'wrap' } as const;
 export const storedOutput = { form: 'stored' } as const;
 /** 204, or an envelope without data where there is a warning to be told. */
 export const nothing = { form: 'nothing' } as const;
+/** 202 without data: what was asked for is begun, and goes on by itself. */
+export const accepted = { form: 'accepted' } as const;
 /** Not written down yet. */
 export const undeclared = { form: 'undeclared' } as const;
 
@@ -111,6 +114,7 @@ export type BytesResult = Notes & Dataless & { bytes: RawAnswer['body']; status?
 export type AuthResult = Notes & Dataless & { auth: AuthAnswer };
 export type LeaseResult = Notes & Dataless & Required<Pick<VaultResult, 'lease'>>;
 export type NothingResult = Notes & Dataless;
+export type AcceptedResult = NothingResult & { status: 202 };
 
 interface OtherResults {
   auth: AuthResult;
@@ -118,6 +122,7 @@ interface OtherResults {
   wrap: Dataless & { wrap_info: WrapInfo };
   stored: Dataless & { raw: RawAnswer };
   nothing: NothingResult;
+  accepted: AcceptedResult;
   undeclared: VaultResult;
 }
 

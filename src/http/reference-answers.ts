@@ -15,12 +15,13 @@ export function answerWriter(style: ApiStyle): (route: DocumentedRoute) => strin
       ),
     ];
     const text = rows.join('\n');
+    const further = route.statuses?.length ? `, also with ${route.statuses.join(', ')}` : '';
     const before = told.get(text);
     const as = before ? `, the same as of [${before.summary}](#${before.id})` : '';
     if (!before && rows.length > 0) told.set(text, route);
     return [
       '',
-      `Answer: ${[...new Set(forms)].join('; or ')}${as}.`,
+      `Answer: ${[...new Set(forms)].join('; or ')}${as}${further}.`,
       ...(before || rows.length === 0
         ? []
         : ['', '| answer | type | | |', '| --- | --- | --- | --- |', ...rows]),

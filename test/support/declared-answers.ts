@@ -10,16 +10,24 @@ import { listWholeApi } from '../../src/start/specs.ts';
 import { judgeValue, type Schema } from './schema-judge.ts';
 
 interface Operation {
-  operationId?: string;
-  responses?: Readonly<Record<string, { $ref?: string }>>;
+  operationId: string;
+  responses: Readonly<Record<string, { $ref?: string }>>;
 }
 
 interface Response {
   content?: Readonly<Record<string, { schema: Schema }>>;
 }
 
-export interface Document {
-  paths: Readonly<Record<string, Readonly<Record<string, Operation>>>>;
+interface PathItem {
+  parameters?: readonly { name: string; in: string }[];
+  get?: Operation;
+  post?: Operation;
+  patch?: Operation;
+  delete?: Operation;
+}
+
+interface Document {
+  paths: Readonly<Record<string, PathItem>>;
   components: {
     schemas: Readonly<Record<string, Schema>>;
     responses: Readonly<Record<string, Response>>;
@@ -32,13 +40,20 @@ export const DOCUMENT = buildOpenApi(
   COMPATIBLE_VERSION,
 ) as unknown as Document;
 
+export const listOperations = (): Operation[] =>
+  Object.values(DOCUMENT.paths).flatMap(({ get, post, patch, delete: remove }) =>
+    [get, post, patch, remove].flatMap((operation) => operation ?? []),
+  );
+
 const OPERATIONS: ReadonlyMap<string, Operation> = new Map(
-  Object.values(DOCUMENT.paths).flatMap((item) =>
-    Object.values(item).flatMap((operation) =>
-      operation.operationId === undefined ? [] : [[operation.operationId, operation] as const],
-    ),
-  ),
+  listOperations().map((operation) => [operation.operationId, operation]),
 );
+
+export function operationOf(id: string): Operation {
+  const found = OPERATIONS.get(id);
+  if (!found) throw new Error(`${id} is no operation`);
+  return found;
+}
 
 /** Endpoints of which it is not written down yet what they answer. */
 export const UNDECLARED: readonly string[] = [
@@ -117,7 +132,7 @@ export function judgeAnswer(
   // An answer that has not changed is said to be so in HTTP's own way.
   if (status === 304) return [];
   const declared =
-    operation.responses?.[status] ?? (EVERYWHERE.has(status) && operation.responses?.default);
+    operation.responses[status] ?? (EVERYWHERE.has(status) && operation.responses.default);
   if (!declared) return ['a status that is not declared'];
   const { content } = DOCUMENT.components.responses[nameIn(declared.$ref)] ?? {};
   if (body.length === 0) {

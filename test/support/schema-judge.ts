@@ -15,6 +15,7 @@ export interface Schema {
   minimum?: number;
   maximum?: number;
   pattern?: string;
+  description?: string;
 }
 
 type Schemas = Readonly<Record<string, Schema>>;
@@ -40,8 +41,11 @@ function judge(
     const verdicts = [...anyOf, ...oneOf].map((one) =>
       judge(schemas, [...others, beside, one], value, at),
     );
-    // The nearest of the choices says most.
-    return verdicts.sort((a, b) => a.length - b.length)[0] ?? [];
+    // The choice of the value's own type says most, and of those the one that it comes nearest to.
+    const isOther = (faults: string[]): boolean => faults.some((one) => one.startsWith(lead(at)));
+    const byNearness = (a: string[], b: string[]): number =>
+      Number(isOther(a)) - Number(isOther(b)) || a.length - b.length;
+    return verdicts.sort(byNearness)[0] ?? [];
   }
   if (flat.every(isSilent)) return [];
   const wrongs = flat.flatMap((schema) => judgeOne(schema, value, at));
@@ -49,6 +53,8 @@ function judge(
   if (Array.isArray(value)) return judgeItems(schemas, flat, value, at);
   return isObject(value) ? judgeFields(schemas, flat, value, at) : [];
 }
+
+const lead = (at: string): string => `${at || 'the answer'}: `;
 
 /** A schema with those it refers to, each in its own place. */
 function expand(schemas: Schemas, schema: Schema): Schema[] {
@@ -69,7 +75,7 @@ const isSilent = ({ type, enum: words, properties }: Schema): boolean =>
 function judgeOne(schema: Schema, value: unknown, at: string): string[] {
   const { type, nullable, enum: words, minimum, maximum, pattern } = schema;
   if (value === null && (nullable || (type === undefined && !words))) return [];
-  const wrong = (because: string): string[] => [`${at || 'the answer'}: ${because}`];
+  const wrong = (because: string): string[] => [lead(at) + because];
   if (words && !words.includes(value)) return wrong(`${JSON.stringify(value)} is no choice`);
   if (type !== undefined && !isOfType(value, type)) return wrong(`${kindOf(value)}, no ${type}`);
   if (typeof value === 'number') {

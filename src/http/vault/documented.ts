@@ -78,9 +78,11 @@ function answersOf(
     case 'stored':
       return [json(status, 'what was put away', STORED), bytes('*/*'), NO_CONTENT];
     case 'nothing':
+      return [NO_CONTENT, json(status, 'warnings, where there are any', refTo('VaultDataless'))];
+    case 'accepted':
       return [
-        status === 200 ? NO_CONTENT : { status, says: 'no content' },
-        json(status, 'warnings, where there are any', refTo('VaultDataless')),
+        { status: 202, says: 'no content' },
+        json(202, 'warnings, where there are any', refTo('VaultDataless')),
       ];
     case 'undeclared':
       return [{ status, says: 'not told here' }];
@@ -104,8 +106,16 @@ const json = (status: number, says: string, schema: Json): DocumentedAnswer => (
 const bytes = (media_type: string): DocumentedAnswer => ({
   status: 200,
   says: `bytes, \`${media_type}\``,
-  body: { media_type, schema: { type: 'string', format: 'binary' } },
+  body: { media_type, schema: media_type === 'application/json' ? WRITTEN : BYTES },
 });
+
+const BYTES: Json = { type: 'string', format: 'binary' };
+
+const WRITTEN: Json = {
+  type: 'object',
+  additionalProperties: true,
+  description: 'A document of a form of its own.',
+};
 
 function around(payload: Json, ...beside: readonly Json[]): Json {
   const data = { type: 'object', properties: { data: payload }, required: ['data'] };
