@@ -21,12 +21,11 @@ const NEAR_MISSES: [what: string, from: string, to: string][] = [
   ['a field of an answer', 'issued.issuing_ca', 'issued.issued_by'],
   ['a field beside data', 'const { data: issued }', 'const { date: issued }'],
   ['a type of an answer', 'leaf.verify(new', 'issued.expiration.trim() && leaf.verify(new'],
-  ['a field of a request', 'serial_number: issued', 'serial: issued'],
   ['a type of a request', 'max_ttl: 3 * DAY', 'max_ttl: [3 * DAY]'],
   ['a parameter of a path', "exported: 'internal'", "export: 'internal'"],
   ['a field of a refusal', 'refused?.errors', 'refused?.error'],
   ['a field of a session', 'authorized.session_id &&', 'authorized.session &&'],
-  ['a query', 'query: { scope_id }', 'query: { scope: scope_id }'],
+  ['a type of a query', 'query: { scope_id }', 'query: { scope_id: [scope_id] }'],
 ];
 
 const folder = mkdtempSync(join(tmpdir(), 'gatehouse-client-'));

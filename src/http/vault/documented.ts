@@ -22,7 +22,8 @@ const envelope = {
   auth: orNull(authAnswerSchema),
 };
 const mount_type = z.string().describe('Of the engine, e.g. `pki`.');
-const data = z.null();
+// As an object: clients of strict types lose fields that can be nothing but null.
+const data = z.object({}).nullable().describe('Always null.');
 
 const SCHEMAS = {
   VaultEnvelope: z.object({ ...envelope, mount_type }),

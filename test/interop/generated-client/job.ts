@@ -67,6 +67,7 @@ async function issueCertificate(): Promise<void> {
       body: { serial_number: issued.serial_number },
     }),
   );
+  assert.ok(revoked && 'state' in revoked);
   assert.equal(revoked.state, 'revoked');
   const { data: crl } = await vault.GET('/{pki_mount_path}/crl', {
     params: { path: { pki_mount_path } },
