@@ -55,7 +55,7 @@ export function specRoutes(declared: () => DeclaredRoutes): AnyRoute[] {
 
 const documentsOf = perApp(() => new KeptDocuments());
 
-/** Where there are more mounts each engine is described once: the document has 34 kB of each mount of an authority. */
+/** Where there are more mounts each engine is described once: the document has 39 kB of each mount of an authority. */
 const MOST_DESCRIBED = 100;
 
 /**
