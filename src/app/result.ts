@@ -1,3 +1,5 @@
+import { z } from 'zod';
+
 /** What an operation of the Vault API hands back; `http/vault/wire.ts` makes the envelope of it. */
 export interface VaultResult<Data = unknown> {
   /** The payload; `null` for an envelope without one, absent for an empty 204. */
@@ -77,32 +79,35 @@ export interface PagedBody {
 }
 
 /** What stands for a wrapped answer. */
-export interface WrapInfo {
-  /** Good for taking the answer, once. */
-  token: string;
-  accessor: string;
-  /** Seconds. */
-  ttl: number;
-  creation_time: string;
-  /** Where the answer came from, e.g. `pki/issue/web`. */
-  creation_path: string;
-  /** Of the token or secret ID that the answer holds. */
-  wrapped_accessor?: string;
-}
+export const wrapInfoSchema = z.object({
+  token: z.string().describe('Good for taking the answer, once.'),
+  accessor: z.string(),
+  ttl: z.int().describe('Seconds.'),
+  creation_time: z.string(),
+  creation_path: z.string().describe('Where the answer came from, e.g. `pki/issue/web`.'),
+  wrapped_accessor: z
+    .string()
+    .optional()
+    .describe('Of the token or secret ID that the answer holds.'),
+});
+export type WrapInfo = z.output<typeof wrapInfoSchema>;
+
+const names = z.array(z.string()).readonly();
 
 /** The `auth` object of a log-in or a made token. */
-export interface AuthAnswer {
-  client_token: string;
-  accessor: string;
-  policies: readonly string[];
-  token_policies: readonly string[];
-  identity_policies?: readonly string[];
-  metadata: Readonly<Record<string, string>> | null;
-  lease_duration: number;
-  renewable: boolean;
-  entity_id: string;
-  token_type: 'service' | 'batch';
-  orphan: boolean;
-  mfa_requirement: null;
-  num_uses: number;
-}
+export const authAnswerSchema = z.object({
+  client_token: z.string(),
+  accessor: z.string(),
+  policies: names,
+  token_policies: names,
+  identity_policies: names.optional(),
+  metadata: z.record(z.string(), z.string()).readonly().nullable(),
+  lease_duration: z.int().describe('Seconds.'),
+  renewable: z.boolean(),
+  entity_id: z.string(),
+  token_type: z.enum(['service', 'batch']),
+  orphan: z.boolean(),
+  mfa_requirement: z.null(),
+  num_uses: z.int().describe('How often the token may be used; 0: without a bound.'),
+});
+export type AuthAnswer = z.output<typeof authAnswerSchema>;

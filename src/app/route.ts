@@ -75,6 +75,8 @@ export interface Declaration<In extends z.ZodObject = z.ZodObject, Out extends O
   output: Out;
   /** Of an answer that tells of what is only begun; by default 200, or 204 where there is nothing to say. */
   status?: 202;
+  /** Others that an answer may have which is as declared: they say how something is, as those of `sys/health`. */
+  statuses?: readonly number[];
   /** Refusals a client should be ready for; they become the documented error responses. */
   failures: readonly FailureKind[];
   /** Request fields that the audit record may hold as they are. Everything else stays out of it. */

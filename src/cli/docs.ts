@@ -5,9 +5,9 @@ import { COMPATIBLE_VERSION } from '../core/version.ts';
 import { BOUNDARY_STYLE } from '../http/boundary/wire.ts';
 import { buildOpenApi } from '../http/openapi.ts';
 import { type ReferencePage, writeReference } from '../http/reference.ts';
-import { VAULT_STYLE } from '../http/vault/wire.ts';
+import { VAULT_STYLE } from '../http/vault/documented.ts';
 import { declaredRoutes } from '../start/routes.ts';
-import { brokerApi, genericApi, systemApi } from '../start/specs.ts';
+import { listWholeApi } from '../start/specs.ts';
 import type { Arguments } from './arguments.ts';
 import type { Command } from './command.ts';
 
@@ -71,14 +71,7 @@ function buildDocs(): ReadonlyMap<string, string> {
     ...Object.entries(secret).map(([type, routes]) => ({ kind: 'secret' as const, type, routes })),
     ...Object.entries(auth).map(([type, routes]) => ({ kind: 'auth' as const, type, routes })),
   ];
-  const document = buildOpenApi(
-    [
-      systemApi(declaredRoutes),
-      ...engines.map((engine) => genericApi(engine, engine.routes)),
-      brokerApi(declaredRoutes),
-    ],
-    COMPATIBLE_VERSION,
-  );
+  const document = buildOpenApi(listWholeApi(declaredRoutes), COMPATIBLE_VERSION);
   const pages = new Map<string, ReferencePage>([
     ['system.md', { title: 'The server: sys/', intro: INTRO, style: VAULT_STYLE, routes: system }],
     ...engines.map(({ kind, type, routes }): [string, ReferencePage] => [

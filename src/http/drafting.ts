@@ -1,13 +1,21 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { COMPATIBLE_VERSION } from '../core/version.ts';
-import { type DocumentedApi, type Drafted, draftApi, writeOpenApi } from './openapi.ts';
+import type { DocumentedApi } from './documented-api.ts';
+import { prepareLibrary } from './documented-schemas.ts';
+import { type Draft, draftApi, writeOpenApi } from './openapi.ts';
 
 /** Routes that are described before others get their turn. */
 const ROUTES = 20;
 
-export async function draftInTurns(drafted: Drafted, api: DocumentedApi): Promise<void> {
+export async function draftInTurns(draft: Draft, api: DocumentedApi): Promise<void> {
+  const { all = api.routes } = api;
+  let steps = 0;
+  for (const _ of prepareLibrary(api)) {
+    steps += 1;
+    if (steps % ROUTES === 0) await nextTurn();
+  }
   for (let at = 0; at < api.routes.length; at += ROUTES) {
-    draftApi(drafted, { ...api, routes: api.routes.slice(at, at + ROUTES) });
+    draftApi(draft, { ...api, all, routes: api.routes.slice(at, at + ROUTES) });
     await nextTurn();
   }
 }
@@ -15,9 +23,9 @@ export async function draftInTurns(drafted: Drafted, api: DocumentedApi): Promis
 /** Pieces that are written before others get their turn. */
 const PIECES = 100;
 
-export async function writeDrafted(drafted: Drafted): Promise<Uint8Array> {
+export async function writeDrafted(draft: Draft): Promise<Uint8Array> {
   const pieces: Uint8Array[] = [];
-  for (const text of writeOpenApi(drafted, COMPATIBLE_VERSION)) {
+  for (const text of writeOpenApi(draft, COMPATIBLE_VERSION)) {
     pieces.push(Buffer.from(text));
     if (pieces.length % PIECES === 0) await nextTurn();
   }

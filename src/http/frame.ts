@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import type { App } from '../app/app.ts';
+import { type App, perApp } from '../app/app.ts';
 import { Failure } from '../core/failure.ts';
 import { countRequest } from '../metrics/operations.ts';
 import type { Dialect, Exchange, FramedRoute, Stages } from './dialect.ts';
@@ -23,6 +23,11 @@ export interface RequestHandler {
   refuseUnread(request: HttpRequest, fault: Fault): Promise<HttpResponse>;
 }
 
+/** Sees each answer before it is sent: tests hold them against what is declared. */
+export const answerWatch = perApp<{
+  see?: (route: FramedRoute | undefined, answer: HttpResponse) => HttpResponse;
+}>(() => ({}));
+
 export function handlerOf<S extends Stages>(app: App, dialect: Dialect<S>): RequestHandler {
   return {
     accepts: dialect.accepts,
@@ -44,7 +49,8 @@ async function handle<S extends Stages>(
   const dressed = greeting?.answered ?? (await answerOrRefuse(app, dialect, exchange));
   Object.assign(dressed.headers, exchange.headers, greeting?.headers);
   countRequest(app, trace.record.route, dressed.status, (performance.now() - started) / 1000);
-  return dressed;
+  const { see } = answerWatch(app);
+  return see ? see(trace.route, dressed) : dressed;
 }
 
 async function answerOrRefuse<S extends Stages>(

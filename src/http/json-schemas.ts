@@ -1,23 +1,17 @@
 import { z } from 'zod';
+import { memoizeWeak } from '../core/memoize-weak.ts';
 
 export type Json = Record<string, unknown>;
 
-/** Declarations never change, and anybody may ask for the document as often as they like. */
-export const inputSchemas = new WeakMap<z.ZodType, Json>();
+/** What a declared type takes, as a schema of OpenAPI 3.0. */
+export const inputSchemaOf: (type: z.ZodType) => Json = memoizeWeak((type) =>
+  schemaOf(type, 'input'),
+);
 
-export const outputSchemas = new WeakMap<z.ZodType, Json>();
-
-export function rememberedSchema(
-  schemas: WeakMap<z.ZodType, Json>,
-  type: z.ZodType,
-  io: 'input' | 'output',
-): Json {
-  const known = schemas.get(type);
-  if (known) return known;
-  const made = schemaOf(type, io);
-  schemas.set(type, made);
-  return made;
-}
+/** What a declared type gives. */
+export const outputSchemaOf: (type: z.ZodType) => Json = memoizeWeak((type) =>
+  schemaOf(type, 'output'),
+);
 
 function schemaOf(type: z.ZodType, io: 'input' | 'output'): Json {
   return z.toJSONSchema(type, {
@@ -29,13 +23,12 @@ function schemaOf(type: z.ZodType, io: 'input' | 'output'): Json {
       // The bounds of the number type say nothing about the field.
       if (jsonSchema.maximum === Number.MAX_SAFE_INTEGER) delete jsonSchema.maximum;
       if (jsonSchema.minimum === Number.MIN_SAFE_INTEGER) delete jsonSchema.minimum;
-      delete jsonSchema.additionalProperties;
+      // Whoever reads an answer passes over what is new in it. What holds for keys that are data stays.
+      if (jsonSchema.additionalProperties === false) delete jsonSchema.additionalProperties;
+      // Of a type in memory; in documents it would tell answers from requests.
+      delete jsonSchema.readOnly;
     },
   });
 }
 
 export const propertiesOf = (schema: Json): Json => (schema.properties as Json | undefined) ?? {};
-
-export function sorted(entries: ReadonlyMap<string, Json>): [string, Json][] {
-  return [...entries].sort(([a], [b]) => (a < b ? -1 : a > b ? 1 : 0));
-}

@@ -3,9 +3,10 @@ import { test } from 'node:test';
 import { z } from 'zod';
 import { type AnyRoute, type Method, vaultRoute } from '../app/route.ts';
 import { duration, flag, list, optional, text } from '../core/fields.ts';
-import { buildOpenApi, type DocumentedApi } from './openapi.ts';
+import type { ApiStyle, DocumentedApi } from './documented-api.ts';
+import { buildOpenApi } from './openapi.ts';
 import { writeReference } from './reference.ts';
-import { VAULT_STYLE } from './vault/wire.ts';
+import { VAULT_STYLE } from './vault/documented.ts';
 
 function route(method: Method, path: `/v1/${string}`, more: Partial<AnyRoute> = {}): AnyRoute {
   return {
@@ -130,24 +131,38 @@ test('two mounts of one engine have operations of their own and share the schema
   );
   assert.equal(at(document, 'paths', '/ca/x', 'post', 'operationId'), 'a-post-thing');
   assert.equal(at(document, 'paths', '/b/x', 'post', 'operationId'), 'b-post-thing');
-  assert.equal(Object.keys(at(document, 'components', 'schemas') as object).length, 2);
+  const schemas = Object.keys(at(document, 'components', 'schemas') as object);
+  const ofOne = buildOpenApi([api(routes)], '1.0.0');
+  assert.deepEqual(schemas, Object.keys(at(ofOne, 'components', 'schemas') as object));
+  assert.ok(schemas.includes('PostThingRequest') && schemas.includes('PostThingResponse'));
 });
 
 test('an API of another style is described by its own encoding', () => {
-  const style = { wrap: (payload: object) => ({ ...payload }), status: () => 418 };
+  const error = z.object({ teapot: z.boolean() });
+  const style: ApiStyle = {
+    name: 'Tea',
+    schemas: { TeaError: error },
+    refusal: 'TeaError',
+    answersOf: ({ output }, ref) => {
+      const payload = output as z.ZodType;
+      const body = { media_type: 'application/json', schema: ref(payload) };
+      return [{ status: 200, says: 'tea', body, payload }];
+    },
+    status: () => 418,
+  };
   const routes = [route('POST', '/v1/targets/{id}:authorize-session')];
   const document = buildOpenApi([api(routes, { style, prefix: '/v1', at: '' })], '1.0.0');
-  const responses = at(
-    document,
-    'paths',
-    '/targets/{id}:authorize-session',
-    'post',
-    'responses',
-  ) as object;
-  assert.deepEqual(Object.keys(responses), ['200', '418']);
-  assert.deepEqual(at(responses, '200', 'content', 'application/json', 'schema'), {
-    $ref: '#/components/schemas/PostThingResponse',
-  });
+  const operation = at(document, 'paths', '/targets/{id}:authorize-session', 'post');
+  const responses = at(operation, 'responses') as object;
+  assert.deepEqual(Object.entries(responses), [
+    ['200', { $ref: '#/components/responses/PostThing200' }],
+    ['418', { $ref: '#/components/responses/TeaForbiddenOrInvalid' }],
+    ['default', { $ref: '#/components/responses/TeaRefusal' }],
+  ]);
+  const schemaOf = (name: string): unknown =>
+    at(document, 'components', 'responses', name, 'content', 'application/json', 'schema');
+  assert.deepEqual(schemaOf('PostThing200'), { $ref: '#/components/schemas/PostThingResponse' });
+  assert.deepEqual(schemaOf('TeaRefusal'), { $ref: '#/components/schemas/TeaError' });
 });
 
 test('a reference page has each field with its type, default and meaning', () => {
@@ -160,5 +175,7 @@ test('a reference page has each field with its type, default and meaning', () =>
   assert.match(page, /^\| `name` \| string \| in the path \| Which one\. \|$/m);
   assert.match(page, /^\| `ttl` \| integer \| `30` \| How long\. \|$/m);
   assert.match(page, /^\| `domains` \| list of string \| {2}\| Where \\\| whose\. \|$/m);
+  assert.match(page, /^Answer: `data`\.$/m);
+  assert.match(page, /^\| `serial_number` \| string \| {2}\| {2}\|$/m);
   assert.match(page, /^Refusals: 400 \(invalid\)\.$/m);
 });

@@ -13,11 +13,12 @@ import type { BoundaryRoute } from '../broker/resource/route.ts';
 import { Breath } from '../core/fairness/breath.ts';
 import { flag, text } from '../core/fields.ts';
 import { BOUNDARY_STYLE } from '../http/boundary/wire.ts';
+import type { DocumentedApi } from '../http/documented-api.ts';
 import { draftInTurns, writeDrafted } from '../http/drafting.ts';
 import { KeptDocuments } from '../http/kept-documents.ts';
-import { type DocumentedApi, type Drafted, documentedPath } from '../http/openapi.ts';
+import { Draft, documentedPath } from '../http/openapi.ts';
+import { VAULT_STYLE } from '../http/vault/documented.ts';
 import { canSee } from '../http/vault/visible-mounts.ts';
-import { VAULT_STYLE } from '../http/vault/wire.ts';
 import { readMounts } from '../mounts/operations.ts';
 
 /** Every route that is declared, by where it is found. */
@@ -53,7 +54,7 @@ export function specRoutes(declared: () => DeclaredRoutes): AnyRoute[] {
 
 const documentsOf = perApp(() => new KeptDocuments());
 
-/** Where there are more mounts each engine is described once: the document has 34 kB of each mount of a CA. */
+/** Where there are more mounts each engine is described once: the document has 39 kB of each mount of a CA. */
 const MOST_DESCRIBED = 100;
 
 /**
@@ -82,7 +83,7 @@ async function drawUp(
   generic: boolean,
 ): Promise<Uint8Array> {
   const apis = generic ? listGenericApis(declared, mounts) : listMountedApis(declared, mounts);
-  const drafted: Drafted = { paths: new Map(), schemas: new Map() };
+  const draft = new Draft();
   const breath = new Breath();
   const walk = new RuleWalk();
   // Of thousands of mounts that are described as one, each adds only what those before it could not show.
@@ -103,11 +104,11 @@ async function drawUp(
       api.at,
       wanted.filter((route) => !shown.has(route)),
     );
-    await draftInTurns(drafted, { ...api, routes });
+    await draftInTurns(draft, { ...api, routes, all: api.routes });
   }
   // Of the broker's endpoints only its grants can tell: whoever is known may read of all of them.
-  if (acl) await draftInTurns(drafted, brokerApi(declared));
-  return writeDrafted(drafted);
+  if (acl) await draftInTurns(draft, brokerApi(declared));
+  return writeDrafted(draft);
 }
 
 interface MountedApi extends Omit<DocumentedApi, 'routes'> {
@@ -145,7 +146,7 @@ function listGenericApis(declared: DeclaredRoutes, mounts: readonly Mount[]): Mo
 }
 
 /** One engine, wherever it is mounted. */
-export function genericApi(
+function genericApi(
   { kind, type }: Pick<Mount, 'kind' | 'type'>,
   routes: readonly AnyRoute[],
 ): Omit<MountedApi, 'mount' | 'acl_path'> {
@@ -170,7 +171,7 @@ function engineApi(
     : { tag: 'secrets', style: VAULT_STYLE, prefix: '/v1/{mount}', routes };
 }
 
-export function systemApi(declared: Pick<DeclaredRoutes, 'system'>): MountedApi {
+function systemApi(declared: Pick<DeclaredRoutes, 'system'>): MountedApi {
   return {
     tag: 'system',
     style: VAULT_STYLE,
@@ -182,8 +183,19 @@ export function systemApi(declared: Pick<DeclaredRoutes, 'system'>): MountedApi 
   };
 }
 
+/** Every engine once, wherever it is mounted, the server itself and the broker. */
+export function listWholeApi(declared: DeclaredRoutes): DocumentedApi[] {
+  const { secret, auth } = declared;
+  return [
+    systemApi(declared),
+    ...Object.entries(secret).map(([type, routes]) => genericApi({ kind: 'secret', type }, routes)),
+    ...Object.entries(auth).map(([type, routes]) => genericApi({ kind: 'auth', type }, routes)),
+    brokerApi(declared),
+  ];
+}
+
 /** The access broker's API, which is mounted nowhere. */
-export function brokerApi(declared: Pick<DeclaredRoutes, 'broker'>): DocumentedApi {
+function brokerApi(declared: Pick<DeclaredRoutes, 'broker'>): DocumentedApi {
   return { tag: 'broker', style: BOUNDARY_STYLE, prefix: '/v1', at: '', routes: declared.broker };
 }
 

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { Validator } from '@seriousme/openapi-schema-validator';
 import { type Client, startTestServer } from '../support/server.ts';
 
 const SPEC = 'sys/internal/specs/openapi';
@@ -84,3 +85,31 @@ test('whoever is known reads of the broker, whose operations have names of their
   assert.ok(paths['/targets/{id}:authorize-session']);
   assert.ok(!(await listPaths(client, '')).includes('/targets/{id}'));
 });
+
+test('a public validator finds nothing in what is answered, to whomever', async (t) => {
+  const client = await startTestServer(t);
+  await client.call('POST', 'sys/mounts/team/ca', { type: 'pki' });
+  for (const [query, token] of [
+    ['', 'root'],
+    ['?generic_mount_paths=true', 'root'],
+    ['', ''],
+  ] as const) {
+    const { text } = await client.call('GET', SPEC + query, undefined, { token });
+    const verdict = await new Validator().validate(JSON.parse(text));
+    assert.deepEqual(verdict, { valid: true }, query);
+    requireWhole(JSON.parse(text));
+  }
+  const help = await client.call('GET', 'demo/roles/web?help=1');
+  assert.deepEqual(await new Validator().validate(Object(help.field('openapi'))), { valid: true });
+  requireWhole(help.field('openapi'));
+});
+
+/** Whatever is referred to is there, and whatever is there is referred to. */
+function requireWhole(document: unknown): void {
+  const referred = [...JSON.stringify(document).matchAll(/"#\/components\/(\w+\/\w+)"/g)];
+  const { components = {} } = document as { components?: Record<string, object> };
+  const there = Object.entries(components).flatMap(([kind, named]) =>
+    Object.keys(named).map((name) => `${kind}/${name}`),
+  );
+  assert.deepEqual([...new Set(referred.map(([, name]) => name))].sort(), there.sort());
+}

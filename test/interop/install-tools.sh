@@ -16,13 +16,15 @@ if ! "$tools/python/bin/python" -c "import hvac; assert hvac.__version__ == '$hv
     --only-binary=:all: --require-hashes -r "$here/requirements.txt"
 fi
 
-if ! cmp -s "$here/node-vault/package-lock.json" "$tools/node-vault/package-lock.json"; then
-  rm -rf "$tools/node-vault"
-  mkdir -p "$tools/node-vault"
-  cp "$here"/node-vault/package*.json "$tools/node-vault/"
-  npm ci --prefix "$tools/node-vault" --silent --no-audit --no-fund --ignore-scripts ||
-    { rm -r "$tools/node-vault"; exit 1; }
-fi
+for client in node-vault generated-client; do
+  if ! cmp -s "$here/$client/package-lock.json" "$tools/$client/package-lock.json"; then
+    rm -rf "${tools:?}/$client"
+    mkdir -p "$tools/$client"
+    cp "$here/$client"/package*.json "$tools/$client/"
+    npm ci --prefix "$tools/$client" --silent --no-audit --no-fund --ignore-scripts ||
+      { rm -r "${tools:?}/$client"; exit 1; }
+  fi
+done
 
 zlint=$(sed -n 's|.*github.com/zmap/zlint/v3 \([^ ]*\).*|\1|p' "$here/zlint/go.mod")
 if ! [ -x "$tools/zlint-$zlint/zlint" ]; then

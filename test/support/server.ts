@@ -7,7 +7,9 @@ import { isItemField } from '../../src/broker/resource/grants/fields.ts';
 import { readScopeTree, scopeOf } from '../../src/broker/resource/scope-tree/operations.ts';
 import { listOfType } from '../../src/broker/resource/store.ts';
 import { type Config, devConfig } from '../../src/config/config.ts';
+import { answerWatch } from '../../src/http/frame.ts';
 import { type Overrides, type Running, startServer } from '../../src/start/server.ts';
+import { watchAnswer } from './declared-answers.ts';
 
 /** An answer as it came. */
 export interface Reply {
@@ -53,19 +55,38 @@ export async function startTestServer(
     },
     options,
   );
+  const requireDeclared = watchAnswers(running.app);
   test.after(async () => {
     try {
       await requireKnownScopes(running.app);
+      requireDeclared();
     } finally {
       await running.stop();
       if (options.directory === undefined) rmSync(directory, { recursive: true, force: true });
     }
   });
   const url = `http://127.0.0.1:${running.address.port}`;
+  const call = callOver(url, 'root');
   return {
     url,
     running,
-    call: callOver(url, 'root'),
+    async call(...request) {
+      const reply = await call(...request);
+      requireDeclared();
+      return reply;
+    },
+  };
+}
+
+/** @returns throws where an answer since was not as its endpoint declares it */
+function watchAnswers(app: App): () => void {
+  const faults = new Set<string>();
+  answerWatch(app).see = (route, answer) =>
+    watchAnswer(route, answer, (fault) => faults.add(fault));
+  return () => {
+    const told = [...faults];
+    faults.clear();
+    assert.deepEqual(told, [], 'answers are as their endpoints declare them');
   };
 }
 

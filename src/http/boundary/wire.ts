@@ -1,7 +1,9 @@
+import { z } from 'zod';
+import { formsOf } from '../../app/output.ts';
 import { ListTokenFailure } from '../../broker/resource/lists/token.ts';
 import type { BoundaryAnswer } from '../../broker/resource/route.ts';
 import { Failure, type FailureKind } from '../../core/failure.ts';
-import type { ApiStyle } from '../openapi.ts';
+import type { ApiStyle } from '../documented-api.ts';
 import type { HttpResponse } from '../response.ts';
 
 const JSON_TYPE = { 'content-type': 'application/json' };
@@ -43,12 +45,37 @@ const FORMS: Readonly<Record<FailureKind, Form>> = {
   unavailable: { status: 503, kind: 'Unavailable' },
 };
 
+const REFUSAL = z.object({
+  kind: z.string().describe('Of the refusal, e.g. `NotFound`.'),
+  message: z.string(),
+  op: z.string().optional(),
+  details: z
+    .object({
+      request_fields: z.array(z.object({ name: z.string(), description: z.string() })),
+    })
+    .optional()
+    .describe('What is wrong with each field.'),
+});
+
 /** What documents say of this API's answers: a resource stands bare, and a deletion says nothing. */
 export const BOUNDARY_STYLE: ApiStyle = {
-  wrap: (payload) => payload,
+  name: 'Boundary',
+  schemas: { BoundaryError: REFUSAL },
+  refusal: 'BoundaryError',
+  refused_everywhere: 'What leads nowhere, or comes too often, may be refused without a body.',
+  answersOf: ({ output, method, failures }, ref) =>
+    formsOf(output).flatMap((form) => {
+      const isRefused = failures.length === 1 && failures[0] === 'unsupported';
+      if (isRefused) return [];
+      const payload = 'schema' in form ? form.schema : z.null();
+      if (method === 'DELETE' || payload instanceof z.ZodNull) {
+        return [{ status: 204, says: 'no content' }];
+      }
+      const body = { media_type: 'application/json', schema: ref(payload) };
+      return [{ status: 200, says: 'an object', body, payload }];
+    }),
   status: (kind) => FORMS[kind].status,
   patch_type: 'application/json',
-  without_content: ['DELETE'],
 };
 
 /**

@@ -1,6 +1,6 @@
 import { fullPath, type Mount } from '../../app/mount.ts';
 import type { AnyRoute, Method } from '../../app/route.ts';
-import { inputSchema } from '../openapi.ts';
+import { inputSchemaOf } from '../json-schemas.ts';
 import type { PathRoutes } from './router.ts';
 
 const METHODS: readonly Method[] = ['GET', 'LIST', 'POST', 'PATCH', 'DELETE'];
@@ -84,7 +84,9 @@ interface Parameter {
 function parametersOf(routes: readonly AnyRoute[]): Parameter[] {
   const byName = new Map<string, Parameter>();
   for (const route of routes) {
-    const { properties = {} } = inputSchema(route) as { properties?: Record<string, object> };
+    const { properties = {} } = inputSchemaOf(route.input) as {
+      properties?: Record<string, object>;
+    };
     for (const [name, schema] of Object.entries(properties)) {
       if (!byName.has(name)) byName.set(name, parameterOf(name, schema));
     }

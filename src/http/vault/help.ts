@@ -6,16 +6,17 @@ import type { AnyRoute } from '../../app/route.ts';
 import { memoizeWeak } from '../../core/memoize-weak.ts';
 import { COMPATIBLE_VERSION } from '../../core/version.ts';
 import type { Exchange } from '../dialect.ts';
+import type { DocumentedApi } from '../documented-api.ts';
 import { draftInTurns, writeDrafted } from '../drafting.ts';
-import { buildOpenApi, type DocumentedApi, type Drafted } from '../openapi.ts';
+import { buildOpenApi, Draft } from '../openapi.ts';
 import type { HttpResponse } from '../response.ts';
 import type { Asker } from './asker.ts';
+import { VAULT_STYLE } from './documented.ts';
 import { describePath, describeRoot, listRoutes, patternOf } from './help-text.ts';
 import { type FoundRoute, refuseMissing } from './leading.ts';
 import type { PathRouter } from './router.ts';
 import type { Target } from './target.ts';
 import { canSee } from './visible-mounts.ts';
-import { VAULT_STYLE } from './wire.ts';
 
 /**
  * Says what may be asked for at a path, or of a whole mount, from what is declared there. Nothing is run.
@@ -78,7 +79,7 @@ function documentOf(router: PathRouter, routes: readonly AnyRoute[]): string {
 
 /** Of an engine, written once: what is declared never changes. */
 const wholeOf = memoizeWeak(async (router: PathRouter): Promise<string> => {
-  const drafted: Drafted = { paths: new Map(), schemas: new Map() };
-  await draftInTurns(drafted, apiOf(router, router.routes));
-  return Buffer.from(await writeDrafted(drafted)).toString();
+  const draft = new Draft();
+  await draftInTurns(draft, apiOf(router, router.routes));
+  return Buffer.from(await writeDrafted(draft)).toString();
 });

@@ -10,7 +10,6 @@ import type {
 } from '../../app/result.ts';
 import { Failure, type FailureKind } from '../../core/failure.ts';
 import { fieldErrors } from '../../core/fields.ts';
-import type { ApiStyle } from '../openapi.ts';
 import type { HttpResponse } from '../response.ts';
 
 /** Copied into each answer: further headers are added to it there. */
@@ -178,7 +177,7 @@ export function encodeWrapped(wrap_info: WrapInfo): HttpResponse {
   return { status: 200, headers: { ...JSON_TYPE }, body: `${JSON.stringify(envelope)}\n` };
 }
 
-const STATUS: Record<FailureKind, number> = {
+export const STATUS: Readonly<Record<FailureKind, number>> = {
   invalid: 400,
   unauthenticated: 403,
   forbidden: 403,
@@ -192,12 +191,6 @@ const STATUS: Record<FailureKind, number> = {
   // Client libraries tell an unknown issuer or key by this status.
   unresolved: 500,
   unavailable: 503,
-};
-
-/** What a document of the Vault API says about answers. */
-export const VAULT_STYLE: ApiStyle = {
-  wrap: (payload) => ({ type: 'object', properties: { data: payload } }),
-  status: (kind) => STATUS[kind],
 };
 
 /** Upstream formats refusals of its core, unlike those of an engine, as a list of one. */

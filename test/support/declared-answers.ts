@@ -1,0 +1,159 @@
+/** Holds answers against what the OpenAPI document says of their operations. */
+
+import { formsOf } from '../../src/app/output.ts';
+import type { LongBody } from '../../src/app/result.ts';
+import { COMPATIBLE_VERSION } from '../../src/core/version.ts';
+import { buildOpenApi } from '../../src/http/openapi.ts';
+import type { HttpResponse } from '../../src/http/response.ts';
+import { declaredRoutes } from '../../src/start/routes.ts';
+import { listWholeApi } from '../../src/start/specs.ts';
+import { judgeValue, type Schema } from './schema-judge.ts';
+
+interface Operation {
+  operationId: string;
+  responses: Readonly<Record<string, { $ref?: string }>>;
+}
+
+interface Response {
+  content?: Readonly<Record<string, { schema: Schema }>>;
+}
+
+interface PathItem {
+  parameters?: readonly { name: string; in: string }[];
+  get?: Operation;
+  post?: Operation;
+  patch?: Operation;
+  delete?: Operation;
+}
+
+interface Document {
+  paths: Readonly<Record<string, PathItem>>;
+  components: {
+    schemas: Readonly<Record<string, Schema>>;
+    responses: Readonly<Record<string, Response>>;
+  };
+}
+
+/** The document of every engine, as `docs/api` has it. */
+export const DOCUMENT = buildOpenApi(
+  listWholeApi(declaredRoutes),
+  COMPATIBLE_VERSION,
+) as unknown as Document;
+
+export const listOperations = (): Operation[] =>
+  Object.values(DOCUMENT.paths).flatMap(({ get, post, patch, delete: remove }) =>
+    [get, post, patch, remove].flatMap((operation) => operation ?? []),
+  );
+
+const OPERATIONS: ReadonlyMap<string, Operation> = new Map(
+  listOperations().map((operation) => [operation.operationId, operation]),
+);
+
+export function operationOf(id: string): Operation {
+  const found = OPERATIONS.get(id);
+  if (!found) throw new Error(`${id} is no operation`);
+  return found;
+}
+
+/** Endpoints of which it is not written down yet what they answer. */
+export const UNDECLARED: readonly string[] = [
+  declaredRoutes.system,
+  ...Object.values(declaredRoutes.secret),
+  ...Object.values(declaredRoutes.auth),
+].flatMap((routes) =>
+  routes
+    .filter(({ output }) => formsOf(output).some(({ form }) => form === 'undeclared'))
+    .map(({ id }) => id),
+);
+
+/** What the frame itself may answer anybody with, whatever is asked. */
+const EVERYWHERE: ReadonlySet<number> = new Set([
+  400, 401, 403, 413, 415, 417, 421, 429, 431, 500, 503,
+]);
+
+/** The broker says no more of a path or method that is nobody's, and of what comes too often. */
+const BARE: ReadonlySet<number> = new Set([400, 404, 405, 429]);
+
+/** Longer answers are not looked at: they are lists of the same. */
+const LONGEST = 256 << 10;
+
+/**
+ * An answer that is held against its declaration, when it is whole.
+ *
+ * @param complain is told the operation's id and the field's path
+ */
+export function watchAnswer(
+  route: { id: string } | undefined,
+  answer: HttpResponse,
+  complain: (fault: string) => void,
+): HttpResponse {
+  const operation = route && OPERATIONS.get(route.id);
+  if (!route || !operation || UNDECLARED.includes(route.id)) return answer;
+  const judge = (body: Uint8Array | string): void => {
+    for (const fault of judgeAnswer(operation, { ...answer, body })) {
+      complain(`${route.id} ${answer.status}: ${fault}`);
+    }
+  };
+  const { body = '' } = answer;
+  if (typeof body === 'string' || body instanceof Uint8Array) {
+    judge(body);
+    return answer;
+  }
+  return { ...answer, body: seen(body, judge) };
+}
+
+/** The same body; what has gone through it is looked at when it ends. */
+function seen(body: LongBody, judge: (whole: Uint8Array) => void): LongBody {
+  if (body.length !== undefined) {
+    if (body.length <= LONGEST) judge(Buffer.concat([...body.pieces()]));
+    return body;
+  }
+  return {
+    ...body,
+    async *pieces() {
+      const kept: Uint8Array[] = [];
+      let length = 0;
+      for await (const piece of body.pieces()) {
+        length += piece.length;
+        if (length <= LONGEST) kept.push(piece);
+        yield piece;
+      }
+      if (length <= LONGEST) judge(Buffer.concat(kept));
+    },
+  };
+}
+
+/** @returns what is not as declared, by the path of its field */
+export function judgeAnswer(
+  operation: Operation,
+  answer: { status: number; headers: Readonly<Record<string, string>>; body: Uint8Array | string },
+): string[] {
+  const { status, body } = answer;
+  // An answer that has not changed is said to be so in HTTP's own way.
+  if (status === 304) return [];
+  const declared =
+    operation.responses[status] ?? (EVERYWHERE.has(status) && operation.responses.default);
+  if (!declared) return ['a status that is not declared'];
+  const { content } = DOCUMENT.components.responses[nameIn(declared.$ref)] ?? {};
+  if (body.length === 0) {
+    const isBare = BARE.has(status) && nameIn(declared.$ref).startsWith('Boundary');
+    return content === undefined || status === 202 || isBare ? [] : ['no body'];
+  }
+  if (!content) return ['a body that is not declared'];
+  const type = answer.headers['content-type'] ?? '';
+  const schema = (content[type] ?? content['*/*'])?.schema;
+  if (!schema) return [`media type "${type}"`];
+  if (type !== 'application/json') return [];
+  const value: unknown = JSON.parse(Buffer.from(body).toString());
+  const wrapped = isWrapped(value) ? { $ref: '#/components/schemas/VaultWrapped' } : schema;
+  return judgeValue(DOCUMENT.components.schemas, wrapped, value);
+}
+
+const nameIn = (ref = ''): string => ref.slice(ref.lastIndexOf('/') + 1);
+
+/** Any answer of the Vault API is wrapped where a header asks for it. */
+function isWrapped(value: unknown): boolean {
+  const info: unknown =
+    typeof value === 'object' && value !== null && Reflect.get(value, 'wrap_info');
+  return typeof info === 'object' && info !== null;
+}
