@@ -16,8 +16,8 @@ import {
   listLinksOfAll,
 } from '../resource/links/store.ts';
 import { BOUNDS, MOST_ALIASES_OF_TARGET } from '../resource/org-bounds/bounds.ts';
-import type { Resource } from '../resource/resource.ts';
-import type { BoundaryRequest } from '../resource/route.ts';
+import { newResource } from '../resource/resource.ts';
+import type { BoundaryReference } from '../resource/route.ts';
 import { requireScope } from '../resource/scope-tree/operations.ts';
 import { findResource, findResourceByKey, insertResource } from '../resource/store.ts';
 import {
@@ -204,24 +204,16 @@ export async function planAliases(
     if (scope_id !== 'global') {
       refuseField('with_aliases', 'Aliases lie in the global scope.', IN_REQUEST);
     }
-    const now = app.now();
     const body: AliasBody = { value, host_id };
-    const alias: Resource = {
+    const alias = newResource({
       id: newResourceId('alt', app.randomBytes(32)),
       type: 'alias',
       subtype: 'target',
       scope_id,
-      container_id: scope_id,
-      owner_id: '',
-      name: null,
-      description: null,
       unique_key: aliasKey(value),
-      version: 1,
-      created_ms: now,
-      updated_ms: now,
+      created_ms: app.now(),
       body,
-      secret_sealed: null,
-    };
+    });
     effects.push(insertResource(alias), ...linkTo(alias.id, target_id));
   }
   return effects;
@@ -248,7 +240,10 @@ export async function findDestination(app: App, value: string): Promise<Destinat
  *
  * @throws Failure `not_found` for an alias that is unknown or leads nowhere
  */
-export async function resolveAlias(app: App, request: BoundaryRequest): Promise<BoundaryRequest> {
+export async function resolveAlias(
+  app: App,
+  request: BoundaryReference,
+): Promise<BoundaryReference> {
   if (request.id === '' || request.id.includes('_')) return request;
   const destination = await findDestination(app, request.id);
   if (!destination) throw new Failure('not_found', 'Resource not found.');

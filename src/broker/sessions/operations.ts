@@ -1,7 +1,8 @@
 import type { App } from '../../app/app.ts';
 import type { BrokerCaller } from '../resource/caller.ts';
 import type { ResourceHandler } from '../resource/handler.ts';
-import { listResources } from '../resource/lists/operations.ts';
+import { type ListAnswer, listResources } from '../resource/lists/operations.ts';
+import type { ListRequest } from '../resource/lists/query.ts';
 import { commitChange, requireResource, requireVersion } from '../resource/operations.ts';
 import type { Resource } from '../resource/resource.ts';
 import { showConnections } from './connections/shown.operations.ts';
@@ -44,14 +45,15 @@ export const sessionDefinition: ResourceHandler = {
 export function listSessions(
   app: App,
   caller: BrokerCaller,
+  asked: ListRequest,
   query: URLSearchParams,
-): Promise<Record<string, unknown>> {
+): Promise<ListAnswer> {
   const all = /^(1|t|true)$/i.test(query.get('include_terminated') ?? '');
   return listResources(
     app,
     caller,
     sessionDefinition,
-    query,
+    asked,
     all ? {} : { keep: { name: 'living', keeps: (session) => !hasEnded(session) } },
   );
 }

@@ -2,7 +2,7 @@ import { resolveAlias } from '../aliases/operations.ts';
 import { idList } from '../resource/links/fields.ts';
 import type { LinkChange } from '../resource/links/plan.ts';
 import { checkProjectList } from '../resource/lists/query.ts';
-import type { BoundaryRoute } from '../resource/route.ts';
+import type { AnyBoundaryRoute } from '../resource/route.ts';
 import { standardRoutes } from '../resource/routes.ts';
 import { actionRoute } from '../resource/verbs.routes.ts';
 import { targetDefinition } from './operations.ts';
@@ -15,7 +15,7 @@ const WORDS: readonly [change: LinkChange, word: string][] = [
   ['remove', 'Remove'],
 ];
 
-export const targetRoutes: readonly BoundaryRoute[] = [
+export const targetRoutes: readonly AnyBoundaryRoute[] = [
   ...standardRoutes(targetDefinition, { checkList: checkProjectList, resolve: resolveAlias }),
   ...WORDS.flatMap(([change, word]) => [
     actionRoute(targetDefinition, `${change}-host-sources`, {

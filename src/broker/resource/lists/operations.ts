@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto';
 import { listInTurn } from '../../../access/concurrency/walks.operations.ts';
 import type { App } from '../../../app/app.ts';
 import { ANONYMOUS_USER, type BrokerCaller } from '../caller.ts';
+import type { Expression } from '../filter/expression.ts';
 import type { ResourceHandler } from '../handler.ts';
 import type { Resource } from '../resource.ts';
 import {
@@ -11,8 +12,8 @@ import {
   resolveListAccess,
 } from './access.operations.ts';
 import { estimate } from './counts.operations.ts';
-import { type JsonObject, type PageQuery, readPage } from './pages.operations.ts';
-import { type ListQuery, parseListQuery, parsePaging } from './query.ts';
+import { type PageQuery, readPage } from './pages.operations.ts';
+import { type ListRequest, parseListFilter } from './query.ts';
 import { nameRemoved } from './removals.operations.ts';
 import { type RemovalRange, readRemovedSequence } from './removals.store.ts';
 import { decodeListToken, encodeListToken, type ListPhase } from './token.ts';
@@ -31,18 +32,27 @@ export async function listResources(
   app: App,
   caller: BrokerCaller,
   definition: ResourceHandler,
-  query: URLSearchParams,
+  asked: ListRequest,
   options: Keeping = {},
-): Promise<Record<string, unknown>> {
-  const { recursive } = parsePaging(query);
-  const place = query.get(definition.containerField) ?? '';
+): Promise<ListAnswer> {
   // Much may have to be passed over for what is picked out.
   const isLong =
-    (query.get('filter') ?? '') !== '' ||
+    asked.filter !== '' ||
     options.keep !== undefined ||
-    (await isWide(app, place, recursive));
-  const make = () => listNow(app, caller, definition, query, options);
+    (await isWide(app, asked.place, asked.recursive));
+  const make = () => listNow(app, caller, definition, asked, options);
   return listInTurn(app, caller, { isLong, isKnown: isKnown(caller), make });
+}
+
+/** A page of a list; the items are those that the caller may see, as they may see them. */
+export interface ListAnswer {
+  items?: readonly object[];
+  response_type: 'delta' | 'complete';
+  list_token?: string;
+  sort_by: 'created_time' | 'updated_time';
+  sort_dir: 'desc';
+  removed_ids?: readonly string[];
+  est_item_count?: number;
 }
 
 type Keeping = { keep?: { name: string; keeps(item: Resource): boolean } };
@@ -52,17 +62,16 @@ export async function listNow(
   app: App,
   caller: BrokerCaller,
   definition: ResourceHandler,
-  query: URLSearchParams,
+  asked: ListRequest,
   options: Keeping = {},
-): Promise<Record<string, unknown>> {
-  const { recursive } = parsePaging(query);
-  const place = query.get(definition.containerField) ?? '';
+): Promise<ListAnswer> {
+  const { place, recursive } = asked;
   const sight = await resolveListAccess(app, caller, definition, place, recursive);
-  const asked = parseListQuery(query);
   return listSeen(app, caller, definition, {
     asked,
+    filter: parseListFilter(asked),
     sight,
-    query: `${place} ${asked.recursive} ${options.keep?.name ?? ''}`,
+    query: `${place} ${recursive} ${options.keep?.name ?? ''}`,
     ...options,
   });
 }
@@ -79,7 +88,7 @@ interface PickedList {
   /** Text that changes when what may be seen does. */
   fingerprint: string;
   /** Items as they are shown, one for each row; `undefined` for those that are left out. */
-  show(rows: readonly Resource[]): Promise<readonly (JsonObject | undefined)[]>;
+  show(rows: readonly Resource[]): Promise<readonly (object | undefined)[]>;
 }
 
 /** Lists what is picked out of one container, page by page; afterwards what is new. */
@@ -87,20 +96,22 @@ export async function listPicked(
   app: App,
   caller: BrokerCaller,
   definition: ResourceHandler,
-  query: URLSearchParams,
+  asked: ListRequest,
   picked: PickedList,
-): Promise<Record<string, unknown>> {
+): Promise<ListAnswer> {
   const { container_id, name, fingerprint, show } = picked;
   const sight = { ...emptyListAccess(), all: [container_id], listed: new Set([container_id]) };
-  const make = (): Promise<Record<string, unknown>> => {
-    const list = { asked: parseListQuery(query), sight, query: name, fingerprint, show };
+  const make = async (): Promise<ListAnswer> => {
+    const filter = parseListFilter(asked);
+    const list = { asked, filter, sight, query: name, fingerprint, show };
     return listSeen(app, caller, definition, list);
   };
   return listInTurn(app, caller, { isLong: true, isKnown: isKnown(caller), make });
 }
 
 interface SeenList {
-  asked: ListQuery;
+  asked: ListRequest;
+  filter: Expression | undefined;
   sight: ListAccess;
   query: string;
   keep?: { name: string; keeps(item: Resource): boolean };
@@ -114,7 +125,7 @@ async function listSeen(
   caller: BrokerCaller,
   definition: ResourceHandler,
   list: SeenList,
-): Promise<Record<string, unknown>> {
+): Promise<ListAnswer> {
   const { asked, sight } = list;
   const { type } = definition;
   const now = app.now();

@@ -4,7 +4,7 @@ import { findDestination } from '../../aliases/operations.ts';
 import type { BrokerCaller } from '../../resource/caller.ts';
 import { refuseField } from '../../resource/field-errors.ts';
 import type { Scope } from '../../resource/resource.ts';
-import type { BoundaryRequest, Located } from '../../resource/route.ts';
+import type { BoundaryReference, LocatedItem } from '../../resource/route.ts';
 import { readScopeTree } from '../../resource/scope-tree/operations.ts';
 import { findResource, findResourceByName } from '../../resource/store.ts';
 import { parseTargetRef } from './request.ts';
@@ -18,8 +18,8 @@ import { parseTargetRef } from './request.ts';
  */
 export async function resolveDestination(
   app: App,
-  request: BoundaryRequest,
-): Promise<BoundaryRequest> {
+  request: BoundaryReference,
+): Promise<BoundaryReference> {
   const { id, item } = request;
   const { scope_id, scope_name, host_id } = parseTargetRef(item);
   if (id === '' || id.includes('_') || scope_id !== '' || scope_name !== '') return request;
@@ -40,8 +40,8 @@ export async function resolveDestination(
 export async function locateTarget(
   app: App,
   _caller: BrokerCaller,
-  { id, item }: BoundaryRequest,
-): Promise<Located> {
+  { id, item }: BoundaryReference,
+): Promise<LocatedItem> {
   const tree = await readScopeTree(app);
   const { name, scope_id, scope_name } = parseTargetRef(item);
   const place = scope_id === '' && name !== '' ? scopeNamed(tree.byId, scope_name) : scope_id;
