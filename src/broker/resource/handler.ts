@@ -7,6 +7,7 @@ import type { BrokerCaller } from './caller.ts';
 import type { ContainerField, commonFields, commonShown } from './common-fields.ts';
 import type { Beforehand } from './ending.ts';
 import type { FieldErrors } from './field-errors.ts';
+import type { LinkChange } from './links/plan.ts';
 import type { Resource, Scope } from './resource.ts';
 import type { Fields } from './route.ts';
 import type { ResourceTypeName } from './types.ts';
@@ -93,9 +94,19 @@ export type CommonAnswer = { readonly [Name in ContainerField]?: string } & {
 export type AnswerOf<K extends Kind> = CommonAnswer & ShownOf<K>;
 
 /** What a verb is about: an item as it was read, and what is asked of it. */
-export interface VerbRequest {
-  resource: Resource;
-  item: ResourceInput;
+export interface VerbRequest<K extends Kind = AnyKind, Checked = unknown, Item = ResourceInput> {
+  resource: Resource<K['body']>;
+  /** That the caller gave. */
+  version: number;
+  /** What the check has found in the fields. */
+  checked: Checked;
+  item: Item;
+}
+
+/** As {@link VerbRequest}, of one of three verbs that add, set and remove what an item is linked to. */
+export interface LinkVerbRequest<K extends Kind, Checked = readonly string[]>
+  extends VerbRequest<K, Checked> {
+  change: LinkChange;
 }
 
 /** Where a new item goes: its scope, and the item that holds it for types that live in one. */

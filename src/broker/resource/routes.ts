@@ -15,11 +15,13 @@ import { RESOURCE_TYPES } from './types.ts';
 
 const inputOf = ({ fields, containerField }: ResourceHandler) =>
   z.object({
-    ...fields,
+    ...commonFields,
     ...answerFields,
     ...(containerField === 'scope_id'
       ? {}
       : { [containerField]: z.string().optional().describe('What the resource lies in.') }),
+    ...fields,
+    // They stand first, and no kind has them otherwise.
     ...commonFields,
   });
 

@@ -5,7 +5,7 @@ import { describeResource } from './answers.operations.ts';
 import type { BrokerCaller } from './caller.ts';
 import { FieldErrors, IN_FIELDS } from './field-errors.ts';
 import { wholeNumber } from './fields.ts';
-import type { FieldsOf, Kind, ResourceHandler } from './handler.ts';
+import type { FieldsOf, Kind, LinkVerbRequest, ResourceHandler, VerbRequest } from './handler.ts';
 import { isIdOf } from './ids.ts';
 import type { LinkChange } from './links/plan.ts';
 import { itemAccess } from './location.operations.ts';
@@ -13,16 +13,6 @@ import type { Resource } from './resource.ts';
 import { type AnyBoundaryRoute, boundaryRoute } from './route.ts';
 import { shownSchema } from './routes.ts';
 import { RESOURCE_TYPES } from './types.ts';
-
-/** A request to change an item by a verb. */
-export interface VerbRequest<K extends Kind, Shape extends z.ZodRawShape, Checked> {
-  resource: Resource<K['body']>;
-  /** That the caller gave. */
-  version: number;
-  item: VerbItem<Shape>;
-  /** What the check has found. */
-  checked: Checked;
-}
 
 type VerbItem<Shape> = FieldsOf<Shape> & { readonly version?: number | undefined };
 
@@ -37,7 +27,7 @@ interface VerbOptions<K extends Kind, Shape extends z.ZodRawShape, Checked> {
   run(
     app: App,
     caller: BrokerCaller,
-    request: VerbRequest<K, Shape, Checked>,
+    request: VerbRequest<K, Checked, VerbItem<Shape>>,
   ): Promise<Resource<K['body']>>;
 }
 
@@ -99,7 +89,7 @@ interface LinkOptions<K extends Kind, Shape extends z.ZodRawShape, Checked> {
   run(
     app: App,
     caller: BrokerCaller,
-    request: VerbRequest<K, Shape, Checked> & { change: LinkChange },
+    request: LinkVerbRequest<K, Checked>,
   ): Promise<Resource<K['body']>>;
 }
 

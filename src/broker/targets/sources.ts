@@ -13,7 +13,7 @@ export const MOST_CREDENTIAL_SOURCES = 64;
 
 /** @see B-47 */
 export function checkHostSources(change: LinkChange) {
-  return (item: ResourceInput, errors: FieldErrors): void =>
+  return (item: ResourceInput, errors: FieldErrors) =>
     checkIds(item, errors, {
       field: HOST_FIELD,
       change,
