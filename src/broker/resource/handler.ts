@@ -7,7 +7,6 @@ import type { BrokerCaller } from './caller.ts';
 import type { ContainerField, commonFields, commonShown } from './common-fields.ts';
 import type { Beforehand } from './ending.ts';
 import type { FieldErrors } from './field-errors.ts';
-import type { LinkChange } from './links/plan.ts';
 import type { Resource, Scope } from './resource.ts';
 import type { Fields } from './route.ts';
 import type { ResourceTypeName } from './types.ts';
@@ -101,12 +100,6 @@ export interface VerbRequest<K extends Kind = AnyKind, Checked = unknown, Item =
   /** What the check has found in the fields. */
   checked: Checked;
   item: Item;
-}
-
-/** As {@link VerbRequest}, of one of three verbs that add, set and remove what an item is linked to. */
-export interface LinkVerbRequest<K extends Kind, Checked = readonly string[]>
-  extends VerbRequest<K, Checked> {
-  change: LinkChange;
 }
 
 /** Where a new item goes: its scope, and the item that holds it for types that live in one. */

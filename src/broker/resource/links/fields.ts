@@ -1,7 +1,13 @@
 import { z } from 'zod';
 import type { FieldErrors } from '../field-errors.ts';
-import type { ResourceInput } from '../handler.ts';
+import type { Kind, ResourceInput, VerbRequest } from '../handler.ts';
 import type { LinkChange } from './plan.ts';
+
+/** As {@link VerbRequest}, of one of three verbs that add, set and remove what an item is linked to. */
+export interface LinkVerbRequest<K extends Kind, Checked = readonly string[]>
+  extends VerbRequest<K, Checked> {
+  change: LinkChange;
+}
 
 /** Most ids that one request names; who has more adds them by several. */
 const MAX_IDS = 2_000;
