@@ -9,6 +9,13 @@ export interface AliasBody {
   host_id: string;
 }
 
+/** An alias that a new target is to be reached by; what is not said of it is empty. */
+export interface WantedAlias {
+  value: string;
+  scope_id: string;
+  host_id: string;
+}
+
 const hostArguments = z.strictObject({
   host_id: z.string().nullish().describe('Host that a session through the alias is for.'),
 });

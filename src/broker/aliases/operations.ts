@@ -27,6 +27,7 @@ import {
   aliasKey,
   faultOfValue,
   hostIdOf,
+  type WantedAlias,
 } from './alias.ts';
 
 const HOST_FIELD = 'attributes.authorize_session_arguments.host_id';
@@ -168,13 +169,6 @@ const linkTo = (from_id: string, to_id: string): Effect[] => [
   insertLink({ from_id, kind: 'alias-destination', to_id }),
   ...holdLinksTo([to_id], ALIASES_OF_TARGET),
 ];
-
-/** An alias that a new target is to be reached by. */
-export interface WantedAlias {
-  value: string;
-  scope_id: string;
-  host_id: string;
-}
 
 /**
  * Aliases as part of a target's creation, in its write set.

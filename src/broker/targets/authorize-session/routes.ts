@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { FieldErrors, IN_FIELDS } from '../../resource/field-errors.ts';
 import { type AnyBoundaryRoute, boundaryRoute } from '../../resource/route.ts';
+import { authorization } from './answer.ts';
 import { locateTarget, resolveDestination } from './destination.operations.ts';
 import { authorizeSession } from './operations.ts';
 import { checkWanted, parseTargetRef } from './request.ts';
@@ -23,7 +24,7 @@ export const authorizeSessionRoutes: readonly AnyBoundaryRoute[] = [
       scope_name: z.string().optional().describe('The same by name.'),
       host_id: z.string().optional().describe('One of the hosts of the target; any unless given.'),
     }),
-    output: z.record(z.string(), z.unknown()),
+    output: authorization,
     failures: [
       'invalid',
       'unauthenticated',
