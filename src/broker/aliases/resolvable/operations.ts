@@ -55,7 +55,7 @@ async function showResolvable(
   app: App,
   authority: GrantSet,
   tree: ScopeTree,
-  aliases: readonly Resource[],
+  aliases: readonly Resource<AliasBody>[],
 ): Promise<(z.output<typeof resolvableAlias> | undefined)[]> {
   const ids = aliases.map(({ id }) => id);
   const links = await listLinksOfAll(app.db, ids, ['alias-destination']);
@@ -71,7 +71,7 @@ async function showResolvable(
       id: alias.id,
       created_time: formatTime(alias.created_ms),
       updated_time: formatTime(alias.updated_ms),
-      value: (alias.body as AliasBody).value,
+      value: alias.body.value,
       destination_id,
       type: alias.subtype,
     };
