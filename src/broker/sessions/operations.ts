@@ -6,15 +6,22 @@ import type { ListRequest } from '../resource/lists/query.ts';
 import { commitChange, requireResource, requireVersion } from '../resource/operations.ts';
 import type { Resource } from '../resource/resource.ts';
 import { showConnections } from './connections/shown.operations.ts';
-import { describeSession, LIVE_STATUSES, type SessionBody } from './session.ts';
+import {
+  describeSession,
+  LIVE_STATUSES,
+  type SessionBody,
+  type SessionKind,
+  sessionShown,
+} from './session.ts';
 import { listSessionFacts } from './store.ts';
 import { endCredentials, takeCredentialsBack } from './termination.operations.ts';
 import { beginCanceling } from './transitions.store.ts';
 
-export const sessionDefinition: ResourceHandler = {
+export const sessionDefinition: ResourceHandler<SessionKind> = {
   type: 'session',
   containerField: 'scope_id',
   fields: {},
+  shown: sessionShown,
   words: { stale: 'Session "%" doesn\'t exist or incorrect version provided.' },
 
   chooseSubtype: () => 'session',
@@ -58,7 +65,7 @@ export function listSessions(
   );
 }
 
-const hasEnded = ({ body }: Resource): boolean => (body as SessionBody).ended ?? false;
+const hasEnded = ({ body }: Resource<SessionBody>): boolean => body.ended ?? false;
 
 /**
  * Cancels a session: it is ended once its connections are cut. One that is canceled or has
@@ -67,13 +74,13 @@ const hasEnded = ({ body }: Resource): boolean => (body as SessionBody).ended ??
 export async function cancelSession(
   app: App,
   caller: BrokerCaller,
-  { resource, version }: { resource: Resource; version: number },
-): Promise<Resource> {
+  { resource, version }: { resource: Resource<SessionBody>; version: number },
+): Promise<Resource<SessionBody>> {
   requireVersion(sessionDefinition, resource, version);
   const facts = (await listSessionFacts(app.db, [resource.id])).get(resource.id);
   if (!facts || !LIVE_STATUSES.includes(facts.status)) {
     // Whoever came first may have ended it since it was read here, and this version with it.
-    const present = await requireResource(app, sessionDefinition, resource.id);
+    const present = await requireResource<SessionKind>(app, sessionDefinition, resource.id);
     requireVersion(sessionDefinition, present, version);
     return present;
   }

@@ -17,7 +17,6 @@ export const sessionRoutes: readonly AnyBoundaryRoute[] = [
     check(_item, errors, id) {
       if (!isIdOf(id, 'session')) errors.add('id', 'Improperly formatted identifier.');
     },
-    run: (app, caller, { resource, item }) =>
-      cancelSession(app, caller, { resource, version: item.version ?? 0 }),
+    run: cancelSession,
   }),
 ];

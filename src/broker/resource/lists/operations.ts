@@ -3,7 +3,7 @@ import { listInTurn } from '../../../access/concurrency/walks.operations.ts';
 import type { App } from '../../../app/app.ts';
 import { ANONYMOUS_USER, type BrokerCaller } from '../caller.ts';
 import type { Expression } from '../filter/expression.ts';
-import type { AnyKind, Kind, ResourceHandler } from '../handler.ts';
+import type { Kind, ResourceHandler } from '../handler.ts';
 import type { Resource } from '../resource.ts';
 import {
   emptyListAccess,
@@ -28,12 +28,12 @@ const LOOK_BACK_MS = 30_000;
  *   what is new, since that they came into this state is news. Part of what a list token is
  *   bound to
  */
-export async function listResources(
+export async function listResources<K extends Kind>(
   app: App,
   caller: BrokerCaller,
-  definition: ResourceHandler,
+  definition: ResourceHandler<K>,
   asked: ListRequest,
-  options: Keeping = {},
+  options: Keeping<K> = {},
 ): Promise<ListAnswer> {
   // Much may have to be passed over for what is picked out.
   const isLong =
@@ -55,15 +55,17 @@ export interface ListAnswer {
   est_item_count?: number;
 }
 
-type Keeping = { keep?: { name: string; keeps(item: Resource): boolean } };
+type Keeping<K extends Kind> = {
+  keep?: { name: string; keeps(item: Resource<K['body']>): boolean };
+};
 
 /** As {@link listResources}, for who has a turn at making lists. */
-export async function listNow(
+export async function listNow<K extends Kind>(
   app: App,
   caller: BrokerCaller,
-  definition: ResourceHandler,
+  definition: ResourceHandler<K>,
   asked: ListRequest,
-  options: Keeping = {},
+  options: Keeping<K> = {},
 ): Promise<ListAnswer> {
   const { place, recursive } = asked;
   const sight = await resolveListAccess(app, caller, definition, place, recursive);
@@ -80,7 +82,7 @@ export async function listNow(
 export const isKnown = ({ who }: BrokerCaller): boolean => who.user_id !== ANONYMOUS_USER;
 
 /** A list of what is picked by other means than grants on the items themselves. */
-interface PickedList<K extends Kind = AnyKind> {
+interface PickedList<K extends Kind> {
   /** What holds the items. */
   container_id: string;
   /** What a list token is bound to, besides the type. */
@@ -109,12 +111,11 @@ export async function listPicked<K extends Kind>(
   return listInTurn(app, caller, { isLong: true, isKnown: isKnown(caller), make });
 }
 
-interface SeenList<K extends Kind = AnyKind> {
+interface SeenList<K extends Kind> extends Keeping<K> {
   asked: ListRequest;
   filter: Expression | undefined;
   sight: ListAccess;
   query: string;
-  keep?: { name: string; keeps(item: Resource): boolean };
   fingerprint?: string;
   show?: PickedList<K>['show'];
 }
