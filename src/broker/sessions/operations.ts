@@ -1,27 +1,33 @@
+import { z } from 'zod';
 import type { App } from '../../app/app.ts';
 import type { BrokerCaller } from '../resource/caller.ts';
-import type { ResourceHandler } from '../resource/handler.ts';
+import type { Kind, ResourceHandler } from '../resource/handler.ts';
 import { type ListAnswer, listResources } from '../resource/lists/operations.ts';
 import type { ListRequest } from '../resource/lists/query.ts';
 import { commitChange, requireResource, requireVersion } from '../resource/operations.ts';
 import type { Resource } from '../resource/resource.ts';
+import { sessionConnection } from './connections/connection.ts';
 import { showConnections } from './connections/shown.operations.ts';
-import {
-  describeSession,
-  LIVE_STATUSES,
-  type SessionBody,
-  type SessionKind,
-  sessionShown,
-} from './session.ts';
+import { describeSession, LIVE_STATUSES, type SessionBody, sessionShown } from './session.ts';
 import { listSessionFacts } from './store.ts';
 import { endCredentials, takeCredentialsBack } from './termination.operations.ts';
 import { beginCanceling } from './transitions.store.ts';
+
+const shown = {
+  ...sessionShown,
+  connections: z.array(sessionConnection).describe('Not in lists.'),
+};
+
+interface SessionKind extends Kind {
+  shown: typeof shown;
+  body: SessionBody;
+}
 
 export const sessionDefinition: ResourceHandler<SessionKind> = {
   type: 'session',
   containerField: 'scope_id',
   fields: {},
-  shown: sessionShown,
+  shown,
   words: { stale: 'Session "%" doesn\'t exist or incorrect version provided.' },
 
   chooseSubtype: () => 'session',
@@ -40,9 +46,9 @@ export const sessionDefinition: ResourceHandler<SessionKind> = {
       sessions.map(async ({ id, owner_id, subtype }) => {
         const known = facts.get(id);
         if (!known) return {};
-        const shown = describeSession(known, { user_id: owner_id, type: subtype });
-        if (how === 'list' || known.connections === 0) return shown;
-        return { ...shown, connections: await showConnections(app, id, known.connections) };
+        const described = describeSession(known, { user_id: owner_id, type: subtype });
+        if (how === 'list' || known.connections === 0) return described;
+        return { ...described, connections: await showConnections(app, id, known.connections) };
       }),
     );
   },

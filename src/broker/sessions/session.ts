@@ -1,8 +1,7 @@
 import { z } from 'zod';
 import { omitEmpty } from '../../core/omit-empty.ts';
-import type { Kind, ShownOf } from '../resource/handler.ts';
+import type { FieldsOf } from '../resource/handler.ts';
 import { formatTime } from '../resource/resource.ts';
-import { sessionConnection } from './connections/connection.ts';
 
 export const SESSION_STATUSES = ['pending', 'active', 'canceling', 'terminated'] as const;
 export type SessionStatus = (typeof SESSION_STATUSES)[number];
@@ -50,13 +49,7 @@ export const sessionShown = {
   status: z.enum(SESSION_STATUSES),
   certificate: z.string().describe('Base64 of DER.'),
   termination_reason: z.string().describe('Absent while it goes on.'),
-  connections: z.array(sessionConnection).describe('Not in lists.'),
 };
-
-export interface SessionKind extends Kind {
-  shown: typeof sessionShown;
-  body: SessionBody;
-}
 
 /** The states that a session has been in, newest first. */
 export function describeStates(times: StateTimes): SessionState[] {
@@ -103,7 +96,7 @@ export interface SessionFacts extends StateTimes {
 export function describeSession(
   session: SessionFacts,
   owner: { user_id: string; type: string },
-): ShownOf<SessionKind> {
+): FieldsOf<typeof sessionShown> {
   const { target_id, status } = session;
   return omitEmpty({
     target_id,

@@ -20,8 +20,10 @@ export async function showConnections(app: App, session_id: string, had: number)
   return had > PAGE ? showingOf(app).run(show) : show();
 }
 
+type Shown = ReturnType<typeof describeConnection>;
+
 async function showNewest({ db }: App, session_id: string): Promise<Shown[]> {
-  const shown: Record<string, unknown>[] = [];
+  const shown: Shown[] = [];
   for (let before: ConnectionCursor | undefined; shown.length < MOST_SHOWN; ) {
     const page = await listSomeConnections(db, session_id, before, PAGE);
     for (const connection of page) shown.push(describeConnection(connection));
