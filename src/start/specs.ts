@@ -9,7 +9,7 @@ import type { Caller } from '../app/caller.ts';
 import { fullPath, type Mount } from '../app/mount.ts';
 import { type BytesResult, bytes } from '../app/output.ts';
 import { type AnyRoute, vaultRoute } from '../app/route.ts';
-import type { BoundaryRoute } from '../broker/resource/route.ts';
+import type { AnyBoundaryRoute } from '../broker/resource/route.ts';
 import { Breath } from '../core/fairness/breath.ts';
 import { flag, text } from '../core/fields.ts';
 import { BOUNDARY_STYLE } from '../http/boundary/wire.ts';
@@ -26,7 +26,7 @@ export interface DeclaredRoutes {
   system: readonly AnyRoute[];
   secret: Readonly<Record<string, readonly AnyRoute[]>>;
   auth: Readonly<Record<string, readonly AnyRoute[]>>;
-  broker: readonly BoundaryRoute[];
+  broker: readonly AnyBoundaryRoute[];
 }
 
 /** @param declared asked for when a request comes: these routes are themselves among them */

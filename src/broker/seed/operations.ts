@@ -14,6 +14,7 @@ import { authMethodDefinition } from '../iam/auth-methods/operations.ts';
 import { insertRole, scopeDefinition } from '../iam/scopes/operations.ts';
 import { userDefinition } from '../iam/users/operations.ts';
 import { type BrokerCaller, RECOVERY_USER } from '../resource/caller.ts';
+import { FieldErrors, IN_REQUEST } from '../resource/field-errors.ts';
 import { GrantSet } from '../resource/grants/decision.ts';
 import type { ResourceHandler } from '../resource/handler.ts';
 import { scopeTypeOf } from '../resource/ids.ts';
@@ -134,14 +135,19 @@ async function planFixtures(
   const query = new URLSearchParams({ skip_default_role_creation: 'true' });
   const made = new Map<string, Resource>();
   const effects: Effect[] = [];
-  for (const { type, subtype, id, alias, container_id, item, owner_id, body } of fixtures) {
+  for (const { type, subtype, id, alias, container_id, owner_id, body, ...thing } of fixtures) {
     const definition = DEFINITIONS[type];
     if (!definition) throw new TypeError(`no definition of ${type}`);
     const inParent = RESOURCE_TYPES[type].parent !== undefined;
     const parent = inParent ? made.get(container_id) : undefined;
+    const item = { ...thing.item, [definition.containerField]: parent?.id ?? container_id };
+    const errors = new FieldErrors();
+    const wanted = definition.checkNew(item, subtype, errors);
+    errors.refuse(IN_REQUEST);
     const planned = await planResource(app, caller, definition, {
       item,
       subtype,
+      wanted,
       container: { scope: scopeOf(parent?.scope_id ?? container_id, made), parent },
       query,
       ...(id === undefined ? {} : { id }),

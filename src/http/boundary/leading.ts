@@ -1,4 +1,4 @@
-import type { BoundaryRoute } from '../../broker/resource/route.ts';
+import type { AnyBoundaryRoute } from '../../broker/resource/route.ts';
 import { typeOfPlural } from '../../broker/resource/types.ts';
 import type { CorsVerdict } from '../../core/cors.ts';
 import { Failure } from '../../core/failure.ts';
@@ -12,7 +12,7 @@ const MAX_TARGET = 16_384;
 
 /** Where a request is routed to, and the id in its path. */
 export interface FoundRoute {
-  route: BoundaryRoute;
+  route: AnyBoundaryRoute;
   id: string;
 }
 
@@ -42,7 +42,7 @@ export function findBoundaryRoute(
   return { route, id: found.id };
 }
 
-function operationOf(method: string, route: BoundaryRoute | undefined): string {
+function operationOf(method: string, route: AnyBoundaryRoute | undefined): string {
   if (route) return route.access === 'public' ? 'update' : route.access.action;
   const known = Object.entries(OPERATION).find(([each]) => each === method);
   return known?.[1] ?? '';

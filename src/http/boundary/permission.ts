@@ -6,10 +6,11 @@ import type { GrantVerdict, OutputFields } from '../../broker/resource/grants/ve
 import { USUAL_WORDS } from '../../broker/resource/handler.ts';
 import { isIdOf } from '../../broker/resource/ids.ts';
 import type {
-  BoundaryAccess,
-  BoundaryRequest,
-  BoundaryRoute,
+  AnyBoundaryRoute,
+  BoundaryReference,
+  CheckedRequest,
   Located,
+  LocatedAccess,
 } from '../../broker/resource/route.ts';
 import { Failure } from '../../core/failure.ts';
 import type { Soon } from '../../core/steps.ts';
@@ -24,23 +25,20 @@ const MAX_BODY = 1024 * 1024;
 /** Of nobody in particular, e.g. of a log-in. */
 const ANONYMOUS_BODY = 64 * 1024;
 
-/** How an endpoint finds what it is about. */
-type LocatedAccess = Extract<BoundaryAccess, { locate: unknown }>;
-
 /** A request as far as it is read before it is permitted: its path and its query. */
 export interface Bare {
-  route: BoundaryRoute;
+  route: AnyBoundaryRoute;
   /** Absent where no item is located before it is run. */
   access: LocatedAccess | undefined;
   /** Without fields. */
-  request: BoundaryRequest;
+  request: BoundaryReference;
 }
 
 /** A request that is permitted. */
 export interface BoundaryPermitted extends Permitted {
   caller: BrokerCaller;
-  route: BoundaryRoute;
-  request: BoundaryRequest;
+  route: AnyBoundaryRoute;
+  request: CheckedRequest;
   located: Located | undefined;
   /** Fields of the item that may be shown at this moment. */
   visible(): OutputFields;
@@ -103,19 +101,18 @@ export async function permit(
 ): Promise<BoundaryPermitted> {
   const { caller } = asker;
   if (!access) {
-    if (route.access !== 'public') route.check?.(request);
-    return { caller, route, request, located: undefined, visible: () => 'all' };
+    const checked = { ...request, checked: route.check?.(request) };
+    return { caller, route, request: checked, located: undefined, visible: () => 'all' };
   }
   const named = { ...request, item: pickReferences(fields, access.named_by) };
   traceInput(trace, named.item);
   const resolved = (await route.resolve?.(app, named)) ?? named;
-  const check = (): BoundaryRequest => {
+  const check = (): CheckedRequest => {
     const update_mask = resolved.query.getAll('update_mask');
     const { item, mask } = hasBody(route) ? checkFields(route, fields, update_mask) : resolved;
     traceInput(trace, recordedOf(route, resolved.query, item, mask));
-    const checked = { ...resolved, item: { ...item, ...resolved.item }, mask };
-    route.check?.(checked);
-    return checked;
+    const read = { ...resolved, item: { ...item, ...resolved.item }, mask };
+    return { ...read, checked: route.check?.(read) };
   };
   const located = await access.locate(app, caller, resolved).catch((error: unknown) => {
     // A faulty request is refused as such before it is said that the item does not exist.
@@ -134,7 +131,7 @@ export async function permit(
   return { caller, route, request: check(), located, visible: () => output_fields };
 }
 
-const hasBody = ({ method }: BoundaryRoute): boolean => method === 'POST' || method === 'PATCH';
+const hasBody = ({ method }: AnyBoundaryRoute): boolean => method === 'POST' || method === 'PATCH';
 
 /** @throws Failure `invalid` for a field that comes twice, of which a proxy may read the other */
 function queryOf(url: string): URLSearchParams {

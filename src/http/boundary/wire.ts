@@ -11,9 +11,9 @@ const JSON_TYPE = { 'content-type': 'application/json' };
 /** Encodes what an operation handed back as the broker's API does. */
 export function encodeBoundaryAnswer(answer: BoundaryAnswer): HttpResponse {
   const body = answer.item ?? answer.body;
-  if (body === undefined) return { status: answer.status ?? 204, headers: {}, body: undefined };
+  if (!body) return { status: 204, headers: {}, body: undefined };
   return {
-    status: answer.status ?? 200,
+    status: 200,
     headers: { ...JSON_TYPE },
     ...(answer.cookies ? { cookies: answer.cookies } : {}),
     body: JSON.stringify(body),

@@ -31,7 +31,7 @@ import type { ResourceHandler } from '../../resource/handler.ts';
 import { newResourceId } from '../../resource/ids.ts';
 import { insertLink } from '../../resource/links/store.ts';
 import { removeResources, takeResources } from '../../resource/removals.store.ts';
-import { formatTime, type Resource } from '../../resource/resource.ts';
+import { formatTime, newResource, type Resource } from '../../resource/resource.ts';
 import { insertResource } from '../../resource/store.ts';
 import {
   endSessionsBeforehand,
@@ -123,22 +123,16 @@ export function makeAuthToken(
     expires_ms: now + LIFETIME_MS,
     last_used_ms: now,
   };
-  const resource: Resource = {
+  const resource = newResource({
     id,
     type: 'auth-token',
     subtype: 'token',
     scope_id,
-    container_id: scope_id,
     owner_id: user_id,
-    name: null,
-    description: null,
     unique_key: minted.token.id,
-    version: 1,
     created_ms: now,
-    updated_ms: now,
     body,
-    secret_sealed: null,
-  };
+  });
   return {
     resource,
     text,

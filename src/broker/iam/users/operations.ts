@@ -100,7 +100,7 @@ const FIELD = 'account_ids';
 const MOST_ACCOUNTS = 64;
 
 export function checkAccounts(change: LinkChange) {
-  return (item: ResourceInput, errors: FieldErrors): void =>
+  return (item: ResourceInput, errors: FieldErrors) =>
     checkIds(item, errors, {
       field: FIELD,
       change,

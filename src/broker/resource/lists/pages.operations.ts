@@ -5,17 +5,16 @@ import type { ReadPage } from '../../../core/walk.ts';
 import { describeResources, visibleFields } from '../answers.operations.ts';
 import type { BrokerCaller } from '../caller.ts';
 import { refuseField } from '../field-errors.ts';
+import type { Expression } from '../filter/expression.ts';
 import { FilterMeter } from '../filter/meter.ts';
 import type { ResourceHandler } from '../handler.ts';
 import type { Resource } from '../resource.ts';
 import type { ListAccess } from './access.operations.ts';
 import { listNamed } from './named.store.ts';
-import { BAD_LIST, type ListQuery } from './query.ts';
+import { BAD_LIST, type ListRequest } from './query.ts';
 import { listInContainers, listOwnedIn } from './store.ts';
 import type { Cursor } from './token.ts';
 import { type ListOrder, mergeParts, type PageRequest, type Part } from './window.ts';
-
-export type JsonObject = Readonly<Record<string, unknown>>;
 
 /** From where on rows are read, in which order. */
 export interface PageQuery {
@@ -26,18 +25,19 @@ export interface PageQuery {
 
 /** What is listed, and how it is shown. */
 interface PagedList {
-  asked: ListQuery;
+  asked: ListRequest;
+  filter: Expression | undefined;
   access: ListAccess;
   step: PageQuery;
   /** Leaves out items by their state, of a list in the order in which they were made. */
   keep?: { keeps(item: Resource): boolean };
   /** As the caller's grants say, unless it is given. */
-  show?: (rows: readonly Resource[]) => Promise<readonly (JsonObject | undefined)[]>;
+  show?: (rows: readonly Resource[]) => Promise<readonly (object | undefined)[]>;
 }
 
 interface Shown {
   place: Cursor;
-  shown: JsonObject;
+  shown: object;
 }
 
 /** Items in order. */
@@ -66,7 +66,7 @@ export async function readPage(
   const keep = step.order === 'created_ms' ? list.keep : undefined;
   const wanted = asked.page_size + 1;
   const show = list.show ?? ((rows) => showToCaller(app, caller, definition, access, rows));
-  const filter = asked.filter && new FilterMeter(asked.filter);
+  const filter = list.filter && new FilterMeter(list.filter);
   const read = startWalk(app, caller);
   const found: Shown[] = [];
   let bytes = 0;
@@ -79,7 +79,7 @@ export async function readPage(
       order: step.order,
       before,
       after_ms: step.after_ms,
-      limit: asked.filter || keep || list.show ? SCAN_BATCH : wanted,
+      limit: filter || keep || list.show ? SCAN_BATCH : wanted,
     };
     const part = await readRows(app, caller, access, window, read);
     const { rows } = part;
@@ -107,7 +107,7 @@ export async function readPage(
 }
 
 /** @throws Failure `invalid` for a filter that costs too much: what it would say is not known */
-function isAdmitted(filter: FilterMeter, item: JsonObject): boolean {
+function isAdmitted(filter: FilterMeter, item: object): boolean {
   const verdict = filter.judge({ item });
   if ('fault' in verdict && verdict.fault === 'exhausted') {
     refuseField('filter', `${verdict.because}.`, BAD_LIST);
@@ -121,7 +121,7 @@ async function showToCaller(
   definition: ResourceHandler,
   access: ListAccess,
   rows: readonly Resource[],
-): Promise<(JsonObject | undefined)[]> {
+): Promise<(object | undefined)[]> {
   const items = await describeResources(app, caller, definition, rows, 'list');
   return rows.map(({ scope_id }, at) => {
     const item = items[at];

@@ -32,9 +32,9 @@ const FEW = 256;
 export async function findEndpoint(
   app: App,
   caller: BrokerCaller,
-  { target, host_id }: { target: Resource; host_id: string },
+  { target, host_id }: { target: Resource<Pick<TargetBody, 'address'>>; host_id: string },
 ): Promise<Endpoint> {
-  const { address } = target.body as TargetBody;
+  const { address } = target.body;
   // With an address of its own there is nothing to choose from.
   if (address !== '') return { host_id: '', host_set_id: '', address };
   const verdict = await findMember(app, caller, { target, host_id });
