@@ -291,7 +291,9 @@ for (const [who, grants, grant_scope_ids] of GRANTED) {
     const { token } = await person(grants, { grant_scope_ids });
     const headers = { authorization: `Bearer ${token}` };
     for (const as of [{ token: '', headers }, unauthenticated('')]) {
-      for (const route of (declaredRoutes.broker as readonly AnyBoundaryRoute[]).filter(takesFields)) {
+      for (const route of (declaredRoutes.broker as readonly AnyBoundaryRoute[]).filter(
+        takesFields,
+      )) {
         const names = Object.keys(route.input.shape).filter((name) => name !== 'attributes');
         const shapes = Object.values(route.attributes ?? {}).flatMap(({ shape }) =>
           Object.keys(shape),
