@@ -359,7 +359,7 @@ interface PolicyRow {
 interface UserpassUserRow {
   mount_id: string;
   name: string;
-  /** `scrypt$N$r$p$salt$hash`. */
+  /** As `core/password-hash.ts` writes it; of old `scrypt$N$r$p$salt$hash`. */
   password_hash: string;
   body: string;
 }
