@@ -167,7 +167,7 @@ export interface Tables {
   userpass_user: Tagged<{
     mount_id: string;
     name: string;
-    /** `scrypt$N$r$p$salt$hash`. */
+    /** As `core/password-hash.ts` writes it; of old `scrypt$N$r$p$salt$hash`. */
     password_hash: string;
     body: string;
   }>;
@@ -425,68 +425,6 @@ export interface WrappedAnswerRow {
   bytes: number;
 }
 
-<<<<<<< ours
-||||||| base
-/** An entry in the storage that belongs to one token. */
-interface CubbyholeRow {
-  token_id: string;
-  path: string;
-  value_sealed: Uint8Array;
-}
-
-interface TokenRoleRow {
-  name: string;
-  body: string;
-}
-
-interface PolicyRow {
-  name: string;
-  /** The text as it was written. */
-  body: string;
-  /** 1 for a new policy; grows by one with each write. */
-  version: number;
-  modified_at: number;
-}
-
-interface UserpassUserRow {
-  mount_id: string;
-  name: string;
-  /** `scrypt$N$r$p$salt$hash`. */
-  password_hash: string;
-  body: string;
-}
-
-=======
-/** An entry in the storage that belongs to one token. */
-interface CubbyholeRow {
-  token_id: string;
-  path: string;
-  value_sealed: Uint8Array;
-}
-
-interface TokenRoleRow {
-  name: string;
-  body: string;
-}
-
-interface PolicyRow {
-  name: string;
-  /** The text as it was written. */
-  body: string;
-  /** 1 for a new policy; grows by one with each write. */
-  version: number;
-  modified_at: number;
-}
-
-interface UserpassUserRow {
-  mount_id: string;
-  name: string;
-  /** As `core/password-hash.ts` writes it; of old `scrypt$N$r$p$salt$hash`. */
-  password_hash: string;
-  body: string;
-}
-
->>>>>>> theirs
 export interface ApproleRoleRow {
   mount_id: string;
   name: string;

@@ -29,8 +29,7 @@ async function openServer(open: () => Promise<Store>) {
   const write = (fields: Partial<Parameters<typeof writeApprole>[2]>) =>
     writeApprole(app, caller, { ...ROLE, role_id: '', ...fields });
   await write({ token_policies: ['reader'] });
-<<<<<<< ours
-  const role_id = textOf(await readRoleId(app, caller, ROLE), 'role_id');
+  const role_id = (await readRoleId(app, caller, ROLE)).data.role_id;
   const make = async (request: Partial<Parameters<typeof createSecretId>[2]> = {}) => {
     const answer = await createSecretId(app, caller, {
       ...ROLE,
@@ -38,15 +37,6 @@ async function openServer(open: () => Promise<Store>) {
       secret_id: '',
       ...request,
     });
-||||||| base
-  const role_id = textOf(await readRoleId(app, caller, ROLE), 'role_id');
-  const make = async (wish: Partial<Parameters<typeof createSecretId>[2]> = {}) => {
-    const answer = await createSecretId(app, caller, { ...ROLE, ...WISH, secret_id: '', ...wish });
-=======
-  const role_id = (await readRoleId(app, caller, ROLE)).data.role_id;
-  const make = async (wish: Partial<Parameters<typeof createSecretId>[2]> = {}) => {
-    const answer = await createSecretId(app, caller, { ...ROLE, ...WISH, secret_id: '', ...wish });
->>>>>>> theirs
     return {
       secret_id: answer.data.secret_id,
       secret_id_accessor: answer.data.secret_id_accessor,
@@ -151,7 +141,11 @@ eachEngine('approle', (open) => {
     const { app, caller, write, make, logIn } = await openServer(open);
     const mine = { role_name: 'mine' };
     const logInAs = async (role_name: string, role_id: string): Promise<string> => {
-      const made = await createSecretId(app, caller, { role_name, ...NOTHING_ASKED, secret_id: '' });
+      const made = await createSecretId(app, caller, {
+        role_name,
+        ...NOTHING_ASKED,
+        secret_id: '',
+      });
       const { auth } = await logIn(made.data.secret_id, role_id);
       return auth?.entity_id ?? assert.fail('no entity');
     };
