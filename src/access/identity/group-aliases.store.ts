@@ -3,7 +3,7 @@ import type { Db } from '../../store/database.ts';
 import { PAGE } from '../../store/in-pages.ts';
 import type { Write } from '../../store/write.ts';
 import type { GroupAlias } from './group.ts';
-import { CHANGED } from './names.store.ts';
+import { CHANGED } from './records.store.ts';
 
 export async function findGroupAliasById(db: Db, id: string): Promise<GroupAlias | undefined> {
   return db.selectFrom('identity_group_alias').selectAll().where('id', '=', id).executeTakeFirst();

@@ -5,15 +5,17 @@ import { Breath } from '../../core/fairness/breath.ts';
 import { choice, stringMap } from '../../core/fields.ts';
 import { policyList } from '../tokens/field-kinds.ts';
 import { MOST_CHARACTERS } from '../tokens/policy-names.ts';
+import { orNull, timeOf } from './entity.ts';
 import {
+  type AliasMount,
+  type AliasRecord,
   aliasFields,
   mergeFields,
-  metadataOrNull,
+  metadata,
+  type NamedRecord,
   namespace_id,
-  orNull,
-  timeOf,
-  toldFields,
-} from './entity.ts';
+  recordFields,
+} from './record.ts';
 
 const GROUP_TYPES = ['internal', 'external'] as const;
 
@@ -29,22 +31,11 @@ const groupSchema = z.object(groupFields);
 export type GroupSettings = z.output<typeof groupSchema>;
 
 /** Entities, and members of other groups, that are granted something together. */
-export interface Group extends GroupSettings {
-  id: string;
-  name: string;
-  version: number;
-  created_at_ms: number;
-  updated_at_ms: number;
-}
+export type Group = NamedRecord & GroupSettings;
 
 /** What one auth mount calls an external group. */
-export interface GroupAlias {
-  id: string;
+export interface GroupAlias extends AliasRecord {
   group_id: string;
-  mount_accessor: string;
-  name: string;
-  created_at_ms: number;
-  updated_at_ms: number;
 }
 
 /**
@@ -136,16 +127,16 @@ export function checkMemberGroups(
 }
 
 export const groupAliasSchema = z.object({ ...aliasFields, ...mergeFields });
-export type GroupAliasAnswer = z.output<typeof groupAliasSchema>;
+export type GroupAliasInfo = z.output<typeof groupAliasSchema>;
 
 export const groupAnswerSchema = z.object({
-  ...toldFields,
+  ...recordFields,
   namespace_id,
   alias: groupAliasSchema.partial().describe('Empty without one.'),
   member_entity_ids: z.array(z.string()),
   member_group_ids: z.array(z.string()),
   parent_group_ids: z.array(z.string()).describe('Groups that it is itself a member of.'),
-  metadata: metadataOrNull,
+  metadata,
   modify_index: z.int().describe('How often it was written.'),
   policies: groupFields.policies,
   type: groupFields.type,
@@ -167,7 +158,7 @@ export type WrittenGroup = z.output<typeof writtenGroupSchema>;
 export function describeGroup(
   group: Group,
   more: {
-    alias: GroupAliasAnswer | undefined;
+    alias: GroupAliasInfo | undefined;
     member_entity_ids: readonly string[];
     member_group_ids: readonly string[];
     parent_group_ids: readonly string[];
@@ -189,3 +180,19 @@ export function describeGroup(
     type: group.type,
   };
 }
+
+export const describeGroupAlias = (
+  alias: GroupAlias,
+  mount: AliasMount | undefined,
+): GroupAliasInfo => ({
+  canonical_id: alias.group_id,
+  creation_time: timeOf(alias.created_at_ms),
+  id: alias.id,
+  last_update_time: timeOf(alias.updated_at_ms),
+  merged_from_canonical_ids: null,
+  metadata: null,
+  mount_accessor: alias.mount_accessor,
+  mount_path: mount?.path ?? '',
+  mount_type: mount?.type ?? '',
+  name: alias.name,
+});
