@@ -104,6 +104,7 @@ export function aliasOperations<
     };
   };
   return {
+    of,
     /** Makes an alias, or changes the one that its id, or its name on its mount, stands for. */
     async write(app: App, caller: Caller, input: Sent): Promise<DataResult<WrittenAlias>> {
       of.check?.(input);
@@ -127,12 +128,9 @@ export function aliasOperations<
         const alias = await of.findById(app.db, id);
         if (!alias) return { effects: [], result: undefined };
         const held = await refuseDeniedOwners(owners, app, caller, [ownerOf(alias)]);
-        const { effects, beforehand } = await of.planRemoval(app, caller, alias, held);
-        return {
-          effects: [...effects, ...bumpPermissionVersion()],
-          result: undefined,
-          beforehand,
-        };
+        const plan = await of.planRemoval(app, caller, alias, held);
+        const effects = [...plan.effects, ...bumpPermissionVersion()];
+        return { ...plan, effects, result: undefined };
       });
       await of.after?.(app, caller);
       return {};

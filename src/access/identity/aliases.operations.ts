@@ -31,16 +31,12 @@ interface SentEntityAlias extends SentAlias {
   custom_metadata?: Record<string, string> | undefined;
 }
 
-export const entityAliasKind = {
-  find: findAlias,
-  findById: findAliasById,
-  ownerOf: ({ entity_id }: Alias) => entity_id,
-};
-
 export const entityAliases = aliasOperations({
-  ...entityAliasKind,
   what: 'alias',
   owners: entityStore,
+  ownerOf: ({ entity_id }) => entity_id,
+  find: findAlias,
+  findById: findAliasById,
   listKeys: listAliasKeys,
   listById: listAliasesById,
   describe: (alias, mount) => ({ ...describeAlias(alias, mount), namespace_id: 'root' }),

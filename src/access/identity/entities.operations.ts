@@ -6,7 +6,7 @@ import { bumpConfigVersion } from '../../store/config-version.ts';
 import { bumpPermissionVersion } from '../../store/permission-version.ts';
 import { commitPlanned, type Planned } from '../standing/attempts.operations.ts';
 import { refuseDenied, refuseDeniedNow } from '../standing/operations.ts';
-import { entityAliasKind } from './aliases.operations.ts';
+import { entityAliases } from './aliases.operations.ts';
 import { countAliases, listAliases, listAliasNames } from './aliases.store.ts';
 import { entityStore, findEntityByName, insertEntity, updateEntity } from './entities.store.ts';
 import {
@@ -33,7 +33,7 @@ type SentEntity = { id?: string; name: string } & SentSettings;
 
 export const entities = recordOperations({
   store: entityStore,
-  aliases: entityAliasKind,
+  aliases: entityAliases.of,
   describe: (app, entity) =>
     withGroupsOf(app, { id: entity.id, kind: 'entity' }, async ({ direct, above: inherited }) => {
       const aliases: AliasInfo[] = [];

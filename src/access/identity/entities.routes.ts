@@ -14,6 +14,7 @@ import {
   writtenEntitySchema,
 } from './entity.ts';
 import { removeEntityBatch } from './entity-removal.operations.ts';
+import { lookupInput } from './lookup.ts';
 import { namesSchema, toldSchema, writtenAliasSchema } from './record.ts';
 import {
   aliasInputs,
@@ -21,7 +22,6 @@ import {
   byId,
   byName,
   does,
-  lookupInput,
   none,
   type Place,
   recordInputs,

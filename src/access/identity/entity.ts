@@ -67,7 +67,7 @@ export function checkMetadata(field: string, metadata: Readonly<Record<string, s
  *
  * @throws Failure `invalid` for `root`, which no identity gives
  */
-export function requireIdentityPolicies(names: readonly string[]): string[] {
+function requireIdentityPolicies(names: readonly string[]): string[] {
   const policies = canonicalPolicies(names);
   if (policies.includes('root')) throw new Failure('invalid', 'policies cannot contain root');
   return policies;
@@ -120,7 +120,7 @@ export const entityAnswerSchema = z.object({
   policies: entityFields.policies,
   disabled: entityFields.disabled,
 });
-export type EntityAnswer = Shown<z.output<typeof entityAnswerSchema>>;
+type EntityAnswer = Shown<z.output<typeof entityAnswerSchema>>;
 
 /** What a list of entities tells of each. */
 export const entityInfoSchema = z.object({ name: z.string(), aliases: z.array(aliasNameSchema) });
@@ -166,10 +166,7 @@ export function describeAlias(alias: Alias, mount: AliasMount | undefined): Alia
 
 /** As {@link describeAlias}, without what others say of it. */
 export function nameAlias(
-  alias: Pick<
-    Alias,
-    'id' | 'entity_id' | 'mount_accessor' | 'name' | 'created_at_ms' | 'updated_at_ms'
-  >,
+  alias: AliasRecord & Pick<Alias, 'entity_id'>,
   mount: AliasMount | undefined,
 ): z.output<typeof aliasNameSchema> {
   return {

@@ -14,16 +14,12 @@ import {
 } from './group-aliases.store.ts';
 import { findGroupById, groupStore } from './groups.store.ts';
 
-export const groupAliasKind = {
-  find: findGroupAlias,
-  findById: findGroupAliasById,
-  ownerOf: ({ group_id }: GroupAlias) => group_id,
-};
-
 export const groupAliases = aliasOperations({
-  ...groupAliasKind,
   what: 'group alias',
   owners: groupStore,
+  ownerOf: ({ group_id }) => group_id,
+  find: findGroupAlias,
+  findById: findGroupAliasById,
   listKeys: listGroupAliasKeys,
   listById: listGroupAliasesById,
   describe: describeGroupAlias,

@@ -127,7 +127,7 @@ export function checkMemberGroups(
 }
 
 export const groupAliasSchema = z.object({ ...aliasFields, ...mergeFields });
-export type GroupAliasInfo = z.output<typeof groupAliasSchema>;
+type GroupAliasInfo = z.output<typeof groupAliasSchema>;
 
 export const groupAnswerSchema = z.object({
   ...recordFields,
@@ -141,7 +141,7 @@ export const groupAnswerSchema = z.object({
   policies: groupFields.policies,
   type: groupFields.type,
 });
-export type GroupAnswer = Shown<z.output<typeof groupAnswerSchema>>;
+type GroupAnswer = Shown<z.output<typeof groupAnswerSchema>>;
 
 /** What a list of groups tells of each. */
 export const groupInfoSchema = z.object({
@@ -149,7 +149,6 @@ export const groupInfoSchema = z.object({
   num_member_entities: z.int(),
   num_parent_groups: z.int(),
 });
-
 export type GroupInfo = z.output<typeof groupInfoSchema>;
 
 export const writtenGroupSchema = z.object({ id: z.string(), name: z.string() });
@@ -157,15 +156,10 @@ export type WrittenGroup = z.output<typeof writtenGroupSchema>;
 
 export function describeGroup(
   group: Group,
-  more: {
-    alias: GroupAliasInfo | undefined;
-    member_entity_ids: readonly string[];
-    member_group_ids: readonly string[];
-    parent_group_ids: readonly string[];
-  },
+  more: Pick<GroupAnswer, 'alias' | `member_${'entity' | 'group'}_ids` | 'parent_group_ids'>,
 ): GroupAnswer {
   return {
-    alias: more.alias ?? {},
+    alias: more.alias,
     creation_time: timeOf(group.created_at_ms),
     id: group.id,
     last_update_time: timeOf(group.updated_at_ms),

@@ -16,7 +16,7 @@ import {
   type GroupSettings,
   type WrittenGroup,
 } from './group.ts';
-import { groupAliasKind } from './group-aliases.operations.ts';
+import { groupAliases } from './group-aliases.operations.ts';
 import { findAliasOfGroup } from './group-aliases.store.ts';
 import { planMembers, type SentMembers } from './group-members.operations.ts';
 import { deleteGroup, groupStore, insertGroup, measureGroup, updateGroup } from './groups.store.ts';
@@ -43,13 +43,13 @@ interface SentGroup extends SentMembers {
 
 export const groups = recordOperations({
   store: groupStore,
-  aliases: groupAliasKind,
+  aliases: groupAliases.of,
   async describe(app, group) {
     const alias = await findAliasOfGroup(app.db, group.id);
     const mount = alias && (await findAliasMount(app, alias.mount_accessor));
     return withMemberships(app, group.id, ({ entities, groups, parents }) => ({
       data: describeGroup(group, {
-        alias: alias && describeGroupAlias(alias, mount),
+        alias: alias ? describeGroupAlias(alias, mount) : {},
         member_entity_ids: entities,
         member_group_ids: groups,
         parent_group_ids: parents,

@@ -12,6 +12,7 @@ import {
 } from './group.ts';
 import { groupAliases } from './group-aliases.operations.ts';
 import { groups, writeGroup } from './groups.operations.ts';
+import { lookupInput } from './lookup.ts';
 import { namesSchema, toldSchema, writtenAliasSchema } from './record.ts';
 import {
   aliasInputs,
@@ -19,7 +20,6 @@ import {
   byId,
   byName,
   does,
-  lookupInput,
   none,
   recordInputs,
   recordRoutes,

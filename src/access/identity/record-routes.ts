@@ -17,13 +17,6 @@ const aliasSettings = {
 export const none = z.object({});
 export const byId = z.object({ id });
 export const byName = z.object({ name });
-export const lookupInput = z.object({
-  id: text('').describe('By id.'),
-  name: text('').describe('By name.'),
-  alias_id: text('').describe('By the id of an alias.'),
-  alias_name: text('').describe('By the name of an alias, with alias_mount_accessor.'),
-  alias_mount_accessor: text('').describe('Accessor of the mount that alias_name is of.'),
-});
 
 /** What comes in with a write: of a record that the body names, and of one that the path names. */
 export const recordInputs = <Settings extends z.core.$ZodLooseShape>(settings: Settings) => ({
