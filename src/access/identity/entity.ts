@@ -4,7 +4,6 @@ import { Failure } from '../../core/failure.ts';
 import { flag, stringMap } from '../../core/fields.ts';
 import { foldName } from '../../core/fold.ts';
 import { mergePatch } from '../../core/patches.ts';
-import { formatTimestamp } from '../../core/timestamps.ts';
 import { policyList } from '../tokens/field-kinds.ts';
 import { canonicalPolicies } from '../tokens/policy-names.ts';
 import {
@@ -12,11 +11,14 @@ import {
   type AliasRecord,
   absent,
   aliasFields,
+  describeMountAlias,
   mergeFields,
   metadata,
   type NamedRecord,
   namespace_id,
+  orNull,
   recordFields,
+  timeOf,
 } from './record.ts';
 
 /** What an operator says of an entity. */
@@ -85,11 +87,6 @@ export function checkName(field: string, name: string): void {
 
 /** Names that differ in case only are the same name. */
 export const nameKey = (name: string): string => foldName(name);
-
-export const timeOf = (ms: number): string => formatTimestamp(Math.floor(ms / 1000));
-
-export const orNull = (map: Readonly<Record<string, string>>) =>
-  Object.keys(map).length > 0 ? map : null;
 
 /** Settings with those that were sent in their place. */
 export function planSettings<
@@ -165,19 +162,8 @@ export function describeAlias(alias: Alias, mount: AliasMount | undefined): Alia
 }
 
 /** As {@link describeAlias}, without what others say of it. */
-export function nameAlias(
+export const nameAlias = (
   alias: AliasRecord & Pick<Alias, 'entity_id'>,
   mount: AliasMount | undefined,
-): z.output<typeof aliasNameSchema> {
-  return {
-    canonical_id: alias.entity_id,
-    creation_time: timeOf(alias.created_at_ms),
-    id: alias.id,
-    last_update_time: timeOf(alias.updated_at_ms),
-    local: false,
-    mount_accessor: alias.mount_accessor,
-    mount_path: mount?.path ?? '',
-    mount_type: mount?.type ?? '',
-    name: alias.name,
-  };
-}
+): z.output<typeof aliasNameSchema> =>
+  describeMountAlias(alias, { mount, canonical_id: alias.entity_id, local: false });

@@ -5,16 +5,18 @@ import { Breath } from '../../core/fairness/breath.ts';
 import { choice, stringMap } from '../../core/fields.ts';
 import { policyList } from '../tokens/field-kinds.ts';
 import { MOST_CHARACTERS } from '../tokens/policy-names.ts';
-import { orNull, timeOf } from './entity.ts';
 import {
   type AliasMount,
   type AliasRecord,
   aliasFields,
+  describeMountAlias,
   mergeFields,
   metadata,
   type NamedRecord,
   namespace_id,
+  orNull,
   recordFields,
+  timeOf,
 } from './record.ts';
 
 const GROUP_TYPES = ['internal', 'external'] as const;
@@ -178,15 +180,10 @@ export function describeGroup(
 export const describeGroupAlias = (
   alias: GroupAlias,
   mount: AliasMount | undefined,
-): GroupAliasInfo => ({
-  canonical_id: alias.group_id,
-  creation_time: timeOf(alias.created_at_ms),
-  id: alias.id,
-  last_update_time: timeOf(alias.updated_at_ms),
-  merged_from_canonical_ids: null,
-  metadata: null,
-  mount_accessor: alias.mount_accessor,
-  mount_path: mount?.path ?? '',
-  mount_type: mount?.type ?? '',
-  name: alias.name,
-});
+): GroupAliasInfo =>
+  describeMountAlias(alias, {
+    mount,
+    canonical_id: alias.group_id,
+    merged_from_canonical_ids: null,
+    metadata: null,
+  });

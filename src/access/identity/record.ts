@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { formatTimestamp } from '../../core/timestamps.ts';
 
 /** What has a name of its own: an entity, or a group. Times in milliseconds. */
 export interface NamedRecord {
@@ -61,3 +62,24 @@ export const toldSchema = <Info extends z.ZodType>(info: Info) =>
     keys: z.array(z.string()).describe('Ids.'),
     key_info: z.record(z.string(), info).describe('What is told of each, by its id.'),
   });
+
+export const timeOf = (ms: number): string => formatTimestamp(Math.floor(ms / 1000));
+
+export const orNull = (map: Readonly<Record<string, string>>) =>
+  Object.keys(map).length > 0 ? map : null;
+
+/** What is told of an alias of either kind, and what of that kind alone. */
+export const describeMountAlias = <More>(
+  alias: AliasRecord,
+  { mount, canonical_id, ...more }: { mount: AliasMount | undefined; canonical_id: string } & More,
+) => ({
+  canonical_id,
+  creation_time: timeOf(alias.created_at_ms),
+  id: alias.id,
+  last_update_time: timeOf(alias.updated_at_ms),
+  ...more,
+  mount_accessor: alias.mount_accessor,
+  mount_path: mount?.path ?? '',
+  mount_type: mount?.type ?? '',
+  name: alias.name,
+});
