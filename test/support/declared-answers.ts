@@ -75,7 +75,7 @@ const EVERYWHERE: ReadonlySet<number> = new Set([
 const BARE: ReadonlySet<number> = new Set([400, 404, 405, 429]);
 
 /** Longer answers are not looked at: they are lists of the same. */
-const LONGEST = 256 << 10;
+const LONGEST = 64 << 10;
 
 /**
  * An answer that is held against its declaration, when it is whole.
