@@ -1,4 +1,4 @@
-// Long revocation lists and much data, on a real server with real files:
+// Long CRLs and much data, on a real server with real files:
 //
 //   node bench/crl.ts [--entries 1000000] [--seconds 5] [--data DIR]
 //
@@ -266,27 +266,27 @@ export async function measureLists(options: {
     const { now } = server.memory();
     tell('start until sys/health answers', `${server.started.toFixed(0)} ms; RSS ${now} MB`);
     const wait = (path: string) => () => server.call('GET', path);
-    await tellWork(server, 'the first list, read in DER', wait('ca/crl'));
+    await tellWork(server, 'the first CRL, read in DER', wait('ca/crl'));
     await tellWork(server, 'read again, DER', wait('ca/crl'));
     await tellWork(server, 'read again, PEM', wait('ca/crl/pem'));
     await tellWork(server, 'read again, JSON', wait('ca/issuer/default/crl'));
     await tellWork(server, 'rotate (built upon the last)', wait('ca/crl/rotate'));
-    await tellWork(server, 'twenty lists, one after the other', async () => {
+    await tellWork(server, 'twenty CRLs, one after the other', async () => {
       for (let count = 0; count < 20; count += 1) await server.call('GET', 'ca/crl/rotate');
     });
     const serials = await issueSome(server, generator, TO_REVOKE);
-    await tellWork(server, 'one revocation, then the list', async () => {
+    await tellWork(server, 'one revocation, then the CRL', async () => {
       await server.call('POST', 'ca/revoke', { serial_number: serials.pop() });
       await server.call('GET', 'ca/crl');
     });
     const half = serials.splice(0, serials.length / 2);
     const { seconds } = options;
-    await tellRevoking(server, generator, 'revoking, lists following on their own', {
+    await tellRevoking(server, generator, 'revoking, CRLs following on their own', {
       serials: half,
       seconds,
       reader: false,
     });
-    await tellRevoking(server, generator, 'revoking while a client reads the list all the time', {
+    await tellRevoking(server, generator, 'revoking while a client reads the CRL all the time', {
       serials,
       seconds,
       reader: true,
@@ -297,9 +297,9 @@ export async function measureLists(options: {
     await server.stop();
     const again = await start();
     tell('start again', `${again.started.toFixed(0)} ms; RSS ${again.memory().now} MB`);
-    await tellWork(again, 'the stored list, made again', () => again.call('GET', 'ca/crl'));
+    await tellWork(again, 'the stored CRL, made again', () => again.call('GET', 'ca/crl'));
     const der = await again.call('GET', 'ca/crl');
-    tell('length of the list', `${(der.length / MB).toFixed(1)} MB`);
+    tell('length of the CRL', `${(der.length / MB).toFixed(1)} MB`);
     const pem = await again.call('GET', 'ca/crl/pem');
     const text = Buffer.from(pem)
       .toString('latin1')

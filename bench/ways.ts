@@ -43,7 +43,7 @@ const ways: [name: string, ask: () => Promise<unknown>][] = [
   ['issue', issue],
   ['authorize-session', () => done(admin('POST', `targets/${target}:authorize-session`, {}))],
   [
-    'revoke, and the list',
+    'revoke, and the CRL',
     async () => {
       const serial_number = (await issue()).textAt('data.serial_number');
       await start();

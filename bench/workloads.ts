@@ -38,7 +38,7 @@ export async function prepareMount(port: number): Promise<Certificate> {
   return parseCertificate(block.der);
 }
 
-/** Whether each revocation is followed by a new list at once, or lists are rebuilt in time. */
+/** Whether each revocation is followed by a new CRL at once, or CRLs are rebuilt in time. */
 export async function followRevocations(port: number, at_once: boolean): Promise<void> {
   await post(port, 'demo/config/crl', { auto_rebuild: !at_once });
 }

@@ -17,7 +17,7 @@ const FLOORS: readonly (readonly string[])[] = [
   ['start'],
   // Listeners, and the dialects that read, permit, run and answer.
   ['http'],
-  // What is counted: of requests by the listeners, of certificates by the authority.
+  // What is counted: of requests by the listeners, of certificates by the CA.
   ['metrics'],
   ['broker'],
   ['pki'],
@@ -117,7 +117,7 @@ test('an operation never reaches back to a route, nor to how requests are read',
   );
 });
 
-test('the authority and the broker ask each other, and never read each other’s tables', () => {
+test('the CA and the broker ask each other, and never read each other’s tables', () => {
   const sideOf = (file: string): string | undefined => /^src\/(pki|broker)\//.exec(file)?.[1];
   assert.deepEqual(
     broken(({ from, to }) => {
@@ -128,7 +128,7 @@ test('the authority and the broker ask each other, and never read each other’s
   );
 });
 
-test('how answers are dressed knows no operation and no table', () => {
+test('how answers are encoded knows no operation and no table', () => {
   assert.deepEqual(
     broken(
       ({ from, to, typeOnly }) =>
@@ -189,7 +189,7 @@ const UPSERTS: Readonly<Record<string, string>> = {
   'src/pki/mount-state/store.ts pki_authority': 'only while the version is what was read',
   'src/pki/mount-state/store.ts pki_config': "the authority's version is in the write set",
   'src/pki/certificates/store.ts pki_count': 'counts, in the statement',
-  'src/pki/crl/store.ts pki_crl': 'only in place of an older list that covers less',
+  'src/pki/crl/store.ts pki_crl': 'only in place of an older CRL that covers less',
   'src/pki/mount-state/revocations.store.ts pki_revision':
     'counts, or only grows, in the statement',
   'src/seal/store.ts seal_next': 'each write says the whole seal, and holds the one before',
@@ -230,7 +230,7 @@ const UNRECORDED: Readonly<Record<string, string>> = {
   'src/broker/workers/embedded.operations.ts': 'that a worker is heard of',
   'src/cli/operator/restore.ts': 'the record is in the set',
   'src/start/jobs.ts': 'who has a job',
-  'src/pki/crl/publishing.operations.ts': 'a list of revocations that were recorded',
+  'src/pki/crl/publishing.operations.ts': 'a CRL of revocations that were recorded',
   'src/pki/issuance/names.operations.ts':
     'names that lead to nothing until their certificate is there',
   'src/store/job-lock.ts': 'who has a job',

@@ -83,7 +83,7 @@ const READERS: readonly [key: string, read: () => Promise<unknown>][] = [
   ['identity:all-parents', () => listGroupsAbove(app, MANY_GROUPS)],
   ['policies:acls', () => readAcl(app, ['default', 'p'], undefined)],
   ['policies:lists', () => readAcl(app, ['default', 'q'], undefined)],
-  ['broker/authorities', () => loadGrantSet(app, { user_id: 'u_anon', account_id: '' })],
+  ['broker/grant-sets', () => loadGrantSet(app, { user_id: 'u_anon', account_id: '' })],
   ['broker/everybody', () => readEverybody(app)],
   ['broker/scopes', () => readScopeTree(app)],
   ['broker/workers', () => readWorkers(app)],
@@ -128,7 +128,7 @@ for (const [key, read] of READERS) {
   });
 }
 
-test('an authority is read from nothing but its subject', async () => {
+test('the state of a mount is read from nothing but its subject', async () => {
   await readMounts(app);
   queries.length = 0;
   await readIssuers(app, 'x');

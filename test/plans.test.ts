@@ -8,7 +8,7 @@ import { createDb, type Db } from '../src/store/database.ts';
 import { withoutLocks } from '../src/store/holding.ts';
 import { numberParameters } from '../src/store/sqlite/reader.ts';
 import type { Value } from '../src/store/write.ts';
-import { listRemains, REMAINS } from '../src/system/mounts/purge.store.ts';
+import { listMountRows, MOUNT_TABLES } from '../src/system/mounts/purge.store.ts';
 import { sqlitePlace } from './support/engines.ts';
 import { ROW, readsOf, writesOf } from './support/plan-cases.ts';
 
@@ -57,10 +57,10 @@ for (const [name, index, read] of readsOf(IDS)) {
 }
 
 // Those that are paged by their mount have one row of it.
-for (const place of REMAINS.filter(([, { keys }]) => keys[0] !== 'mount_id')) {
+for (const place of MOUNT_TABLES.filter(([, { keys }]) => keys[0] !== 'mount_id')) {
   test(`a page of what a mount left in ${place[0]} sorts no more than the page`, async () => {
     const { db, plans } = noting();
-    await listRemains(db, 'm', place, 10);
+    await listMountRows(db, 'm', place, 10);
     assert.match(plans.join('\n'), /SEARCH .*mount_id=/);
     const page = plans.indexOf('SCAN page');
     const within = page < 0 ? plans : plans.slice(0, page);

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { AnyRoute } from '../src/app/route.ts';
-import type { BoundaryRoute } from '../src/broker/resource/route.ts';
+import type { AnyBoundaryRoute } from '../src/broker/resource/route.ts';
 import { declaredRoutes } from '../src/start/routes.ts';
 
 // The record of a change says what was changed: every field of an endpoint that changes something stands
@@ -52,7 +52,7 @@ const OUTPUT = new Set([
 const changing = ({ method }: { method: string }): boolean => method !== 'GET' && method !== 'LIST';
 
 /** Fields that a record would lack, `attributes.x` for those of a subtype. */
-function unrecorded(route: AnyRoute | BoundaryRoute): string[] {
+function unrecorded(route: AnyRoute | AnyBoundaryRoute): string[] {
   const { audit = [], audit_within: within = {}, input, path } = route;
   const reason = (name: string): boolean => name in SECRET || name in NEEDLESS || OUTPUT.has(name);
   const own = Object.keys(input.shape).filter(
@@ -82,7 +82,7 @@ test('a record has every field of a changing request of the authority’s API bu
 const PASSED_OVER: readonly string[] = ['id', 'attributes', 'scope_id', 'type', 'version'];
 
 test('a record has every field of a changing request of the broker’s API but secrets', () => {
-  const routes = (declaredRoutes.broker as readonly BoundaryRoute[]).filter(changing);
+  const routes = (declaredRoutes.broker as readonly AnyBoundaryRoute[]).filter(changing);
   for (const route of routes) {
     const missing = unrecorded(route).filter((name) => !PASSED_OVER.includes(name));
     assert.deepEqual(missing, [], `${route.method} ${route.path}`);

@@ -91,7 +91,7 @@ async function turnsDuring(work: () => Promise<unknown>): Promise<number> {
   return turns;
 }
 
-eachEngine('lists of the authority that have no pages', (open) => {
+eachEngine('lists of the Vault API that have no pages', (open) => {
   let seeded: Promise<Store> | undefined;
   const filled = (): Promise<Store> => {
     seeded ??= open().then(async (store) => {

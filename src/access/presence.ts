@@ -6,9 +6,9 @@ import { Failure } from '../core/failure.ts';
  *
  * @param work is given what is to be called between two steps: it throws once the client has gone
  */
-export async function whileThere<Result>(
+export async function whileConnected<Result>(
   { onGone }: Pick<Caller, 'onGone'>,
-  work: (requireThere: () => void) => Promise<Result>,
+  work: (requireConnected: () => void) => Promise<Result>,
 ): Promise<Result> {
   let isGone = false;
   const forget = onGone?.(() => {

@@ -112,15 +112,10 @@ interface Order {
 const orders = new WeakMap<RuleTable, Order>();
 
 function orderOf(table: RuleTable, effort: Comparisons): Order {
-  const known = orders.get(table);
-  if (known) return known;
-  const made = {
-    paths: [...table.exact.keys()].sort(),
-    heads: [...table.wild.byHead.keys()].sort(),
-  };
-  effort.left -= SORTING * (made.paths.length + made.heads.length);
-  orders.set(table, made);
-  return made;
+  return orders.getOrInsertComputed(table, ({ exact, wild }) => {
+    effort.left -= SORTING * (exact.size + wild.byHead.size);
+    return { paths: [...exact.keys()].sort(), heads: [...wild.byHead.keys()].sort() };
+  });
 }
 
 const SORTING = 5;

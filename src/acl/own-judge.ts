@@ -4,14 +4,9 @@ import type { Asked, Operation, SentWith } from './access-request.ts';
 import { type Acl, hasSameRules, judgeAll } from './acl.ts';
 import { type Comparisons, MOST_COMPARISONS } from './comparisons.ts';
 import type { OwnPath, Sense } from './name-form.ts';
-import type { ParameterReader } from './parameter-forms.ts';
-import {
-  hasConditions,
-  type ParameterConditions,
-  pickFields,
-  readFields,
-  type SentFields,
-} from './parameter-rules.ts';
+import type { ParameterReader, Sent } from './parameter-forms.ts';
+import { pickFields, readFields, type SentFields } from './parameter-rules.ts';
+import { hasConditions, NO_PARAMETERS, type ParameterConditions } from './policy.ts';
 import {
   judgeInFields,
   judgeList,
@@ -38,10 +33,10 @@ const WRITES =
 const PATH = 5;
 
 /**
- * Judges one request at the paths that things have of their own which it names or finds. They may be
- * thousands, under thousands of rules, and the fields may be long: these are read once, a rule judges
+ * Judges a request by the own paths of the entities, groups, issuers or keys that it names or finds. There may be
+ * thousands of paths under thousands of rules, and the fields may be long: these are read once, a rule judges
  * them once in each sense, and all of it has one budget, that of the request where it has one, however
- * often it is planned anew and whatever its permissions have become.
+ * often the request is planned anew and whatever its permissions have become.
  */
 export class OwnJudge {
   readonly #sent: SentWith;
@@ -74,9 +69,9 @@ export class OwnJudge {
   }
 
   /**
-   * Whether the paths let pass what is asked of the things elsewhere. What nothing grants there need not
-   * be granted, but a denial counts, and so do the conditions: what they ask of every request as far as
-   * they are about such requests, what they say of fields in any case.
+   * Judges, by the policies on these paths, what the request asks for at another path. Nothing need be granted
+   * there, but denials count, and so do conditions: those on every request as far as they are about such
+   * requests, and those on fields in any case.
    */
   judge(acl: Acl, paths: readonly OwnPath[]): Promise<AccessVerdict> {
     return this.#each(acl, paths, senseKey, (own, key) => {
@@ -147,10 +142,9 @@ export class OwnJudge {
   #byRule(rule: Rule, sense: Sense, key: string): Judged {
     if (rule.granted & DENY) return DENIED;
     if (this.#budget.left < 0) return TOO_MUCH;
-    const known = this.#verdicts.get(rule) ?? new Map<string, AccessVerdict>();
+    const known = this.#verdicts.getOrInsertComputed(rule, () => new Map<string, AccessVerdict>());
     const before = known.get(key);
     if (before) return before;
-    this.#verdicts.set(rule, known);
     const judged = this.#byConditions(rule, sense);
     if (!isVerdict(judged)) return keep(judged, (verdict) => known.set(key, verdict));
     known.set(key, judged);
@@ -194,14 +188,9 @@ export class OwnJudge {
   /** The fields of the request that are among some, or that are not. */
   #pick(names: readonly string[], isWanted: boolean): SentFields {
     const key = `${isWanted} ${names.join()}`;
-    const found = this.#picked.get(key);
-    if (found) return found;
-    const made = pickFields(
-      this.#fields,
-      (sent) => sent.names.some((name) => names.includes(name)) === isWanted,
-    );
-    this.#picked.set(key, made);
-    return made;
+    const isPicked = (sent: Sent): boolean =>
+      sent.names.some((name) => names.includes(name)) === isWanted;
+    return this.#picked.getOrInsertComputed(key, () => pickFields(this.#fields, isPicked));
   }
 }
 
@@ -220,7 +209,7 @@ function operationOf({ isRead, isList }: Sense): 'list' | 'read' | 'update' {
   return isRead ? 'read' : 'update';
 }
 
-const NO_FIELDS = { allowed_parameters: new Map(), denied_parameters: new Map() } as const;
+const NO_FIELDS = { allowed_parameters: NO_PARAMETERS, denied_parameters: NO_PARAMETERS };
 
 /** Equal for paths that a rule judges alike. */
 function senseKey(sense: Sense): string {

@@ -1,4 +1,3 @@
-import { MOST_COMPARISONS } from './comparisons.ts';
 // Conditions are judged in short steps, so that whoever judges can let others go first between two: none of
 // them holds the event loop, whatever the fields and the values that rules name, up to a body's length.
 
@@ -6,9 +5,10 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { holdBounds } from '../../test/support/machine.ts';
 import { duration, flag, list, longText, stringMap, text } from '../core/fields.ts';
+import { MOST_COMPARISONS } from './comparisons.ts';
 import { readerOfFields } from './parameter-reader.ts';
-import { type ParameterConditions, readFields, walkFields } from './parameter-rules.ts';
-import type { ParameterValue } from './policy.ts';
+import { readFields, walkFields } from './parameter-rules.ts';
+import type { ParameterConditions, ParameterValue } from './policy.ts';
 import { Stride } from './stride.ts';
 
 const times = <Of>(count: number, make: (at: number) => Of): Of[] =>
@@ -179,7 +179,7 @@ test('a step is over once so much has been taken from the budget, and a long pie
   const steps = taken.map((some) => {
     budget.left -= some;
     let count = 0;
-    while (stride.isOver) count += 1;
+    while (stride.isStepOver) count += 1;
     return count;
   });
   assert.deepEqual(steps, [0, 1, 0, 1, 10, 0]);

@@ -3,7 +3,7 @@ import { canonicalPattern, type FormedSegment } from './name-form.ts';
 import { mergeParameters } from './parameter-rules.ts';
 import { comparePrecedence, compilePattern, slotsOf, widenForm } from './path-pattern.ts';
 import {
-  type ParameterRules,
+  NO_PARAMETERS,
   type PathRule,
   type Policy,
   type PolicyCapability,
@@ -48,8 +48,8 @@ export function* compileTable(
       }
       const { form, selectors } = stanza.pattern;
       const place = selectors.length > 0 ? guards : groups;
-      addTo(place, form, ruleOf(stanza));
-      if (reachesBare(stanza)) addTo(place, withoutSlash(form), ruleOf(stanza));
+      place.getOrInsert(form, []).push(ruleOf(stanza));
+      if (reachesBare(stanza)) place.getOrInsert(withoutSlash(form), []).push(ruleOf(stanza));
     }
   }
   const merged = yield* mergeGroups(groups);
@@ -67,12 +67,6 @@ function reachesBare(stanza: PathRule): boolean {
 }
 
 const OF_LISTS: readonly PolicyCapability[] = ['list', 'scan'];
-
-function addTo<Of>(groups: Map<string, Of[]>, key: string, one: Of): void {
-  const group = groups.get(key);
-  if (group) group.push(one);
-  else groups.set(key, [one]);
-}
 
 function* indexRules(
   merged: ReadonlyMap<string, Rule>,
@@ -134,7 +128,7 @@ function* weighRules(rules: ReadonlyMap<string, Rule>): Steps<number> {
 function* byHeads<Of extends WildRule>(rules: readonly Of[]): Steps<Heads<Of>> {
   const groups = new Map<string, Of[]>();
   for (const rule of rules) {
-    addTo(groups, rule.pattern.head, rule);
+    groups.getOrInsert(rule.pattern.head, []).push(rule);
     yield;
   }
   const byHead = new Map<string, readonly Of[]>();
@@ -224,18 +218,16 @@ function* foldRules(
     yield;
     const canonical = canonicalPattern(form, folding);
     differs ||= canonical !== form;
-    addTo(groups, canonical, rule);
+    groups.getOrInsert(canonical, []).push(rule);
   }
   return { groups, differs };
 }
 
-const NOTHING: ParameterRules = new Map();
-
 function denial(): Rule {
   return {
     granted: DENY,
-    allowed_parameters: NOTHING,
-    denied_parameters: NOTHING,
+    allowed_parameters: NO_PARAMETERS,
+    denied_parameters: NO_PARAMETERS,
     required_parameters: [],
     min_wrapping_ttl: undefined,
     max_wrapping_ttl: undefined,

@@ -19,13 +19,13 @@ export class RuleWalk {
   /** What has been done is taken from it. */
   readonly effort: Comparisons = { left: MOST_EFFORT };
   readonly #breath = new Breath();
-  readonly #requireThere: () => void;
+  readonly #requireConnected: () => void;
   #seen = MOST_EFFORT;
   #steps = 0;
 
-  /** @param requireThere throws when nobody waits for the answer any more */
-  constructor(requireThere: () => void = () => {}) {
-    this.#requireThere = requireThere;
+  /** @param requireConnected throws when nobody waits for the answer any more */
+  constructor(requireConnected: () => void = () => {}) {
+    this.#requireConnected = requireConnected;
   }
 
   /** Nothing more is looked at: what is not known counts as not permitted. */
@@ -44,6 +44,6 @@ export class RuleWalk {
 
   async rest(): Promise<void> {
     await this.#breath.take();
-    this.#requireThere();
+    this.#requireConnected();
   }
 }

@@ -1,18 +1,13 @@
 import { afterOthers } from '../core/fairness/breath.ts';
 import { FewBySize } from '../core/fairness/few-in-turn.ts';
 import { atMostOf, LastOf } from '../core/kept.ts';
+import { memoizeWeak } from '../core/memoize-weak.ts';
 import { ROOMS } from '../core/rooms.ts';
 import { doAll, doInTurns, type Soon } from '../core/steps.ts';
 import type { Comparisons } from './comparisons.ts';
-import { type FormedSegment, foldingNames } from './name-form.ts';
+import { foldingNames, type NamedPath } from './name-form.ts';
 import { foldNames } from './rule-merging.ts';
 import type { RuleTable } from './rule-table.ts';
-
-/** A path, and its segments that are names of more than one spelling. */
-interface NamedPath {
-  path: string;
-  formed?: readonly FormedSegment[] | undefined;
-}
 
 /** Undefined for a table in which every name is written so, as in most. */
 interface Spelt {
@@ -38,16 +33,8 @@ const FEW_RULES = 100;
 /** Reading a rule anew takes as long as so many comparisons. */
 const FOLDING = 10;
 
-const ids = new WeakMap<RuleTable, number>();
 let lastId = 0;
-
-function idOf(table: RuleTable): number {
-  const known = ids.get(table);
-  if (known !== undefined) return known;
-  lastId += 1;
-  ids.set(table, lastId);
-  return lastId;
-}
+const idOf = memoizeWeak((_table: RuleTable) => ++lastId);
 
 /**
  * The same rules with names in their one spelling where a path has names of more than one: a rule

@@ -36,8 +36,8 @@ export class TextEnds {
 
   add(end: string): void {
     const { length } = end;
-    const known = this.#byLength.get(length) ?? { length, sums: new Set(), texts: new Set() };
-    this.#byLength.set(length, known);
+    const none = { length, sums: new Set<number>(), texts: new Set<string>() };
+    const known = this.#byLength.getOrInsert(length, none);
     known.sums.add(this.#goOn(0, end, 0, length));
     known.texts.add(end);
     this.#sorted = undefined;

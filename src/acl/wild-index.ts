@@ -114,11 +114,7 @@ export function* prepareIndex(bucket: readonly Wild[]): Steps<void> {
 }
 
 function indexOf(bucket: readonly Wild[]): Index {
-  const known = indices.get(bucket);
-  if (known) return known;
-  const made = doAll(makeIndex(bucket));
-  indices.set(bucket, made);
-  return made;
+  return indices.getOrInsertComputed(bucket, () => doAll(makeIndex(bucket)));
 }
 
 function segmentsAfterHead(bucket: readonly Wild[], path: string): string[] {
@@ -169,7 +165,7 @@ function* makeIndex(bucket: readonly Wild[]): Steps<Index> {
   for (const [place, { pattern }] of bucket.entries()) {
     yield;
     const mark = findRarest(pattern, counts);
-    if (mark) addTo(shelves, shelfOf(mark), { mark, place });
+    if (mark) shelves.getOrInsert(shelfOf(mark), []).push({ mark, place });
     else others.push(place);
   }
   return yield* shelve([...shelves.values()], others);
@@ -198,7 +194,7 @@ function* shelve(groups: readonly (readonly Filed[])[], others: number[]): Steps
     const byText = new Map<string, number[]>();
     for (const { mark, place } of group) {
       yield;
-      addTo(byText, mark.text, place);
+      byText.getOrInsert(mark.text, []).push(place);
     }
     const most = Math.max(...[...byText.values()].map(({ length }) => length));
     shelves.push({ at: first.mark.at, length: first.mark.length, byText, most });
@@ -208,12 +204,6 @@ function* shelve(groups: readonly (readonly Filed[])[], others: number[]): Steps
 
 /** As many are looked at one by one as soon as looked up. */
 const FEW_ON_SHELF = 4;
-
-function addTo<Key, Of>(groups: Map<Key, Of[]>, key: Key, one: Of): void {
-  const group = groups.get(key);
-  if (group) group.push(one);
-  else groups.set(key, [one]);
-}
 
 const COUNTERS = 1 << 16;
 

@@ -1,3 +1,4 @@
+import { z } from 'zod';
 import { withoutTrailing } from '../core/edges.ts';
 import type { Whose } from '../core/fairness/piece.ts';
 import { formatTimestamp } from '../core/timestamps.ts';
@@ -43,7 +44,18 @@ export interface Asked {
 }
 
 /** What a look-up tells of a lease. */
-export function describeLease(lease: Lease, now: number): Record<string, unknown> {
+export const leaseReply = z.object({
+  id: z.string(),
+  issue_time: z.string().describe('RFC 3339.'),
+  expire_time: z.string().describe('RFC 3339.'),
+  last_renewal: z.string().nullable().describe('RFC 3339.'),
+  renewable: z.boolean(),
+  ttl: z.int().describe('Seconds that are left.'),
+  path: z.string().describe('Where it was made.'),
+});
+export type LeaseReply = z.output<typeof leaseReply>;
+
+export function describeLease(lease: Lease, now: number): LeaseReply {
   return {
     id: lease.id,
     issue_time: formatTimestamp(lease.issued_at),
@@ -51,6 +63,7 @@ export function describeLease(lease: Lease, now: number): Record<string, unknown
     last_renewal: lease.renewed_at === undefined ? null : formatTimestamp(lease.renewed_at),
     renewable: lease.renewable,
     ttl: Math.max(0, lease.expires_at - now),
+    path: lease.id.slice(0, lease.id.lastIndexOf('/')),
   };
 }
 

@@ -71,7 +71,7 @@ export const accepted = { form: 'accepted' } as const;
 export const undeclared = { form: 'undeclared' } as const;
 
 /** Nobody changes what was handed back: it may be kept, and is written as it is. */
-type Shown<T> = T extends Uint8Array
+export type Shown<T> = T extends Uint8Array
   ? T
   : T extends readonly (infer Item)[]
     ? readonly Shown<Item>[]

@@ -64,9 +64,7 @@ export class CallerTally<Caller> {
     const known = this.#callers.get(party);
     if (known || this.#callers.size >= CALLERS) return known;
     const others = { caller: nameCaller(), requests: 0, route: undefined };
-    const asked = { routes: new Map<string, CallerCount<Caller>>(), others };
-    this.#callers.set(party, asked);
-    return asked;
+    return this.#callers.getOrInsert(party, { routes: new Map(), others });
   }
 
   /** What was counted since the last time: at most 21 counts of each of 50 callers, and one for each route besides. */
@@ -88,9 +86,5 @@ function countedOf<Caller>(
   caller: Caller | undefined,
   route: string,
 ): CallerCount<Caller> {
-  const known = counts.get(route);
-  if (known) return known;
-  const count = { caller, requests: 0, route };
-  counts.set(route, count);
-  return count;
+  return counts.getOrInsert(route, { caller, requests: 0, route });
 }

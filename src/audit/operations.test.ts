@@ -97,7 +97,7 @@ for (const [count, why] of [
 const TOKEN = `hvs.${'Ab'.repeat(12)}`;
 const KEY = `-----BEGIN PRIVATE KEY-----${'Ab'.repeat(32)}`;
 
-test('of a secret that a record of a stranger is too long for there is no part', async () => {
+test('of a secret that an unauthenticated record is too long for there is no part', async () => {
   const records: string[] = [];
   const commit = async (writes: { audit: string }[]) => {
     records.push(...writes.map(({ audit }) => audit));

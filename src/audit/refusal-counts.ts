@@ -19,7 +19,7 @@ function kindOf({ record, unknown_token }: RecordedRequest): RefusalKind {
 
 /** Refused requests that have no records of their own: how many there were is recorded now and then. */
 export class RefusalCounts {
-  readonly #strangers = new RefusalTally();
+  readonly #unauthenticated = new RefusalTally();
   readonly #callers = new CallerTally<NamedToken>();
   readonly #now: () => number;
   readonly #record: (counts: readonly string[]) => void;
@@ -38,7 +38,7 @@ export class RefusalCounts {
   take(request: RecordedRequest, now: number, isRoom: boolean): boolean {
     const { remote_address, route } = request.record;
     const refusal = { remote_address, kind: kindOf(request), route };
-    if (this.#strangers.take(now, refusal, isRoom)) return true;
+    if (this.#unauthenticated.take(now, refusal, isRoom)) return true;
     this.#begin(now);
     return false;
   }
@@ -66,7 +66,7 @@ export class RefusalCounts {
     this.#counting = undefined;
     const now = this.#now();
     this.#record([
-      ...this.#strangers.drain().map((count) => buildCountRecord(count, since, now)),
+      ...this.#unauthenticated.drain().map((count) => buildCountRecord(count, since, now)),
       ...this.#callers.drain().map((count) => buildCallerCountRecord(count, since, now)),
     ]);
   }

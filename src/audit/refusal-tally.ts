@@ -1,3 +1,4 @@
+import { Counts } from '../core/fairness/counts.ts';
 import { NETWORK_PART, networkOfParty, siteOf } from '../core/fairness/party.ts';
 
 /** What was refused: each kind has a budget of its own, so that none can hide behind another. */
@@ -11,7 +12,7 @@ export interface Refusal {
   route: string;
 }
 
-/** Refused requests of strangers that are recorded one by one, in a time and of a kind. */
+/** Refused unauthenticated requests that are recorded one by one, in a time and of a kind. */
 interface Bounds {
   ms: number;
   /** In all; of it a part for sites that have had few. */
@@ -45,7 +46,7 @@ export interface RefusalCount {
 }
 
 /**
- * Keeps the records of refused strangers within bounds, whatever they send: of each kind ten a second
+ * Keeps the records of refused unauthenticated requests within bounds, whatever they send: of each kind ten a second
  * and sixty a minute one by one, and beyond that only how many there were. Of one site (see `siteOf`) these are
  * three a second and twenty a minute, and half of a minute's are for sites that have had no more than three; the sites of
  * one network have three quarters of all.
@@ -104,9 +105,8 @@ function addTo(
   key: string,
   { remote_address, route }: { remote_address: string | undefined; route: string | undefined },
 ): void {
-  const count = counts.get(key);
-  if (count) count.requests += 1;
-  else counts.set(key, { remote_address, requests: 1, ...(route === undefined ? {} : { route }) });
+  const none = { remote_address, requests: 0, ...(route === undefined ? {} : { route }) };
+  counts.getOrInsert(key, none).requests += 1;
 }
 
 /** What was recorded one by one in the present second or minute: in all, and from each site. */
@@ -115,8 +115,8 @@ class Budget {
   #time = 0;
   #whole = 0;
   /** By site and by network. */
-  #from = new Map<string, number>();
-  #fromNetworks = new Map<string, number>();
+  #from = new Counts();
+  #fromNetworks = new Counts();
 
   constructor(bounds: Bounds) {
     this.#bounds = bounds;
@@ -127,23 +127,22 @@ class Budget {
     if (time === this.#time) return;
     this.#time = time;
     this.#whole = 0;
-    this.#from = new Map();
-    this.#fromNetworks = new Map();
+    this.#from = new Counts();
+    this.#fromNetworks = new Counts();
   }
 
   has(site: string): boolean {
     const { whole, repeated, few, most } = this.#bounds;
-    const before = this.#from.get(site) ?? 0;
-    const neighbours = this.#fromNetworks.get(networkOfParty(site)) ?? 0;
+    const before = this.#from.get(site);
+    const neighbours = this.#fromNetworks.get(networkOfParty(site));
     if (neighbours >= whole * NETWORK_PART) return false;
     return before < most && this.#whole < (before < few ? whole : repeated);
   }
 
   use(site: string): void {
     this.#whole += 1;
-    this.#from.set(site, (this.#from.get(site) ?? 0) + 1);
-    const network = networkOfParty(site);
-    this.#fromNetworks.set(network, (this.#fromNetworks.get(network) ?? 0) + 1);
+    this.#from.add(site, 1);
+    this.#fromNetworks.add(networkOfParty(site), 1);
   }
 }
 

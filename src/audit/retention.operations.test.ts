@@ -36,7 +36,7 @@ eachEngine('retention', (open) => {
     const last = before.at(-1)?.seq ?? 0;
     clock.now += 2 * DAY;
     const rest = await run();
-    assert.equal(rest[0]?.seq, last, 'the last record of before stays');
+    assert.equal(rest[0]?.seq, last, 'the last earlier record stays');
     assert.ok(verifyChain(await readChainStart(app.db, NODE), rest).intact);
     assert.match(rest.at(-1)?.record ?? '', /job\/audit\/retention/, 'the cut is recorded');
   });

@@ -37,7 +37,7 @@ export async function cutOldRecords(app: App, turn: JobRun): Promise<void> {
   });
 }
 
-/** The last record of the next page to be deleted, which is one of bytes as well; undefined for none. */
+/** The last record of the next page to be deleted; a page is bounded in bytes as well. Undefined for none. */
 export async function findCut(
   app: App,
   node: string,

@@ -155,12 +155,8 @@ export class Barrier {
    */
   hmac(purpose: Purpose, data: string | Uint8Array): Buffer {
     const unsealed = this.#require();
-    let key = unsealed.hashKeys.get(purpose);
-    if (key === undefined) {
-      key = new KeyedHash(hashKey(unsealed.keyring, purpose));
-      unsealed.hashKeys.set(purpose, key);
-    }
-    return key.of(data);
+    const make = (): KeyedHash => new KeyedHash(hashKey(unsealed.keyring, purpose));
+    return unsealed.hashKeys.getOrInsertComputed(purpose, make).of(data);
   }
 
   /**

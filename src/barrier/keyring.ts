@@ -7,7 +7,7 @@ import { type EnvelopeContext, KEY_LENGTH, openEnvelope, sealEnvelope } from './
  * of AES-GCM (2^32 values a key) on behalf of the others. A new word here needs no migration.
  */
 export type Purpose =
-  | 'pki-key' // private keys of authorities
+  | 'pki-key' // private keys of CAs
   | 'config' // secrets within configuration
   | 'token' // tokens and secret ids: keyed hashes, batch tokens
   | 'response' // wrapped responses and cubbyholes

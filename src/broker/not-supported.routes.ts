@@ -1,11 +1,11 @@
 import { z } from 'zod';
 import { Failure } from '../core/failure.ts';
-import { type BoundaryRoute, boundaryRoute } from './resource/route.ts';
+import { type AnyBoundaryRoute, boundaryRoute } from './resource/route.ts';
 
 // What clients of this API know and this server has not: they hear so, rather than that there
 // is no such path.
 
-type Endpoint = readonly [method: BoundaryRoute['method'], path: BoundaryRoute['path']];
+type Endpoint = readonly [method: AnyBoundaryRoute['method'], path: AnyBoundaryRoute['path']];
 
 const collection = (plural: string): Endpoint[] => [
   ['GET', `/v1/${plural}`],
@@ -58,7 +58,7 @@ const UNAVAILABLE: readonly [because: string, endpoints: readonly Endpoint[]][] 
   ],
 ];
 
-export const unavailableRoutes: readonly BoundaryRoute[] = UNAVAILABLE.flatMap(
+export const unavailableRoutes: readonly AnyBoundaryRoute[] = UNAVAILABLE.flatMap(
   ([because, endpoints]) =>
     endpoints.map(([method, path]) =>
       boundaryRoute({

@@ -16,14 +16,14 @@ import { roleRoutes } from './iam/roles/routes.ts';
 import { scopeRoutes } from './iam/scopes/routes.ts';
 import { userRoutes } from './iam/users/routes.ts';
 import { unavailableRoutes } from './not-supported.routes.ts';
-import type { BoundaryRoute } from './resource/route.ts';
+import type { AnyBoundaryRoute } from './resource/route.ts';
 import { sessionRoutes } from './sessions/routes.ts';
 import { authorizeSessionRoutes } from './targets/authorize-session/routes.ts';
 import { targetRoutes } from './targets/routes.ts';
 import { workerRoutes } from './workers/routes.ts';
 
 /** Every endpoint of the broker's API. */
-export const brokerRoutes: readonly BoundaryRoute[] = [
+export const brokerRoutes: readonly AnyBoundaryRoute[] = [
   ...scopeRoutes,
   ...authMethodRoutes,
   ...accountRoutes,

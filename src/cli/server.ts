@@ -90,7 +90,7 @@ way finish and ends it.`,
 };
 
 /** How often it is looked whether npx is still there, in milliseconds. */
-const LOOK_MS = 250;
+const POLL_MS = 250;
 
 /**
  * Resolves when this was started by npx and that is gone: what ends npx reaches the shell in which it runs a command,
@@ -100,8 +100,8 @@ function goneNpx(): Promise<void> {
   const { ppid } = process;
   return new Promise((resolve) => {
     if (process.env.npm_command !== 'exec') return;
-    const look = setInterval(() => process.ppid !== ppid && resolve(), LOOK_MS);
-    look.unref();
+    const poll = setInterval(() => process.ppid !== ppid && resolve(), POLL_MS);
+    poll.unref();
   });
 }
 

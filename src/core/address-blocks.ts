@@ -24,9 +24,7 @@ export class AddressBlocks<Known> {
   constructor(blocks: Iterable<readonly [AddressBlock, Known]>) {
     for (const [block, known] of blocks) {
       const { length } = block.bytes;
-      const spans = this.#of.get(length) ?? [];
-      this.#of.set(length, spans);
-      spans.push({ ...endsOf(block), known });
+      this.#of.getOrInsert(length, []).push({ ...endsOf(block), known });
     }
     for (const [length, spans] of this.#of) this.#of.set(length, outermost(spans));
   }

@@ -8,7 +8,7 @@ import { parseCounted, parseJsonText } from './json-text.ts';
 export const MAX_TEXT = 8192;
 
 /** How many items a list may have, and how many characters each of them and all together. */
-interface ListBounds {
+export interface ListBounds {
   items: number;
   characters: number;
   in_all?: number;

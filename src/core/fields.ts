@@ -9,6 +9,7 @@ import {
   convertStringMap,
   convertText,
   isSmallMap,
+  type ListBounds,
   LONG_LIST,
   MAX_TEXT,
   MODEST_LIST,
@@ -94,6 +95,14 @@ export const durationText: FieldKind<string> = comparedBy(
   },
 );
 
+const listWithin = (bounds: ListBounds): FieldKind<string[]> =>
+  fieldKind({
+    accepts: 'a list of strings, or one string with commas between the items',
+    convert: (value) => convertList(value, bounds),
+    because: (value) => complainOfList(value, bounds),
+    output: z.array(z.string()),
+  });
+
 /**
  * A list of strings: an array, or one string with commas between the items, or one string that
  * holds a JSON array. Items are trimmed; numbers become text; the empty string is the empty list.
@@ -101,34 +110,19 @@ export const durationText: FieldKind<string> = comparedBy(
  *
  * @see S-10
  */
-export const list: FieldKind<string[]> = fieldKind({
-  accepts: 'a list of strings, or one string with commas between the items',
-  convert: (value) => convertList(value, LONG_LIST),
-  because: (value) => complainOfList(value, LONG_LIST),
-  output: z.array(z.string()),
-});
+export const list: FieldKind<string[]> = listWithin(LONG_LIST);
 
 /**
  * A {@link list} of few and short items: references to things, which are looked up one by one,
  * and whatever is held against every request.
  */
-export const shortList: FieldKind<string[]> = fieldKind({
-  accepts: 'a list of strings, or one string with commas between the items',
-  convert: (value) => convertList(value, SHORT_LIST),
-  because: (value) => complainOfList(value, SHORT_LIST),
-  output: z.array(z.string()),
-});
+export const shortList: FieldKind<string[]> = listWithin(SHORT_LIST);
 
 /**
  * A {@link shortList} that is copied from one thing to the next and kept in memory for each of them:
  * at most `MAX_LIST` characters in all.
  */
-export const modestList: FieldKind<string[]> = fieldKind({
-  accepts: 'a list of strings, or one string with commas between the items',
-  convert: (value) => convertList(value, MODEST_LIST),
-  because: (value) => complainOfList(value, MODEST_LIST),
-  output: z.array(z.string()),
-});
+export const modestList: FieldKind<string[]> = listWithin(MODEST_LIST);
 
 /** An RFC 3339 timestamp kept as text, e.g. `2030-01-31T12:00:00Z`; empty for none. */
 export const timestampText: FieldKind<string> = comparedBy(

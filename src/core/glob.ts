@@ -21,8 +21,8 @@ export function parseGlob(pattern: string): Glob {
 }
 
 /**
- * Says whether a text fits a pattern. Everything but `*` stands for itself, letter case too. Takes
- * time in proportion to both together and needs no regular expression, so no pattern can make it stall.
+ * Says whether a text fits a pattern, as `foo.x.example.com` does `foo*.example.com`. Everything but `*` stands for itself,
+ * letter case too. Takes time in proportion to both together and needs no regular expression, so no pattern can make it stall.
  */
 export function fitsGlob({ first, middle, last }: Glob, text: string): boolean {
   if (last === undefined) return text === first;
@@ -35,13 +35,4 @@ export function fitsGlob({ first, middle, last }: Glob, text: string): boolean {
     at = found + piece.length;
   }
   return text.length - last.length >= at && text.endsWith(last);
-}
-
-/**
- * {@link fitsGlob} of a pattern that is looked at once.
- *
- * @example matchGlob('foo*.example.com', 'foo.x.example.com') // true
- */
-export function matchGlob(pattern: string, text: string): boolean {
-  return fitsGlob(parseGlob(pattern), text);
 }

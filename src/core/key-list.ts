@@ -13,7 +13,7 @@ export interface KeyPage {
  * A list of keys as an operation hands it back: whole if it is short, page by page if not. Nothing of a long one is kept
  * until its answer is begun, which many may wait for.
  */
-interface KeyList {
+export interface KeyList {
   data: { keys: string[] };
   long_list?: {
     field: 'keys';
@@ -83,8 +83,8 @@ const longList = <Row>(of: Listed<Row>, first: readonly string[]) => ({
 });
 
 /** Keys with what is told of each. */
-interface InfoList {
-  data: { keys: string[]; key_info: Record<string, unknown> };
+interface InfoList<Info> {
+  data: { keys: string[]; key_info: Record<string, Info> };
   long_list?: KeyList['long_list'] & {
     info: { field: 'key_info'; pages: AsyncIterable<Readonly<Record<string, unknown>>> };
   };
@@ -96,20 +96,23 @@ const TOLD = 50;
 const MOST_TOLD = 64 << 10;
 
 /** What is told of some, in pieces that are not long. */
-type Tell<Row> = (rows: readonly Row[]) => AsyncIterable<Readonly<Record<string, unknown>>>;
+type Tell<Row, Info> = (rows: readonly Row[]) => AsyncIterable<Readonly<Record<string, Info>>>;
 
 /**
  * As {@link listThings}, with what is told of each. A long list is gone through once more for that: one that
  * has come or gone meanwhile may be in one of the two. Long is also one of which much is told.
  */
-export async function listTold<Row>(of: Listed<Row>, tell: Tell<Row>): Promise<InfoList> {
+export async function listTold<Row, Info>(
+  of: Listed<Row>,
+  tell: Tell<Row, Info>,
+): Promise<InfoList<Info>> {
   const { data, long_list } = await listThings(of);
-  const longTold = (list: NonNullable<KeyList['long_list']>): InfoList => ({
+  const longTold = (list: NonNullable<KeyList['long_list']>): InfoList<Info> => ({
     data: { keys: [], key_info: {} },
     long_list: { ...list, info: { field: 'key_info', pages: toldOf(of, tell) } },
   });
   if (long_list) return longTold(long_list);
-  const key_info: Record<string, unknown> = {};
+  const key_info: Record<string, Info> = {};
   let length = 0;
   for await (const some of toldOf(of, tell)) {
     const { length: more } = JSON.stringify(some);
@@ -134,10 +137,10 @@ async function* keysOf<Row>({
   }
 }
 
-async function* toldOf<Row>(
+async function* toldOf<Row, Info>(
   { read }: Listed<Row>,
-  tell: Tell<Row>,
-): AsyncGenerator<Readonly<Record<string, unknown>>, void, undefined> {
+  tell: Tell<Row, Info>,
+): AsyncGenerator<Readonly<Record<string, Info>>, void, undefined> {
   for (let page = await read(undefined); page.length > 0; page = await read(page.at(-1))) {
     for (let at = 0; at < page.length; at += TOLD) yield* tell(page.slice(at, at + TOLD));
   }

@@ -6,12 +6,6 @@
 export function memoizeWeak<Given extends object, Result>(
   make: (given: Given) => Result,
 ): (given: Given) => Result {
-  const results = new WeakMap<Given, { result: Result }>();
-  return (given) => {
-    const known = results.get(given);
-    if (known) return known.result;
-    const result = make(given);
-    results.set(given, { result });
-    return result;
-  };
+  const results = new WeakMap<Given, Result>();
+  return (given) => results.getOrInsertComputed(given, make);
 }

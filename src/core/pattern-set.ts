@@ -45,9 +45,7 @@ export class PatternSet {
       for (const gram of grams) {
         if ((counts.get(gram) ?? 0) < (counts.get(rarest) ?? 0)) rarest = gram;
       }
-      const filed = this.#filed.get(rarest);
-      if (filed) filed.push(glob);
-      else this.#filed.set(rarest, [glob]);
+      this.#filed.getOrInsert(rarest, []).push(glob);
       this.#lengths.add(rarest.length);
     }
   }

@@ -93,9 +93,7 @@ export class ProtobufFields {
       const field = Number(tag >> 3n);
       if (field < 1 || field > 0x1fffffff) throw new ProtobufError(`no field is number ${field}`);
       const value = readValue(Number(tag & 7n), readVarint, take);
-      const known = this.#fields.get(field);
-      if (known) known.push(value);
-      else this.#fields.set(field, [value]);
+      this.#fields.getOrInsert(field, []).push(value);
     }
   }
 

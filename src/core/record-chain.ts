@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto';
+import { createHash, hash } from 'node:crypto';
 
 /** One record as it is stored. */
 export interface ChainedRecord {
@@ -24,7 +24,7 @@ type ChainVerdict =
  * can be passed off as another's.
  */
 export function chainStart(node: string): ChainHead {
-  return { seq: 0, hash: sha256(`gatehouse audit chain\0${node}`) };
+  return { seq: 0, hash: hash('sha256', `gatehouse audit chain\0${node}`, 'buffer') };
 }
 
 /** Adds a record: its hash is the SHA-256 of the last hash (32 bytes) and the record's UTF-8. */
@@ -51,22 +51,14 @@ export function verifyChain(from: ChainHead, records: Iterable<ChainedRecord>): 
       const because = `record ${expected.seq} is missing: record ${found.seq} stands in its place`;
       return { intact: false, seq: expected.seq, because };
     }
-    if (!sameBytes(found.prev_hash, head.hash)) {
+    if (Buffer.compare(found.prev_hash, head.hash) !== 0) {
       const because = `record ${found.seq} does not follow from the record before it`;
       return { intact: false, seq: found.seq, because };
     }
-    if (!sameBytes(found.hash, expected.hash)) {
+    if (Buffer.compare(found.hash, expected.hash) !== 0) {
       return { intact: false, seq: found.seq, because: `record ${found.seq} was changed` };
     }
     head = expected;
   }
   return { intact: true, head };
-}
-
-function sha256(text: string): Uint8Array {
-  return createHash('sha256').update(text, 'utf8').digest();
-}
-
-function sameBytes(a: Uint8Array, b: Uint8Array): boolean {
-  return a.length === b.length && a.every((byte, index) => byte === b[index]);
 }

@@ -22,7 +22,7 @@ export const ROOMS = {
   /** Of the authority. */
   pki_roles: 16 * MiB,
   /** Issuers and keys of mounts; a mount that is full has to fit into a quarter. */
-  pki_authorities: 64 * MiB,
+  pki_mount_states: 64 * MiB,
   ocsp_answers: 8 * MiB,
   /** Outside the heap, as documents are; one list is kept, however long it is. */
   revocation_lists: 40 * MiB,

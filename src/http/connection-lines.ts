@@ -63,15 +63,11 @@ export class ConnectionLines<Connection> implements Iterable<Connection> {
 
   /** Where a party's connections stand; one is added at once. */
   siteOf(party: string): Site<Connection> {
-    const name = siteOfParty(party);
-    const known = this.#sites.get(name);
-    if (known) return known;
-    const ofNetwork = networkOfParty(party);
-    const network = this.#networks.get(ofNetwork) ?? new Network<Connection>(ofNetwork);
-    this.#networks.set(ofNetwork, network);
-    const site = new Site(name, network);
-    this.#sites.set(name, site);
-    return site;
+    return this.#sites.getOrInsertComputed(siteOfParty(party), (name) => {
+      const ofNetwork = networkOfParty(party);
+      const network = this.#networks.getOrInsertComputed(ofNetwork, (name) => new Network(name));
+      return new Site(name, network);
+    });
   }
 
   add(site: Site<Connection>, connection: Connection): void {

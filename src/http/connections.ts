@@ -222,9 +222,7 @@ export class Connections {
       onItsWay,
     };
     this.#lines.add(site, connection);
-    const mates = this.#parties.get(party) ?? new Set<Connection>();
-    mates.add(connection);
-    this.#parties.set(party, mates);
+    this.#parties.getOrInsertComputed(party, () => new Set()).add(connection);
     this.#count += 1;
     return connection;
   }

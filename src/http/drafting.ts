@@ -21,13 +21,13 @@ export async function draftInTurns(draft: Draft, api: DocumentedApi): Promise<vo
 }
 
 /** Pieces that are written before others get their turn. */
-const ROUND = 100;
+const PIECES = 100;
 
 export async function writeDrafted(draft: Draft): Promise<Uint8Array> {
   const pieces: Uint8Array[] = [];
   for (const text of writeOpenApi(draft, COMPATIBLE_VERSION)) {
     pieces.push(Buffer.from(text));
-    if (pieces.length % ROUND === 0) await nextTurn();
+    if (pieces.length % PIECES === 0) await nextTurn();
   }
   return Buffer.concat(pieces);
 }

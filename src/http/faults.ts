@@ -6,7 +6,7 @@ export type Refuse = (request: IncomingMessage, response: ServerResponse, fault:
 /** Browsers and proxies send some dozens. */
 export const MOST_FIELDS = 200;
 
-/** What keeps a request from being looked at at all. */
+/** Why a request is refused before it reaches a dialect. */
 export interface Fault {
   status: 400 | 417 | 421 | 429 | 431 | 500;
   because: string;
@@ -19,10 +19,10 @@ export function refuseAll(
   handler: { encodeFault(fault: Fault): HttpResponse },
   fault: Fault,
 ): HttpResponse {
-  const dressed = handler.encodeFault(fault);
-  const headers: HttpResponse['headers'] = { ...dressed.headers, connection: 'close' };
+  const encoded = handler.encodeFault(fault);
+  const headers: HttpResponse['headers'] = { ...encoded.headers, connection: 'close' };
   if (fault.retry_after !== undefined) headers['retry-after'] = String(fault.retry_after);
-  return { ...dressed, headers };
+  return { ...encoded, headers };
 }
 
 export const NOT_OURS: Fault = {

@@ -11,7 +11,7 @@ const ROWS: [peer: string, header: string | undefined, found: string, why: strin
   ['::ffff:10.0.0.1', '198.51.100.7', '198.51.100.7', 'as a dual-stack socket shows it'],
   ['192.0.2.1', '198.51.100.7', '198.51.100.7', 'one address'],
   ['192.0.2.2', '198.51.100.7', '192.0.2.2', 'the address beside it'],
-  ['11.0.0.1', '198.51.100.7', '11.0.0.1', 'a stranger names somebody'],
+  ['11.0.0.1', '198.51.100.7', '11.0.0.1', 'a client names somebody else'],
   ['10.0.0.1', undefined, '10.0.0.1', 'the proxy itself asks'],
   [
     '10.0.0.1',
@@ -22,7 +22,12 @@ const ROWS: [peer: string, header: string | undefined, found: string, why: strin
   ['10.0.0.1', 'x,, ,198.51.100.7', '198.51.100.7', 'nor looked at'],
   ['10.0.0.1', '198.51.100.7, 10.9.9.9', '198.51.100.7', 'through two proxies'],
   ['10.0.0.1', '198.51.100.7,10.9.9.9,192.0.2.1', '198.51.100.7', 'through three'],
-  ['10.0.0.1', '203.0.113.9, 198.51.100.7, 10.9.9.9', '198.51.100.7', 'before the last stranger'],
+  [
+    '10.0.0.1',
+    '203.0.113.9, 198.51.100.7, 10.9.9.9',
+    '198.51.100.7',
+    'before the last untrusted address',
+  ],
   ['10.0.0.1', '10.1.1.1, 10.2.2.2', '10.1.1.1', 'from behind the proxies'],
   ['10.0.0.1', '2001:db8::7', '2001:db8::7', 'IPv6'],
   ['2001:db8:f::1', '2001:db8:f:1::2, 2001:db8:f:2::3', '2001:db8:f:1::2', 'IPv6 proxies'],

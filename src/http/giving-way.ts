@@ -3,10 +3,10 @@ import type { ConnectionLines, Site, Sizes } from './connection-lines.ts';
 import { type Asked, forgetAnswered } from './requests-in-order.ts';
 import { findTaken, noteTaken, type Taking } from './taking.ts';
 
-/** What is looked at where a connection may have to give way. */
+/** What is checked where a connection may have to give way. */
 export interface Candidate {
   readonly socket: Socket;
-  /** In their order; those that are answered go when the next look is taken. */
+  /** In their order; those that are answered go at the next check. */
   readonly asked: Asked[];
   readonly taking: Taking;
   readonly site: { readonly size: number; readonly network: { readonly size: number } };
@@ -19,10 +19,10 @@ const STUCK_MS = 10_000;
 /** Who has come no longer ago may not have been heard yet: more of those who have more do not take their places. */
 const FRESH_MS = 3_000;
 /**
- * Connections that are looked at for one that can give way: so many for each newcomer, and more while all newcomers
- * together look at no more than so many a millisecond. A crowd of newcomers would otherwise be work of its own.
+ * Connections that are checked for one that can give way: so many for each newcomer, and more while all newcomers
+ * together check no more than so many a millisecond. A crowd of newcomers would otherwise be work of its own.
  */
-const LOOKS = { each: 64, most: 16_384, per_millisecond: 100 };
+const CHECKS = { each: 64, most: 16_384, per_millisecond: 100 };
 
 /**
  * Whether a connection is of no use to anybody now: nothing is asked on it, or not wholly, or the answer is not taken.
@@ -49,8 +49,8 @@ export class GivingWay<Connection extends Candidate> {
   readonly #isProxy: (peer: string | undefined) => boolean;
   /** Called with those that cannot give way now. */
   readonly #inUse: (connection: Connection, now: number) => void;
-  #looks = LOOKS.most;
-  #looked = 0;
+  #checks = CHECKS.most;
+  #checked_at = 0;
 
   constructor(
     isProxy: (peer: string | undefined) => boolean,
@@ -66,20 +66,20 @@ export class GivingWay<Connection extends Candidate> {
    */
   findUnused(connections: Iterable<Connection>, own: Sizes): Connection | undefined {
     const now = performance.now();
-    const room = Math.max(LOOKS.each, Math.floor(this.#looksAt(now)));
+    const room = Math.max(CHECKS.each, Math.floor(this.#checksAt(now)));
     const used: Connection[] = [];
-    let looks = 0;
+    let checks = 0;
     let found: Connection | undefined;
     for (const connection of connections) {
-      if (looks === room) break;
-      looks += 1;
+      if (checks === room) break;
+      checks += 1;
       if (!canGiveWay(connection, now)) used.push(connection);
       else if (!isSpared(connection, own, now)) {
         found = connection;
         break;
       }
     }
-    this.#looks = Math.max(0, this.#looks - looks);
+    this.#checks = Math.max(0, this.#checks - checks);
     for (const connection of used) this.#inUse(connection, now);
     return found;
   }
@@ -89,12 +89,12 @@ export class GivingWay<Connection extends Candidate> {
    * the one that has waited for its client longest, before those that wait for an answer.
    */
   findOfMost(lines: ConnectionLines<Connection>, party: string): Connection | undefined {
-    let looks = LOOKS.each;
+    let checks = CHECKS.each;
     for (const site of lines.beyond(party)) {
       const found = this.#longestUntaken(site);
       if (found) return found;
-      looks -= 1;
-      if (looks === 0) break;
+      checks -= 1;
+      if (checks === 0) break;
     }
     return undefined;
   }
@@ -102,22 +102,22 @@ export class GivingWay<Connection extends Candidate> {
   #longestUntaken(site: Site<Connection>): Connection | undefined {
     let chosen: Connection | undefined;
     let longest = Number.POSITIVE_INFINITY;
-    let looks = LOOKS.each;
+    let checks = CHECKS.each;
     for (const connection of site.connections) {
       if (this.#isProxy(connection.socket.remoteAddress)) break;
       const isUntaken = connection.asked[0]?.response.headersSent ?? true;
       const since = isUntaken ? connection.taking.since : Number.MAX_VALUE;
       if (since < longest) [chosen, longest] = [connection, since];
-      looks -= 1;
-      if (looks === 0) break;
+      checks -= 1;
+      if (checks === 0) break;
     }
     return chosen;
   }
 
-  #looksAt(now: number): number {
-    const more = (now - this.#looked) * LOOKS.per_millisecond;
-    this.#looked = now;
-    this.#looks = Math.min(LOOKS.most, this.#looks + more);
-    return this.#looks;
+  #checksAt(now: number): number {
+    const more = (now - this.#checked_at) * CHECKS.per_millisecond;
+    this.#checked_at = now;
+    this.#checks = Math.min(CHECKS.most, this.#checks + more);
+    return this.#checks;
   }
 }

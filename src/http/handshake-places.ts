@@ -1,3 +1,4 @@
+import { Counts } from '../core/fairness/counts.ts';
 import { networkOfParty } from '../core/fairness/party.ts';
 
 /**
@@ -34,7 +35,8 @@ interface Shares {
 export class HandshakePlaces<Item extends Handshake> {
   /** The oldest stands first. */
   readonly #begun = new Set<Item>();
-  readonly #sites = new Map<string, number>();
+  /** Begun ones, by site. */
+  readonly #sites = new Counts();
   readonly #networks = new Map<string, Shares>();
   /** Networks that wait and have few. */
   #needy = 0;
@@ -45,7 +47,7 @@ export class HandshakePlaces<Item extends Handshake> {
 
   mayBegin(site: string): boolean {
     const { begun } = this.#sharesOf(networkOfParty(site));
-    return begun < BEGUN.network && this.#begunOf(site) < BEGUN.each;
+    return begun < BEGUN.network && this.#sites.get(site) < BEGUN.each;
   }
 
   wait(one: Item): void {
@@ -86,7 +88,7 @@ export class HandshakePlaces<Item extends Handshake> {
       const shares = this.#sharesOf(one.network);
       const patience = shares.begun === most && isSilent(one) ? SILENT_MS : GIVE_WAY_MS;
       if (now <= one.since + patience) continue;
-      const own = this.#begunOf(one.site);
+      const own = this.#sites.get(one.site);
       if (!isFull && !isInTheWay(shares, own, () => waits(one.site))) continue;
       if (shares.begun < network || (shares.begun === network && own <= site)) continue;
       [chosen, network, site] = [one, shares.begun, own];
@@ -101,18 +103,12 @@ export class HandshakePlaces<Item extends Handshake> {
     return most > FEW ? most : undefined;
   }
 
-  #begunOf(site: string): number {
-    return this.#sites.get(site) ?? 0;
-  }
-
   #sharesOf(network: string): Shares {
     return this.#networks.get(network) ?? { waiting: 0, begun: 0 };
   }
 
   #count({ site, network }: Item, more: Shares): void {
-    const own = this.#begunOf(site) + more.begun;
-    if (own > 0) this.#sites.set(site, own);
-    else this.#sites.delete(site);
+    this.#sites.add(site, more.begun);
     const shares = this.#sharesOf(network);
     if (isNeedy(shares)) this.#needy -= 1;
     shares.waiting += more.waiting;

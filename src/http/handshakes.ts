@@ -9,8 +9,8 @@ import { endsOf, partyOfSocket } from './peer.ts';
 import { startReading, stopReading } from './reading.ts';
 import { endOfTurn } from './turn-length.ts';
 
-/** How often it is looked whether one has to give way, while somebody waits. */
-const LOOK_MS = 50;
+/** How often it is checked whether one has to give way, while somebody waits. */
+const CHECK_MS = 50;
 /** Bytes of first messages that wait, in all and of a site; a usual one has two thousand at most. */
 const HELLOS_BYTES = { total: 24 << 20, each: 4 << 20 };
 
@@ -75,7 +75,7 @@ function readHello(
   { whole, leave }: { whole: (hello: Buffer) => void; leave: () => void },
 ): void {
   const hello = new Hello();
-  const look = (): void => {
+  const inspect = (): void => {
     const more: unknown = socket.read();
     if (!Buffer.isBuffer(more)) return;
     const isWhole = hello.add(more);
@@ -84,12 +84,12 @@ function readHello(
       return;
     }
     if (!isWhole) return;
-    socket.off('readable', look);
+    socket.off('readable', inspect);
     socket.off('end', leave);
     stopReading(socket);
     whole(hello.bytes());
   };
-  socket.on('readable', look);
+  socket.on('readable', inspect);
   socket.on('end', leave);
 }
 
@@ -185,6 +185,6 @@ class Handshakes {
     this.#timer ??= setTimeout(() => {
       this.#timer = undefined;
       this.#serve(endOfTurn());
-    }, LOOK_MS).unref();
+    }, CHECK_MS).unref();
   }
 }

@@ -21,20 +21,22 @@ export async function answerHealth(
   if (request.method !== 'GET' && request.method !== 'HEAD') {
     return { status: 405, headers: {}, body: undefined };
   }
-  const isWell = await lookOnce(app);
+  const isWell = await checkOnce(app);
   const status = isWell && !closing.isClosing ? 200 : 503;
   return { status, headers: { 'content-type': 'application/json' }, body: '{}' };
 }
 
-/** Anybody may ask as often as they like: who asks while the database is looked at hears the same. */
-const looksOf = perApp((): { underWay: Promise<boolean> | undefined } => ({ underWay: undefined }));
+/** Anybody may ask as often as they like: who asks while the database is asked hears the same. */
+const checksOf = perApp((): { underWay: Promise<boolean> | undefined } => ({
+  underWay: undefined,
+}));
 
-function lookOnce(app: App): Promise<boolean> {
-  const looks = looksOf(app);
-  looks.underWay ??= isWell(app).finally(() => {
-    looks.underWay = undefined;
+function checkOnce(app: App): Promise<boolean> {
+  const checks = checksOf(app);
+  checks.underWay ??= isWell(app).finally(() => {
+    checks.underWay = undefined;
   });
-  return looks.underWay;
+  return checks.underWay;
 }
 
 async function isWell(app: App): Promise<boolean> {

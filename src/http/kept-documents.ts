@@ -45,8 +45,8 @@ export class KeptDocuments {
     const forms = kept.get(viewer) ?? new Map<string, Document>();
     kept.delete(viewer);
     kept.set(viewer, forms);
-    const document: Document = forms.get(form) ?? { text: undefined, asked: new Map(), length: 0 };
-    forms.set(form, document);
+    const none = { text: undefined, asked: new Map(), length: 0 };
+    const document = forms.getOrInsert(form, none);
     this.#bound(kept, viewer);
     if (document.text) return document.text;
     const make = async (): Promise<Uint8Array> => {
@@ -98,11 +98,7 @@ export class KeptDocuments {
   }
 
   #viewerOf(acl: object): symbol {
-    const known = this.#viewers.get(acl);
-    if (known) return known;
-    const viewer = Symbol('viewer');
-    this.#viewers.set(acl, viewer);
-    return viewer;
+    return this.#viewers.getOrInsertComputed(acl, () => Symbol('viewer'));
   }
 
   #bound(kept: Map<symbol, Map<string, Document>>, newest: symbol): void {

@@ -15,7 +15,7 @@ const MIB = 1 << 20;
 const NOW = 1_000_000;
 mock.method(performance, 'now', () => NOW);
 
-const dress = (body: HttpResponse['body']): HttpResponse => ({ status: 200, headers: {}, body });
+const encode = (body: HttpResponse['body']): HttpResponse => ({ status: 200, headers: {}, body });
 const whole = { length: 100_000, pieces: () => [] };
 const paged = { length: undefined, pieces: async function* () {} };
 
@@ -54,7 +54,7 @@ const weights: [
 ];
 for (const [what, method, body, sent, waiting] of weights) {
   test(`${what} has to wait for room, and weighs what is kept of it`, () => {
-    assert.deepEqual(weighAnswer(method, dress(body)), { sent, waiting });
+    assert.deepEqual(weighAnswer(method, encode(body)), { sent, waiting });
   });
 }
 
@@ -66,7 +66,7 @@ const shorts: [what: string, method: string, body: HttpResponse['body']][] = [
 ];
 for (const [what, method, body] of shorts) {
   test(`${what} waits for nothing`, () => {
-    assert.equal(weighAnswer(method, dress(body)), undefined);
+    assert.equal(weighAnswer(method, encode(body)), undefined);
   });
 }
 

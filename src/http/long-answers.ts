@@ -20,9 +20,9 @@ const WAITING_BYTES = { total: 64 << 20, each: 32 << 20 };
 const SLOW_MS = 10_000;
 /** What its client has taken nothing of for so long gives way to a network that has nothing on its way. */
 const STALLED_MS = 1_000;
-const LOOK_MS = 250;
-/** So much of what is on its way is looked at for that, each time. */
-const LOOKS = 4_096;
+const CHECK_MS = 250;
+/** So much of what is on its way is checked for that, each time. */
+const MOST_CHECKED = 4_096;
 /** Milliseconds of a turn of the event loop that beginning may take. */
 const TURN_MS = 5;
 
@@ -153,7 +153,7 @@ export class LongAnswers {
     response.once('close', left);
     this.#line.add(party, waiting);
     this.#want(party, 1, weight.sent);
-    this.#timer ??= setInterval(() => this.makeRoom(performance.now()), LOOK_MS).unref();
+    this.#timer ??= setInterval(() => this.makeRoom(performance.now()), CHECK_MS).unref();
   }
 
   /** Notes that something of an answer has not been taken. */
@@ -192,10 +192,10 @@ export class LongAnswers {
     const wanted = Math.min(this.#wantedByNew(), BUSY_FOR_FIRST - BUSY_BYTES.total);
     if (wanted === 0 || room() >= wanted) return;
     let { network: most } = this.#unsent.most;
-    let looks = LOOKS;
+    let left = MOST_CHECKED;
     for (const answer of this.#onTheirWay) {
-      if (looks === 0) return;
-      looks -= 1;
+      if (left === 0) return;
+      left -= 1;
       if (this.#unsent.heldOfNetwork(networkOfParty(answer.party)) < most) continue;
       if (noteTaken(answer.stood, answer.taken(), now) < STALLED_MS) continue;
       this.#end(answer);

@@ -137,7 +137,7 @@ test('two mounts of one engine have operations of their own and share the schema
   assert.ok(schemas.includes('PostThingRequest') && schemas.includes('PostThingResponse'));
 });
 
-test('an API of another style is described by its own dressing', () => {
+test('an API of another style is described by its own encoding', () => {
   const error = z.object({ teapot: z.boolean() });
   const style: ApiStyle = {
     name: 'Tea',

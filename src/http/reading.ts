@@ -16,7 +16,7 @@ export function stopReading(socket: Socket): void {
   const handle = findHandle(socket);
   if (!handle) return;
   handle.readStop();
-  // The stream begins to read again by itself where it does not find it said that it reads.
+  // Left set: otherwise the stream would start reading again by itself.
   handle.reading = true;
 }
 

@@ -14,8 +14,8 @@ interface AskedBy {
 }
 
 /**
- * Records a refusal as {@link recordRefusal} does. Who was refused before anybody had looked at who asks is looked
- * for now: whoever has a good token is named, whatever else is wrong with what they have sent.
+ * Records a refusal as {@link recordRefusal} does. A request that was refused before it was authenticated is
+ * authenticated for the record: a good token is named, whatever else is wrong with the request.
  */
 export async function recordRefused(
   app: App,
@@ -50,7 +50,7 @@ function noteUnknown(app: App, trace: RequestContext, text: string): void {
 
 /**
  * Records a request that is one of too many: of somebody known in counts that name them, of others as any
- * refusal of a stranger. Never waits for a record.
+ * refusal of an unauthenticated request. Never waits for a record.
  *
  * @param asker what is known of them already, before a look at what they are allowed
  */

@@ -11,10 +11,10 @@ import type { HttpRequest } from './request.ts';
 import { startTrace } from './request-record.ts';
 import type { HttpResponse } from './response.ts';
 
-/** So many at once are looked at for who sent them; they are refused because too much goes on already. */
-const MOST_LOOKS = 32;
+/** Of so many at once it is looked up who sent them; they are refused because too much goes on already. */
+const MOST_LOOKUPS = 32;
 
-const looksOf = perApp(() => ({ count: 0 }));
+const lookupsOf = perApp(() => ({ count: 0 }));
 
 /** Refuses a request for what keeps it from being answered, whatever it says; its record tells who asked, and for what. */
 export async function refuseUnread<S extends Stages>(
@@ -41,7 +41,7 @@ export async function refuseUnread<S extends Stages>(
   return refuseAll(dialect, fault);
 }
 
-/** Notes where a request leads. What else is wrong with it is no matter. */
+/** Notes the route of a request. What else is wrong with it is no matter. */
 async function traceUnread<S extends Stages>(
   app: App,
   dialect: Dialect<S>,
@@ -62,17 +62,17 @@ async function recordOneOfMany<S extends Stages>(
   texts: () => readonly string[],
 ): Promise<void> {
   const { trace } = exchange;
-  const looks = looksOf(app);
-  if (looks.count >= MOST_LOOKS || app.barrier.sealed) {
+  const lookups = lookupsOf(app);
+  if (lookups.count >= MOST_LOOKUPS || app.barrier.sealed) {
     app.audit.refuse(trace, { status: 'refused', error: TOO_OFTEN });
     return;
   }
-  looks.count += 1;
+  lookups.count += 1;
   try {
     await traceUnread(app, dialect, exchange);
     await recordTooMany(app, trace, await findGood(app, texts()));
   } finally {
-    looks.count -= 1;
+    lookups.count -= 1;
   }
 }
 

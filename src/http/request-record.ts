@@ -29,26 +29,26 @@ export interface RecordedRoute {
   readonly while_sealed?: boolean;
 }
 
-/** What is known of a request so far: whatever becomes of it, this is what can be recorded. */
+/** What is known of a request so far, and so can be recorded however it ends. */
 export interface RequestContext {
   readonly request_id: string;
-  /** Whether it was looked at who asks: what is refused before that is so for whoever asks. */
+  /** Whether the caller was authenticated: earlier refusals do not depend on who asks. */
   is_asker_sought: boolean;
   mount: Mount;
   record: RecordFacts;
   route: RecordedRoute | undefined;
-  /** By which names of its path are concealed: `route`, or another of that path where that has not this method. */
+  /** By whose declaration names in its path are concealed: `route`, or another route of that path. */
   concealing: RecordedRoute | undefined;
   token: TokenFacts | undefined;
   /** Keyed hash of a token that came along and is not one of ours. */
   unknown_token: Uint8Array | undefined;
   /** Once the request is read whole. */
   caller: Caller | undefined;
-  /** A path that leads nowhere, which may hold anything. */
+  /** A path without a route, which may hold anything, secrets too. */
   unknown_path: string | undefined;
-  /** Names of its path, as long as nothing else of it is read: only a refusal's record tells no more. */
+  /** Names in its path, until the fields are read: all that the record of an earlier refusal can tell. */
   named: Readonly<Record<string, unknown>> | undefined;
-  /** What came with it, as long as nobody has looked whether it is as declared. */
+  /** Its fields before they are checked against the declaration. */
   unchecked: Readonly<Record<string, unknown>> | undefined;
 }
 
@@ -118,12 +118,12 @@ export function tracePath(
 export function traceInput(trace: RequestContext, input: Readonly<Record<string, unknown>>): void {
   trace.named = undefined;
   trace.unchecked = undefined;
-  // What nobody reads is as it came.
+  // A field without a schema is recorded as it came.
   const tell: Tell = (value, schema) => (schema ? value : recordable([], value));
   trace.record.request = factsOf(trace.route, input, { tell, tellWithin: (value) => value });
 }
 
-/** As {@link traceInput}, of what is still to be checked: that is told only as it is declared, if it is refused before. */
+/** As {@link traceInput}, before fields are checked: should they be refused, the record has those that are as declared. */
 export function traceUnchecked(
   trace: RequestContext,
   input: Readonly<Record<string, unknown>>,
@@ -132,7 +132,7 @@ export function traceUnchecked(
   trace.unchecked = input;
 }
 
-/** As {@link traceInput}, of a request whose input is still to be read: it is told only if it is refused before. */
+/** As {@link traceInput}, before fields are read: for the record of a refusal until then. */
 export function traceNamed(trace: RequestContext, named: Readonly<Record<string, unknown>>): void {
   trace.named = named;
 }
@@ -182,7 +182,7 @@ export async function recordDone(
   const named = token === caller.token ? caller : { ...caller, token };
   if (token || isRecordedRead(app, route)) await app.audit.note(named, { status: 'done' });
   else if (isRead(route)) app.audit.count(route.id);
-  // Whatever changed something has its record; what comes here is a stranger's and was without effect.
+  // Whatever changed something has its record; what comes here is unauthenticated and was without effect.
   else app.audit.refuse(caller, { status: 'done' });
 }
 
@@ -211,13 +211,13 @@ export async function recordRefusal(
   else app.audit.refuse(trace, end);
 }
 
-/** What a refused request has ended all the same, for whoever sent it. */
+/** Tells the caller what a refused request has ended before it was refused. */
 export function tellRefused({ caller, record }: RequestContext): string | undefined {
-  // What follows from a change that is durable is no part of its refusal.
+  // Once the change itself is durable, nothing was ended in vain.
   return caller?.recorded ? undefined : tellEnded(record.ended_before);
 }
 
-/** Of a path that leads nowhere the refusal says in records what the record's path does. */
+/** Puts the record's concealed path in the place of a path without a route, in the refusal's words too. */
 function withoutPath({ unknown_path, record }: RequestContext, end: RecordedEnd): RecordedEnd {
   if (unknown_path === undefined || end.error === undefined) return end;
   const error = end.error.replaceAll(`"${unknown_path}"`, () => `"${record.path}"`);

@@ -1,5 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
+import { Counts } from '../core/fairness/counts.ts';
 import { type Hold, SharedBytes } from '../core/fairness/shared-bytes.ts';
 import { waitsForBody, weighHead } from './head-weight.ts';
 import { GatheredRequest } from './request-body.ts';
@@ -19,7 +20,7 @@ export interface Asked {
 export interface Line {
   readonly socket: Socket;
   readonly party: string;
-  /** In their order; those that are answered go when the next look is taken. */
+  /** In their order; those that are answered go at the next check. */
   readonly asked: Asked[];
   /** How many of them are not begun. */
   waiting: number;
@@ -50,7 +51,7 @@ export class RequestsInOrder {
   /** What is kept of requests that wait on their connections. */
   readonly #queued = new SharedBytes(WAITING_BYTES);
   /** Requests that are not begun, by party. */
-  readonly #waiting = new Map<string, number>();
+  readonly #waiting = new Counts();
 
   /** Bytes that are kept of requests that wait for others on their connections. */
   get queued(): number {
@@ -66,7 +67,7 @@ export class RequestsInOrder {
   ): void {
     const { asked } = line;
     forgetAnswered(asked);
-    const isCrowd = (this.#waiting.get(line.party) ?? 0) >= MAX_WAITING;
+    const isCrowd = this.#waiting.get(line.party) >= MAX_WAITING;
     if (asked.length >= (isCrowd ? 1 : MAX_PIPELINED)) {
       line.socket.destroy();
       return;
@@ -120,11 +121,8 @@ export class RequestsInOrder {
   }
 
   #wait(line: Line, more: number): void {
-    const { party } = line;
     line.waiting += more;
-    const waiting = (this.#waiting.get(party) ?? 0) + more;
-    if (waiting > 0) this.#waiting.set(party, waiting);
-    else this.#waiting.delete(party);
+    this.#waiting.add(line.party, more);
   }
 
   /** @returns whether there is room for it */

@@ -11,7 +11,7 @@ import { batchSending, type Outgoing, send } from './sending.ts';
 const answerTo = (asker: string): Outgoing => ({
   request: {} as IncomingMessage,
   response: {} as ServerResponse,
-  dressed: { status: 204, headers: {} } as Outgoing['dressed'],
+  encoded: { status: 204, headers: {} } as Outgoing['encoded'],
   asker,
 });
 

@@ -18,13 +18,13 @@ import { endOfTurn } from './turn-length.ts';
 export interface Outgoing {
   request: IncomingMessage;
   response: ServerResponse;
-  dressed: HttpResponse;
+  encoded: HttpResponse;
   /** Whose request it is; absent: the peer's. */
   asker?: string;
 }
 
-/** The clock is looked at after so many answers only: those of a usual turn are few. */
-const BETWEEN_LOOKS = 4;
+/** The clock is read after so many answers only: those of a usual turn are few. */
+const BETWEEN_CHECKS = 4;
 
 /**
  * Sends the answers of one turn of the event loop one after the other at its end. With a client on the
@@ -49,7 +49,7 @@ export function batchSending(sendOne: (outgoing: Outgoing) => void): (outgoing: 
       const outgoing = late.take();
       if (!outgoing) return;
       sendOne(outgoing);
-      if (sent % BETWEEN_LOOKS === 0 && performance.now() > until) return;
+      if (sent % BETWEEN_CHECKS === 0 && performance.now() > until) return;
     }
   };
   const flush = (): void => {
@@ -80,7 +80,7 @@ function sendBatch(
   for (const outgoing of batch) {
     sendOne(outgoing);
     sent += 1;
-    if (sent % BETWEEN_LOOKS === 0 && performance.now() > until) return batch.slice(sent);
+    if (sent % BETWEEN_CHECKS === 0 && performance.now() > until) return batch.slice(sent);
   }
   return [];
 }
@@ -89,16 +89,16 @@ function sendBatch(
 export function send(
   request: IncomingMessage,
   response: ServerResponse,
-  dressed: HttpResponse,
+  encoded: HttpResponse,
   asker = peerOf(request),
 ): number {
-  const { status, body } = dressed;
-  const headers: OutgoingHttpHeaders = { ...COMMON_HEADERS, ...dressed.headers };
+  const { status, body } = encoded;
+  const headers: OutgoingHttpHeaders = { ...COMMON_HEADERS, ...encoded.headers };
   if (status !== 204 && status !== 304) {
     const length = typeof body === 'string' ? Buffer.byteLength(body) : body ? body.length : 0;
     if (length !== undefined) headers['content-length'] = length;
   }
-  if (dressed.cookies) headers['set-cookie'] = [...dressed.cookies];
+  if (encoded.cookies) headers['set-cookie'] = [...encoded.cookies];
   if (leavesRest(request, status)) headers.connection = 'close';
   response.writeHead(status, headers);
   if (request.method === 'HEAD' || body === undefined) response.end();

@@ -52,8 +52,8 @@ export interface HttpServer {
 }
 
 /**
- * What is done for clients that have gone is waited for so long, in milliseconds: it may have to give back what it got from
- * elsewhere, of which nothing here would know.
+ * A closing server waits so many milliseconds for work whose clients have gone: it may have to give back credentials of
+ * other servers that are stored nowhere here.
  */
 const UNATTENDED_MS = 30_000;
 
@@ -70,13 +70,13 @@ export function createServer(app: App, routers: Routers): HttpServer {
     outgoing.sendSoon({
       request,
       response,
-      dressed: refuseAll(handlerOf(targetOf(request)), fault),
+      encoded: refuseAll(handlerOf(targetOf(request)), fault),
     });
   const answer = answererOf(app, handlerOf, { proxies, refuse, outgoing, unattended });
   const turns = new FeedTurns();
   const server = openServer(app.config);
   server.on('clientError', refuseInTurns(turns));
-  // Of so many fields the rest is not seen here: such a head is refused. Trailers, which nobody reads, end there.
+  // Node drops header fields beyond these, so a head that has as many is refused. Trailers, which nobody reads, are cut.
   server.maxHeadersCount = MOST_FIELDS;
   if (tls) {
     decipherInTurns(server, turns);
@@ -94,7 +94,7 @@ export function createServer(app: App, routers: Routers): HttpServer {
     async listen(address) {
       const [first, ...others] = await findPlaces(address);
       await listen(server, await firstDoor(first));
-      // Of somebody who could not be let in; nobody else is the worse for it.
+      // A connection that could not be accepted concerns no other.
       server.on('error', (err) => app.log.warn({ err }, 'a connection could not be accepted'));
       closeDoors = await openDoors(
         server,
@@ -147,22 +147,22 @@ function sendingOf(app: App, connections: Connections, closing: Closing): Sendin
     app.log.error({ err }, 'an answer could not be sent');
     response.destroy();
   };
-  const sendNow = ({ request, response, dressed, asker }: Outgoing): void => {
+  const sendNow = ({ request, response, encoded, asker }: Outgoing): void => {
     try {
       if (closing.isClosing) response.setHeader('connection', 'close');
-      const kept = send(request, response, dressed, asker);
+      const kept = send(request, response, encoded, asker);
       connections.sent(response, kept);
     } catch (error) {
       fail(response, error);
     }
   };
   const sendSoon = batchSending((outgoing) => {
-    const { request, response, dressed } = outgoing;
+    const { request, response, encoded } = outgoing;
     // A long answer would be made for nobody.
     if (response.closed) return;
-    const weight = weighAnswer(request.method, dressed);
+    const weight = weighAnswer(request.method, encoded);
     if (!weight) sendNow(outgoing);
-    else connections.sendInTurn(response, { weight, ...dressed }, () => sendNow(outgoing));
+    else connections.sendInTurn(response, { weight, ...encoded }, () => sendNow(outgoing));
   });
   return { sendSoon, fail };
 }
@@ -205,12 +205,12 @@ function answererOf(
     const answering =
       atOnce ??
       doRequest(read.remote_address, () =>
-        // Who keeps the body back keeps no place from others.
+        // A client that holds its body back takes no place from others.
         waitsForBody(request) ? work() : (scarceHeap.passFirst()?.then(work) ?? work()),
       );
-    // Not the answer itself: an idle connection keeps its last request, and would keep that with it.
+    // Resolves without the answer: an idle connection keeps its last request, and would keep the answer with it.
     const answered = answering.then(
-      (dressed) => sendSoon({ request, response, dressed, asker: read.remote_address }),
+      (encoded) => sendSoon({ request, response, encoded, asker: read.remote_address }),
       (err: unknown) => fail(response, err),
     );
     if (request instanceof GatheredRequest) {

@@ -1,4 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises';
+import { Counts } from '../core/fairness/counts.ts';
 import { networkOfParty, partyOf, siteOfParty } from '../core/fairness/party.ts';
 
 /** While so many of one site, or of one network, are worked on though their clients have gone, no more are begun. */
@@ -9,8 +10,8 @@ const MOST = { site: 512, network: 768 } as const;
  * no connection that could be counted, and so whoever asks and goes, again and again, could have any amount of it.
  */
 export class Unattended {
-  readonly #sites = new Map<string, number>();
-  readonly #networks = new Map<string, number>();
+  readonly #sites = new Counts();
+  readonly #networks = new Counts();
   readonly #work = new Set<Promise<unknown>>();
 
   /** Counts work until it is over. @param address whose it is */
@@ -39,19 +40,13 @@ export class Unattended {
     // Nearly always; who asks is worked out only otherwise.
     if (this.#networks.size === 0) return true;
     const site = siteOfParty(partyOf(address));
-    if ((this.#sites.get(site) ?? 0) >= MOST.site) return false;
-    return (this.#networks.get(networkOfParty(site)) ?? 0) < MOST.network;
+    if (this.#sites.get(site) >= MOST.site) return false;
+    return this.#networks.get(networkOfParty(site)) < MOST.network;
   }
 
   #count(address: string, by: 1 | -1): void {
     const site = siteOfParty(partyOf(address));
-    grow(this.#sites, site, by);
-    grow(this.#networks, networkOfParty(site), by);
+    this.#sites.add(site, by);
+    this.#networks.add(networkOfParty(site), by);
   }
-}
-
-function grow(counts: Map<string, number>, key: string, by: 1 | -1): void {
-  const count = (counts.get(key) ?? 0) + by;
-  if (count > 0) counts.set(key, count);
-  else counts.delete(key);
 }

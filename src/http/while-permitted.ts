@@ -12,13 +12,13 @@ export const isLong = (body: HttpResponse['body']): body is LongBody =>
  * @param requireStill throws where it is permitted no more
  */
 export function whilePermitted(
-  dressed: HttpResponse,
+  encoded: HttpResponse,
   requireStill: () => Promise<void>,
 ): HttpResponse {
-  const { body } = dressed;
-  if (!isLong(body) || body.length !== undefined) return dressed;
+  const { body } = encoded;
+  if (!isLong(body) || body.length !== undefined) return encoded;
   return {
-    ...dressed,
+    ...encoded,
     body: {
       ...body,
       async *pieces() {

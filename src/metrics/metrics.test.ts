@@ -68,10 +68,10 @@ test('the JSON has milliseconds, means and deviations', () => {
     'Samples',
   ]);
   assert.equal(described.Timestamp, '2027-01-15 08:00:02 +0000 UTC');
-  const [counter] = described.Counters as Record<string, unknown>[];
+  const [counter] = described.Counters;
   assert.equal(counter?.Name, 'gatehouse.things');
   assert.equal(counter?.Rate, 2);
-  const [timing] = described.Samples as Record<string, number>[];
+  const [timing] = described.Samples;
   assert.equal(timing?.Mean, 2);
   assert.equal(timing?.Min, 1);
   assert.equal(Math.round((timing?.Stddev ?? 0) * 1000), 1414);
@@ -79,7 +79,7 @@ test('the JSON has milliseconds, means and deviations', () => {
 
 test('nothing measured is nothing, not a hole', () => {
   const described = describeMetrics([], [timed()], { now: 0, since: 0 });
-  const [timing] = described.Samples as Record<string, number>[];
+  const [timing] = described.Samples;
   assert.equal(timing?.Min, 0);
   assert.equal(timing?.Mean, 0);
 });

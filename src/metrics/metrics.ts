@@ -1,3 +1,6 @@
+import { z } from 'zod';
+import { bare, bytes, either } from '../app/output.ts';
+
 /** One measured value, or the total of something counted. */
 export interface Sample {
   /** In the form of Prometheus, e.g. `gatehouse_store_batches_total`. */
@@ -82,6 +85,28 @@ function labelText(labels: Readonly<Record<string, string>> = {}): string {
 const escapeLabel = (value: string): string =>
   value.replaceAll('\\', '\\\\').replaceAll('"', '\\"').replaceAll('\n', '\\n');
 
+const counted = {
+  Name: z.string(),
+  Count: z.int(),
+  Rate: z.number().describe('Per second since the server started.'),
+  Sum: z.number(),
+  Min: z.number(),
+  Max: z.number(),
+  Mean: z.number(),
+  Stddev: z.number().describe('Standard deviation.'),
+  Labels: z.record(z.string(), z.string()),
+};
+const metricsSchema = z.object({
+  Timestamp: z.string().describe('When they were read, e.g. "2030-01-31 12:00:00 +0000 UTC".'),
+  Gauges: z
+    .array(z.object({ Name: z.string(), Value: z.number(), Labels: counted.Labels }))
+    .describe('What is measured as it is now.'),
+  Points: z.array(z.never()).describe('Always empty.'),
+  Counters: z.array(z.object(counted)).describe('What is counted since the server started.'),
+  Samples: z.array(z.object(counted)).describe('How long things took. Milliseconds.'),
+});
+export const metricsOutput = either(bare(metricsSchema), bytes('text/plain; version=0.0.4'));
+
 /**
  * Describes the same as the JSON that clients of this API read.
  *
@@ -92,7 +117,7 @@ export function describeMetrics(
   samples: readonly Sample[],
   timings: readonly Timings[],
   { now, since }: { now: number; since: number },
-): Record<string, unknown> {
+): z.output<typeof metricsSchema> {
   const seconds = Math.max(1, (now - since) / 1000);
   return {
     Timestamp: `${new Date(now).toISOString().slice(0, 19).replace('T', ' ')} +0000 UTC`,
@@ -127,7 +152,7 @@ export function describeMetrics(
 
 const dotted = (name: string): string => name.replace('_', '.').replace(/_total$/, '');
 
-function inMilliseconds(histogram: Histogram, seconds: number): Record<string, number> {
+function inMilliseconds(histogram: Histogram, seconds: number) {
   const { count, sum, sum_of_squares, min, max } = histogram;
   const mean = count === 0 ? 0 : sum / count;
   const variance = count < 2 ? 0 : (sum_of_squares - count * mean * mean) / (count - 1);

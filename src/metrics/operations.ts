@@ -3,7 +3,7 @@ import { getHeapStatistics } from 'node:v8';
 import { judgeAccess } from '../acl/acl.ts';
 import { type App, perApp } from '../app/app.ts';
 import type { Caller } from '../app/caller.ts';
-import type { VaultResult } from '../app/result.ts';
+import type { ResultOf } from '../app/output.ts';
 import { Failure } from '../core/failure.ts';
 import { readMounts } from '../mounts/operations.ts';
 import { listCertificateCounts } from '../pki/certificates/store.ts';
@@ -11,6 +11,7 @@ import {
   describeMetrics,
   emptyHistogram,
   type Histogram,
+  type metricsOutput,
   observe,
   type Sample,
   type Timings,
@@ -43,12 +44,8 @@ const metersOf = perApp<Meters>((app) => {
  */
 export function countRequest(app: App, route: string, status: number, seconds: number): void {
   const { durations, requests } = metersOf(app);
-  const known = durations.get(route);
-  const histogram = known ?? emptyHistogram();
-  if (!known) durations.set(route, histogram);
-  observe(histogram, seconds);
-  const statuses = requests.get(route) ?? new Map<number, number>();
-  if (statuses.size === 0) requests.set(route, statuses);
+  observe(durations.getOrInsertComputed(route, emptyHistogram), seconds);
+  const statuses = requests.getOrInsertComputed(route, () => new Map<number, number>());
   statuses.set(status, (statuses.get(status) ?? 0) + 1);
 }
 
@@ -62,7 +59,7 @@ export async function readMetrics(
   app: App,
   caller: Caller,
   input: { format: '' | 'prometheus' },
-): Promise<VaultResult> {
+): Promise<ResultOf<typeof metricsOutput>> {
   if (!app.config.telemetry.unauthenticated_metrics_access && !(await mayRead(caller))) {
     throw new Failure('forbidden', 'permission denied');
   }
@@ -77,8 +74,7 @@ export async function readMetrics(
     }),
   );
   if (input.format === 'prometheus') {
-    const body = writePrometheus(samples, timings);
-    return { raw: { content_type: 'text/plain; version=0.0.4', body } };
+    return { bytes: writePrometheus(samples, timings) };
   }
   return { bare: describeMetrics(samples, timings, { now: app.now(), since }) };
 }

@@ -1,7 +1,7 @@
 import { z } from 'zod';
-import { undeclared } from '../app/output.ts';
 import { type AnyRoute, vaultRoute } from '../app/route.ts';
 import { choice } from '../core/fields.ts';
+import { metricsOutput } from './metrics.ts';
 import { readMetrics } from './operations.ts';
 
 export const metricsRoutes: AnyRoute[] = [
@@ -18,7 +18,7 @@ export const metricsRoutes: AnyRoute[] = [
         'Text in the format of Prometheus, or JSON when left out.',
       ),
     }),
-    output: undeclared,
+    output: metricsOutput,
     failures: ['forbidden'],
     run: readMetrics,
   }),

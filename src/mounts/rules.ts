@@ -8,7 +8,6 @@ import {
   SYSTEM_LEASE_TTL,
 } from '../app/mount.ts';
 import { Failure } from '../core/failure.ts';
-import { COMPATIBLE_VERSION } from '../core/version.ts';
 
 /** Engine types that can be mounted, by kind. */
 export const SECRET_TYPES = ['pki'] as const;
@@ -179,35 +178,3 @@ export const LISTS = [
   'allowed_managed_keys',
   'delegated_auth_accessors',
 ] as const;
-
-/** The entry of `sys/mounts` and `sys/auth`. */
-export function describeMount(mount: Mount): Record<string, unknown> {
-  const { config } = mount;
-  const lists = Object.fromEntries(
-    LISTS.filter((name) => config[name].length > 0).map((name) => [name, config[name]]),
-  );
-  return {
-    accessor: mount.accessor,
-    config: {
-      default_lease_ttl: config.default_lease_ttl,
-      force_no_cache: config.force_no_cache,
-      max_lease_ttl: config.max_lease_ttl,
-      ...(config.listing_visibility === ''
-        ? {}
-        : { listing_visibility: config.listing_visibility }),
-      ...(mount.kind === 'auth' ? { token_type: config.token_type || 'default-service' } : {}),
-      ...lists,
-    },
-    deprecation_status: 'supported',
-    description: mount.description,
-    external_entropy_access: mount.external_entropy_access,
-    local: mount.local,
-    options: mount.options,
-    plugin_version: '',
-    running_plugin_version: `v${COMPATIBLE_VERSION}+builtin.vault`,
-    running_sha256: '',
-    seal_wrap: mount.seal_wrap,
-    type: mount.type,
-    uuid: mount.id,
-  };
-}

@@ -245,7 +245,7 @@ export function deleteRemountsBefore(time: number): Write {
   return write(build.deleteFrom('remount').where('id', 'in', old.limit(FORGOTTEN_AT_ONCE)));
 }
 
-/** With each move one is added: so many go that those of before become fewer. */
+/** With each move one is added: so many go that older ones become fewer. */
 const FORGOTTEN_AT_ONCE = 100;
 
 export async function findRemount(db: Db, id: string) {

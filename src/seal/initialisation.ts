@@ -17,9 +17,12 @@ export interface InitRequest {
  *   later, and the recovery key never exists
  * @throws Failure `invalid` for counts that cannot be, or that belong to the other kind
  */
-export function chooseShareCounts(kind: SealKind, wish: InitRequest): ShareCounts | undefined {
-  const secret = { shares: wish.secret_shares ?? 0, threshold: wish.secret_threshold ?? 0 };
-  const recovery = { shares: wish.recovery_shares ?? 0, threshold: wish.recovery_threshold ?? 0 };
+export function chooseShareCounts(kind: SealKind, request: InitRequest): ShareCounts | undefined {
+  const secret = { shares: request.secret_shares ?? 0, threshold: request.secret_threshold ?? 0 };
+  const recovery = {
+    shares: request.recovery_shares ?? 0,
+    threshold: request.recovery_threshold ?? 0,
+  };
   const [own, other] = kind === 'shamir' ? [secret, recovery] : [recovery, secret];
   const [prefix, otherPrefix] =
     kind === 'shamir' ? (['secret', 'recovery'] as const) : (['recovery', 'secret'] as const);

@@ -1,6 +1,6 @@
 import { hostname } from 'node:os';
 import { z } from 'zod';
-import { undeclared } from '../app/output.ts';
+import { bare, flat, nothing } from '../app/output.ts';
 import { type AnyRoute, vaultRoute } from '../app/route.ts';
 import { Failure } from '../core/failure.ts';
 import { flag, integer, list, longText, optional, text } from '../core/fields.ts';
@@ -10,19 +10,37 @@ import { rejectPgpKeys } from './initialisation.ts';
 import { type Initialised, initialise, rotateKeys, sealServer } from './operations.ts';
 import { rekeySystemRoutes } from './rekey/routes.ts';
 import { shareText } from './share-text.ts';
-import { health, LEADER, sealStatus } from './status.ts';
+import {
+  health,
+  healthSchema,
+  LEADER,
+  leaderSchema,
+  sealStatus,
+  sealStatusSchema,
+} from './status.ts';
 import { readSealFacts, unseal } from './unsealing.operations.ts';
 
 /** What whoever seals is told where there is no record yet. */
 export const UNRECORDED =
   "sealed, but the database did not take the record: it is kept in memory until it does, and is in the server's log";
 
-const anything = undeclared;
 const statusCode = (state: string) =>
   optional(integer()).describe(`Status code to answer with when the server is ${state}.`);
 
+const initialised = z.object({
+  keys: z.array(z.string()).describe('Shares of the unseal key as hex; none with a key file.'),
+  keys_base64: z.array(z.string()),
+  recovery_keys: z.array(z.string()).optional().describe('Shares of the recovery key as hex.'),
+  recovery_keys_base64: z.array(z.string()).optional(),
+  root_token: z.string(),
+});
+
 /** The shares and the token as text; the shares' bytes are wiped. */
-function bareOf({ kind, shares, root_token }: Initialised): Record<string, unknown> {
+function describeInitialised({
+  kind,
+  shares,
+  root_token,
+}: Initialised): z.output<typeof initialised> {
   const texts = shares.map(shareText);
   for (const share of shares) share.fill(0);
   const keys = texts.map((share) => share.hex);
@@ -38,6 +56,27 @@ function bareOf({ kind, shares, root_token }: Initialised): Record<string, unkno
       };
 }
 
+const nodesSchema = z.object({
+  nodes: z.array(
+    z.object({
+      hostname: z.string(),
+      api_address: z.string(),
+      cluster_address: z.string(),
+      active_node: z.boolean(),
+      last_echo: z.null(),
+      version: z.string(),
+      upgrade_version: z.string(),
+      redundancy_zone: z.string(),
+    }),
+  ),
+});
+
+const keyStatus = z.object({
+  term: z.int().describe('Generation of the data keys.'),
+  install_time: z.string().describe('RFC 3339.'),
+  encryptions: z.int(),
+});
+
 /** Two paths of one endpoint. */
 const ROTATIONS = ['/v1/sys/rotate', '/v1/sys/rotate/keyring'] as const;
 
@@ -50,7 +89,7 @@ export const sealRoutes: AnyRoute[] = [
     access: 'public',
     while_sealed: true,
     input: z.object({}),
-    output: anything,
+    output: bare(z.object({ initialized: z.boolean() })),
     failures: [],
     run: async (app) => ({ bare: { initialized: (await readSealFacts(app)).seal !== undefined } }),
   }),
@@ -72,12 +111,12 @@ export const sealRoutes: AnyRoute[] = [
       recovery_pgp_keys: optional(list()).describe('Not supported.'),
       root_token_pgp_key: optional(longText()).describe('Not supported.'),
     }),
-    output: anything,
+    output: bare(initialised),
     failures: ['invalid', 'conflict', 'unavailable'],
     run: async (app, caller, input) => {
       const { pgp_keys, recovery_pgp_keys, root_token_pgp_key, stored_shares: _, ...wish } = input;
       rejectPgpKeys({ pgp_keys, recovery_pgp_keys, root_token_pgp_key });
-      return { bare: bareOf(await initialise(app, caller, wish)) };
+      return { bare: describeInitialised(await initialise(app, caller, wish)) };
     },
   }),
   vaultRoute({
@@ -88,7 +127,7 @@ export const sealRoutes: AnyRoute[] = [
     access: 'public',
     while_sealed: true,
     input: z.object({}),
-    output: anything,
+    output: bare(sealStatusSchema),
     failures: [],
     run: async (app) => ({ bare: sealStatus(await readSealFacts(app)) }),
   }),
@@ -107,7 +146,7 @@ export const sealRoutes: AnyRoute[] = [
       ),
       migrate: flag(false).describe('Not supported: there is no other seal to move to.'),
     }),
-    output: anything,
+    output: bare(sealStatusSchema),
     failures: ['invalid'],
     run: async (app, caller, input) => ({ bare: sealStatus(await unseal(app, caller, input)) }),
   }),
@@ -119,7 +158,7 @@ export const sealRoutes: AnyRoute[] = [
     summary: 'Seal this server: its keys are wiped from memory',
     access: { capability: 'update', sudo: true },
     input: z.object({}),
-    output: anything,
+    output: nothing,
     failures: ['forbidden'],
     run: async (app, caller) => {
       return (await sealServer(app, caller)) ? {} : { warnings: [UNRECORDED] };
@@ -143,7 +182,7 @@ export const sealRoutes: AnyRoute[] = [
       standbyok: optional(text()).describe('Whether a standby counts as active.'),
       perfstandbyok: optional(text()).describe('Whether a performance standby counts as active.'),
     }),
-    output: anything,
+    output: bare(healthSchema),
     failures: ['invalid'],
     run: async (app, _caller, input) => {
       for (const [name, code] of Object.entries(input)) {
@@ -163,7 +202,7 @@ export const sealRoutes: AnyRoute[] = [
     access: 'public',
     while_sealed: true,
     input: z.object({}),
-    output: anything,
+    output: bare(leaderSchema),
     failures: [],
     run: async () => ({ bare: LEADER }),
   }),
@@ -174,10 +213,9 @@ export const sealRoutes: AnyRoute[] = [
     summary: 'Describe this node',
     access: { capability: 'read' },
     input: z.object({}),
-    output: anything,
+    output: flat(nodesSchema),
     failures: [],
     run: async (app) => ({
-      flat: true,
       data: {
         nodes: [
           {
@@ -201,12 +239,12 @@ export const sealRoutes: AnyRoute[] = [
     summary: 'Read which generation of data keys is in use',
     access: { capability: 'read' },
     input: z.object({}),
-    output: anything,
+    output: flat(keyStatus),
     failures: ['unavailable'],
     run: async (app) => {
       const { term, created_at, encryptions } = app.barrier.generation();
       const install_time = new Date(created_at * 1000).toISOString();
-      return { flat: true, data: { term, install_time, encryptions } };
+      return { data: { term, install_time, encryptions } };
     },
   }),
   ...ROTATIONS.map((path) =>
@@ -220,7 +258,7 @@ export const sealRoutes: AnyRoute[] = [
         other === path ? [] : [{ path: other, fields: [], when: [] }],
       ),
       input: z.object({}),
-      output: anything,
+      output: nothing,
       failures: ['conflict', 'unavailable'],
       run: async (app, caller) => {
         await rotateKeys(app, caller);

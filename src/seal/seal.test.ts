@@ -13,7 +13,7 @@ import {
 
 const bytes = (value: number, length = 32) => new Uint8Array(length).fill(value);
 
-const accepted: [kind: SealKind, wish: InitRequest, shares: number | undefined][] = [
+const accepted: [kind: SealKind, request: InitRequest, shares: number | undefined][] = [
   ['shamir', { secret_shares: 5, secret_threshold: 3 }, 5],
   ['shamir', { secret_shares: 1, secret_threshold: 1 }, 1],
   ['shamir', { secret_shares: 2, secret_threshold: 2 }, 2],
@@ -23,13 +23,13 @@ const accepted: [kind: SealKind, wish: InitRequest, shares: number | undefined][
   ['keyfile', {}, undefined],
   ['keyfile', { recovery_shares: 0, recovery_threshold: 0, secret_shares: 0 }, undefined],
 ];
-for (const [kind, wish, shares] of accepted) {
-  test(`${kind} takes ${JSON.stringify(wish)}`, () => {
-    assert.equal(chooseShareCounts(kind, wish)?.shares, shares);
+for (const [kind, request, shares] of accepted) {
+  test(`${kind} takes ${JSON.stringify(request)}`, () => {
+    assert.equal(chooseShareCounts(kind, request)?.shares, shares);
   });
 }
 
-const refused: [kind: SealKind, wish: InitRequest, because: RegExp][] = [
+const refused: [kind: SealKind, request: InitRequest, because: RegExp][] = [
   ['shamir', {}, /secret_shares must be at least one/],
   ['shamir', { secret_threshold: 1 }, /secret_shares must be at least one/],
   ['shamir', { secret_shares: -1, secret_threshold: 1 }, /secret_shares must be at least one/],
@@ -52,10 +52,10 @@ const refused: [kind: SealKind, wish: InitRequest, because: RegExp][] = [
     /secret_shares,secret_threshold not applicable to seal type keyfile/,
   ],
 ];
-for (const [kind, wish, because] of refused) {
-  test(`${kind} refuses ${JSON.stringify(wish)}: ${because.source}`, () => {
+for (const [kind, request, because] of refused) {
+  test(`${kind} refuses ${JSON.stringify(request)}: ${because.source}`, () => {
     assert.throws(
-      () => chooseShareCounts(kind, wish),
+      () => chooseShareCounts(kind, request),
       (thrown) =>
         thrown instanceof Failure && thrown.kind === 'invalid' && because.test(thrown.message),
     );

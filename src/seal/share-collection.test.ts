@@ -3,11 +3,11 @@ import { test } from 'node:test';
 import { splitSecret } from './shamir.ts';
 import {
   addShare,
-  gatheredKey,
+  collectedKey,
+  isAbandoned,
   isComplete,
-  isLeft,
-  startGathering,
-  wipeGathering,
+  startCollection,
+  wipeCollection,
 } from './share-collection.ts';
 
 const secret = Uint8Array.from({ length: 32 }, (_, index) => index * 7 + 1);
@@ -17,15 +17,15 @@ const shares = splitSecret({
   threshold: 2,
   randomness: Uint8Array.from({ length: 32 }, (_, index) => index * 13 + 5),
 });
-const start = (threshold: number) => startGathering('n', { threshold, generation: 1 }, 0);
+const start = (threshold: number) => startCollection('n', { threshold, generation: 1 }, 0);
 const [first = secret, second = secret, third = secret] = shares;
 
-test('a gathering is complete with as many shares as are required, and not with one less', () => {
+test('a collection is complete with as many shares as are required, and not with one less', () => {
   const one = addShare(start(2), first, 1);
   assert.equal(isComplete(one), false);
   const two = addShare(one, third, 2);
   assert.equal(isComplete(two), true);
-  assert.deepEqual(gatheredKey(two), secret);
+  assert.deepEqual(collectedKey(two), secret);
 });
 
 test('a share given twice counts once', () => {
@@ -39,20 +39,20 @@ test('another value under the same number counts, and makes no key', () => {
   forged[0] = (forged[0] ?? 0) ^ 1;
   const two = addShare(addShare(start(2), first, 1), forged, 2);
   assert.equal(isComplete(two), true);
-  assert.equal(gatheredKey(two), undefined);
+  assert.equal(collectedKey(two), undefined);
 });
 
 test('the only share of a key is the key', () => {
   const one = addShare(start(1), secret, 1);
   assert.equal(isComplete(one), true);
-  assert.deepEqual(gatheredKey(one), secret);
+  assert.deepEqual(collectedKey(one), secret);
 });
 
 test('wiping overwrites every share, and a key that was taken before stays', () => {
   const mine = Uint8Array.from(second);
   const one = addShare(start(1), mine, 1);
-  const key = gatheredKey(one);
-  wipeGathering(one);
+  const key = collectedKey(one);
+  wipeCollection(one);
   assert.ok(mine.every((byte) => byte === 0));
   assert.deepEqual(key, second);
 });
@@ -73,8 +73,8 @@ for (const [given, now, left, why] of attempts) {
     given.forEach((at, index) => {
       attempt = addShare(attempt, shares[index] ?? secret, at);
     });
-    assert.equal(isLeft(attempt, now), left);
-    // Shares of before count where the attempt goes on with new ones.
-    assert.equal(isLeft(start(3), HOUR, true), false);
+    assert.equal(isAbandoned(attempt, now), left);
+    // Earlier shares count where the attempt goes on with new ones.
+    assert.equal(isAbandoned(start(3), HOUR, true), false);
   });
 }

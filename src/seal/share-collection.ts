@@ -3,7 +3,7 @@ import type { Seal } from './seal.ts';
 import { combineShares } from './shamir.ts';
 
 /** Shares that people have brought so far, until there are enough of them. */
-export interface Gathering {
+export interface ShareCollection {
   /** Names the attempt, so that nobody adds a share to another one than they think. */
   nonce: string;
   required: number;
@@ -14,25 +14,31 @@ export interface Gathering {
   moved_at: number;
 }
 
-export function startGathering(
+export function startCollection(
   nonce: string,
   seal: Pick<Seal, 'threshold' | 'generation'>,
   now: number,
-): Gathering {
+): ShareCollection {
   const { threshold: required, generation } = seal;
   return { nonce, required, generation, shares: [], moved_at: now };
 }
 
 /** Adds a share. One that is there already is not counted again. */
-export function addShare(gathering: Gathering, share: Uint8Array, now: number): Gathering {
-  const known = gathering.shares.some(
+export function addShare(
+  collection: ShareCollection,
+  share: Uint8Array,
+  now: number,
+): ShareCollection {
+  const known = collection.shares.some(
     (other) => other.length === share.length && timingSafeEqual(other, share),
   );
-  return known ? gathering : { ...gathering, shares: [...gathering.shares, share], moved_at: now };
+  return known
+    ? collection
+    : { ...collection, shares: [...collection.shares, share], moved_at: now };
 }
 
-export function isComplete(gathering: Gathering): boolean {
-  return gathering.shares.length >= gathering.required;
+export function isComplete(collection: ShareCollection): boolean {
+  return collection.shares.length >= collection.required;
 }
 
 /** One that nobody has given a right share leaves its place after an hour, any after a day. */
@@ -40,15 +46,15 @@ const WITHOUT_SHARES = 3_600_000;
 const WITH_SHARES = 24 * WITHOUT_SHARES;
 
 /**
- * Whether an attempt is as good as left: it makes room for another one, so that a stranger who starts
+ * Whether an attempt counts as abandoned: it makes room for another one, so that somebody without a share who starts
  * one, as anybody may, does not keep the place.
  *
  * @param is_proven whether right shares were given earlier on
  */
-export function isLeft(gathering: Gathering, now: number, is_proven = false): boolean {
-  const isWanted = is_proven || gathering.shares.length > 0;
+export function isAbandoned(collection: ShareCollection, now: number, is_proven = false): boolean {
+  const isWanted = is_proven || collection.shares.length > 0;
   const patience = isWanted ? WITH_SHARES : WITHOUT_SHARES;
-  return now - gathering.moved_at >= patience;
+  return now - collection.moved_at >= patience;
 }
 
 /**
@@ -56,15 +62,15 @@ export function isLeft(gathering: Gathering, now: number, is_proven = false): bo
  *
  * @returns undefined when they cannot be shares of one key
  */
-export function gatheredKey(gathering: Gathering): Uint8Array | undefined {
-  if (gathering.required === 1) {
-    const [only] = gathering.shares;
+export function collectedKey(collection: ShareCollection): Uint8Array | undefined {
+  if (collection.required === 1) {
+    const [only] = collection.shares;
     return only && Uint8Array.from(only);
   }
-  const combined = combineShares(gathering.shares);
+  const combined = combineShares(collection.shares);
   return 'secret' in combined ? combined.secret : undefined;
 }
 
-export function wipeGathering(gathering: Gathering | undefined): void {
-  for (const share of gathering?.shares ?? []) share.fill(0);
+export function wipeCollection(collection: ShareCollection | undefined): void {
+  for (const share of collection?.shares ?? []) share.fill(0);
 }

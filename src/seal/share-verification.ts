@@ -6,7 +6,7 @@ import { isOneOf } from './share-hash.ts';
 import { parseShare } from './share-text.ts';
 
 /**
- * Whether a gathered key is the one whose shares people hold: the seal key, which opens the
+ * Whether a collected key is the one whose shares people hold: the seal key, which opens the
  * root key in use, or the recovery key.
  *
  * The stored row alone would not do as the judge: who can write to the database could put a

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { Seal } from './seal.ts';
-import { addShare, startGathering } from './share-collection.ts';
+import { addShare, startCollection } from './share-collection.ts';
 import { type HealthCodes, health, type SealFacts, sealStatus } from './status.ts';
 
 const seal: Seal = {
@@ -20,7 +20,7 @@ const facts: SealFacts = {
   seal,
   configured: 'shamir',
   sealed: true,
-  gathering: undefined,
+  collection: undefined,
   storage: 'sqlite',
 };
 
@@ -55,9 +55,9 @@ test('health tells the cluster only when the server is unsealed', () => {
 });
 
 test('seal-status of a sealed server has its shares and progress, and no cluster', () => {
-  const begun = startGathering('n-1', { threshold: 3, generation: 1 }, 0);
-  const gathering = addShare(begun, new Uint8Array(33), 0);
-  const status = sealStatus({ ...facts, gathering });
+  const begun = startCollection('n-1', { threshold: 3, generation: 1 }, 0);
+  const collection = addShare(begun, new Uint8Array(33), 0);
+  const status = sealStatus({ ...facts, collection });
   assert.deepEqual(
     [status.t, status.n, status.progress, status.nonce, status.sealed],
     [3, 5, 1, 'n-1', true],

@@ -1,6 +1,7 @@
+import { z } from 'zod';
 import { BUILD_DATE, COMPATIBLE_VERSION } from '../core/version.ts';
 import type { Seal, SealKind } from './seal.ts';
-import type { Gathering } from './share-collection.ts';
+import type { ShareCollection } from './share-collection.ts';
 
 /** What is known of this node's seal at one moment. */
 export interface SealFacts {
@@ -10,15 +11,37 @@ export interface SealFacts {
   configured: SealKind;
   sealed: boolean;
   /** Shares given so far, while sealed. */
-  gathering: Gathering | undefined;
+  collection: ShareCollection | undefined;
   storage: 'sqlite' | 'postgres';
   /** What the caller is told besides. */
   warning?: string;
 }
 
+const clusterFields = {
+  cluster_name: z.string().optional(),
+  cluster_id: z.string().optional(),
+};
+
 /** The answer of `sys/seal-status` and `sys/unseal`. */
-export function sealStatus(facts: SealFacts): Record<string, unknown> {
-  const { seal, sealed, gathering } = facts;
+export const sealStatusSchema = z.object({
+  type: z.enum(['shamir', 'keyfile']),
+  initialized: z.boolean(),
+  sealed: z.boolean(),
+  t: z.int().describe('Shares that make the key.'),
+  n: z.int().describe('Shares that there are.'),
+  progress: z.int().describe('Shares given so far.'),
+  nonce: z.string().describe('Names the unsealing under way.'),
+  version: z.string(),
+  build_date: z.string(),
+  migration: z.boolean(),
+  ...clusterFields,
+  recovery_seal: z.boolean(),
+  storage_type: z.enum(['sqlite', 'postgresql']),
+  warnings: z.array(z.string()).optional(),
+});
+
+export function sealStatus(facts: SealFacts): z.output<typeof sealStatusSchema> {
+  const { seal, sealed, collection } = facts;
   const kind = seal?.kind ?? facts.configured;
   return {
     type: kind,
@@ -26,8 +49,8 @@ export function sealStatus(facts: SealFacts): Record<string, unknown> {
     sealed,
     t: seal?.threshold ?? 0,
     n: seal?.shares ?? 0,
-    progress: gathering?.shares.length ?? 0,
-    nonce: gathering?.nonce ?? '',
+    progress: collection?.shares.length ?? 0,
+    nonce: collection?.nonce ?? '',
     version: COMPATIBLE_VERSION,
     build_date: BUILD_DATE,
     migration: false,
@@ -42,6 +65,21 @@ function clusterOf({ seal, sealed }: Pick<SealFacts, 'seal' | 'sealed'>) {
   if (seal === undefined || sealed) return {};
   return { cluster_name: seal.cluster_name, cluster_id: seal.cluster_id };
 }
+
+export const healthSchema = z.object({
+  initialized: z.boolean(),
+  sealed: z.boolean(),
+  standby: z.boolean(),
+  performance_standby: z.boolean(),
+  replication_performance_mode: z.string(),
+  replication_dr_mode: z.string(),
+  server_time_utc: z.int().describe('Unix seconds.'),
+  version: z.string(),
+  enterprise: z.boolean(),
+  ...clusterFields,
+  echo_duration_ms: z.int(),
+  clock_skew_ms: z.int(),
+});
 
 /** Status codes that a caller of `sys/health` wants instead of the usual ones. */
 export interface HealthCodes {
@@ -60,7 +98,7 @@ export function health(
   facts: Pick<SealFacts, 'seal' | 'sealed'>,
   codes: HealthCodes,
   now: number,
-): { status: number; body: Record<string, unknown> } {
+): { status: number; body: z.output<typeof healthSchema> } {
   const { seal, sealed } = facts;
   const status =
     seal === undefined
@@ -85,8 +123,18 @@ export function health(
   return { status, body };
 }
 
+export const leaderSchema = z.object({
+  ha_enabled: z.boolean(),
+  is_self: z.boolean(),
+  active_time: z.string(),
+  leader_address: z.string(),
+  leader_cluster_address: z.string(),
+  performance_standby: z.boolean(),
+  performance_standby_last_remote_wal: z.int(),
+});
+
 /** The answer of `sys/leader`: there is none among equals. */
-export const LEADER = {
+export const LEADER: z.output<typeof leaderSchema> = {
   ha_enabled: false,
   is_self: false,
   active_time: '0001-01-01T00:00:00Z',

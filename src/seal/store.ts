@@ -30,7 +30,7 @@ export function insertSeal(seal: Seal): Write {
 const REKEYED = 'the keys were changed in the meantime: start over';
 
 /**
- * Replaces the seal after a rekeying, and leaves nothing that other shares open: neither the seal of before nor
+ * Replaces the seal after a rekeying, and leaves nothing that other shares open: neither the former seal nor
  * one that was to follow it. Refused while another one is to follow than this or the known one.
  *
  * @param seal with the generation that follows the stored one

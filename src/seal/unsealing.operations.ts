@@ -5,11 +5,11 @@ import { Failure, isConflict } from '../core/failure.ts';
 import { openRootKey, type Seal } from './seal.ts';
 import {
   addShare,
-  type Gathering,
-  gatheredKey,
+  collectedKey,
   isComplete,
-  startGathering,
-  wipeGathering,
+  type ShareCollection,
+  startCollection,
+  wipeCollection,
 } from './share-collection.ts';
 import { deriveHashes } from './share-hash.ts';
 import { isShareOf, requireShare } from './share-verification.ts';
@@ -24,7 +24,9 @@ import {
 } from './store.ts';
 
 /** Shares for this node, which people bring one by one. */
-const memoryOf = perApp<{ unsealing: Gathering | undefined }>(() => ({ unsealing: undefined }));
+const memoryOf = perApp<{ unsealing: ShareCollection | undefined }>(() => ({
+  unsealing: undefined,
+}));
 
 /** How it stands with this node's seal. */
 export async function readSealFacts(app: App): Promise<SealFacts> {
@@ -32,7 +34,7 @@ export async function readSealFacts(app: App): Promise<SealFacts> {
     seal: await findSeal(app.db),
     configured: app.config.seal.type,
     sealed: app.barrier.sealed,
-    gathering: app.barrier.sealed ? memoryOf(app).unsealing : undefined,
+    collection: app.barrier.sealed ? memoryOf(app).unsealing : undefined,
     storage: app.store.engine,
   };
 }
@@ -116,14 +118,14 @@ export async function unseal(app: App, caller: Caller, input: UnsealInput): Prom
   await recordFirst(app, caller, () => requireNoSealing(app, since));
   if (!app.barrier.sealed) return readSealFacts(app);
 
-  // From here to the key nothing waits, so no two requests complete one gathering.
-  const gathering = addShare(unsealingOf(app, seal), share, app.now());
-  memoryOf(app).unsealing = gathering;
-  if (!isComplete(gathering)) return readSealFacts(app);
+  // From here to the key nothing waits, so no two requests complete one collection.
+  const collection = addShare(unsealingOf(app, seal), share, app.now());
+  memoryOf(app).unsealing = collection;
+  if (!isComplete(collection)) return readSealFacts(app);
   caller.recorded = false;
-  const root_key = takeRootKey(gathering, seal);
-  const hashes = seal.share_hashes === null && root_key && deriveHashes(gathering.shares, seal);
-  wipeGathering(gathering);
+  const root_key = takeRootKey(collection, seal);
+  const hashes = seal.share_hashes === null && root_key && deriveHashes(collection.shares, seal);
+  wipeCollection(collection);
   memoryOf(app).unsealing = undefined;
   if (root_key === undefined) throw new Failure('invalid', 'Unseal failed, invalid key');
 
@@ -161,16 +163,16 @@ function sealedMeanwhile(): Failure {
   return new Failure('invalid', 'the server was sealed meanwhile: give the shares again');
 }
 
-/** The gathering under way; one for the shares of before a rekeying is at its end. */
-function unsealingOf(app: App, seal: Seal): Gathering {
+/** The collection under way; one of shares from before a rekeying is dropped. */
+function unsealingOf(app: App, seal: Seal): ShareCollection {
   const memory = memoryOf(app);
   if (memory.unsealing?.generation === seal.generation) return memory.unsealing;
-  wipeGathering(memory.unsealing);
-  return startGathering(app.newId(), seal, app.now());
+  wipeCollection(memory.unsealing);
+  return startCollection(app.newId(), seal, app.now());
 }
 
-function takeRootKey(gathering: Gathering, seal: Seal): Uint8Array | undefined {
-  const key = gatheredKey(gathering);
+function takeRootKey(collection: ShareCollection, seal: Seal): Uint8Array | undefined {
+  const key = collectedKey(collection);
   const root_key = key && openRootKey(key, seal.root_key_sealed);
   key?.fill(0);
   return root_key;
@@ -178,7 +180,7 @@ function takeRootKey(gathering: Gathering, seal: Seal): Uint8Array | undefined {
 
 /**
  * Forgets the shares given so far. While the server is sealed nobody can be known by a token: who
- * shows one of the shares may, and for a stranger they stay. Wrong shares are no reason, none is kept.
+ * shows one of the shares may, and for others they stay. Wrong shares are no reason, none is kept.
  * The answer is a status all the same, since clients of old begin with a reset.
  */
 async function resetUnsealing(
@@ -195,7 +197,7 @@ async function resetUnsealing(
   }
   requireShare(key, seal).fill(0);
   await recordFirst(app, caller, () => undefined);
-  wipeGathering(memory.unsealing);
+  wipeCollection(memory.unsealing);
   memory.unsealing = undefined;
   return readSealFacts(app);
 }

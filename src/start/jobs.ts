@@ -44,7 +44,7 @@ const periodicJobs: readonly Job[] = [
 const BEAT_MS = LEASE_MS / 4;
 /** A run that failed is tried again after this long, or when it is due if that is sooner. */
 const RETRY_MS = 30_000;
-/** Work left by the run of before begins soon after the start, not at the same moment on all nodes. */
+/** Work left by the run before begins soon after the start, not at the same moment on all nodes. */
 const FIRST_MS = 1_000;
 
 /** Starts the timers of all jobs; they stop, and the runs under way end, when the server closes. */
@@ -106,14 +106,14 @@ export async function runIfFree(
 ): Promise<number> {
   let lease: JobLock | undefined;
   try {
-    const wish = {
+    const request = {
       name: job.name,
       holder: nodeName(app.config),
       now_ms: app.now(),
       ttl_ms: LEASE_MS,
     };
     const longest_ms = Math.max(job.every_ms, LEASE_MS);
-    lease = await acquireLease(app.store, wish, { seen: seenBy(app), longest_ms });
+    lease = await acquireLease(app.store, request, { seen: seenBy(app), longest_ms });
     if (lease === undefined) {
       const found = await findHolder(app.db, job.name);
       const left = (found?.expires_at_ms ?? 0) - app.now();

@@ -7,10 +7,9 @@ import { RuleWalk } from '../acl/rule-walk.ts';
 import { type App, perApp } from '../app/app.ts';
 import type { Caller } from '../app/caller.ts';
 import { fullPath, type Mount } from '../app/mount.ts';
-import { undeclared } from '../app/output.ts';
-import type { VaultResult } from '../app/result.ts';
+import { type BytesResult, bytes } from '../app/output.ts';
 import { type AnyRoute, vaultRoute } from '../app/route.ts';
-import type { BoundaryRoute } from '../broker/resource/route.ts';
+import type { AnyBoundaryRoute } from '../broker/resource/route.ts';
 import { Breath } from '../core/fairness/breath.ts';
 import { flag, text } from '../core/fields.ts';
 import { BOUNDARY_STYLE } from '../http/boundary/wire.ts';
@@ -27,7 +26,7 @@ export interface DeclaredRoutes {
   system: readonly AnyRoute[];
   secret: Readonly<Record<string, readonly AnyRoute[]>>;
   auth: Readonly<Record<string, readonly AnyRoute[]>>;
-  broker: readonly BoundaryRoute[];
+  broker: readonly AnyBoundaryRoute[];
 }
 
 /** @param declared asked for when a request comes: these routes are themselves among them */
@@ -46,8 +45,8 @@ export function specRoutes(declared: () => DeclaredRoutes): AnyRoute[] {
         ),
         context: text('').describe('Kept for clients that send it.'),
       }),
-      output: undeclared,
-      failures: ['invalid'],
+      output: bytes('application/json'),
+      failures: ['invalid', 'rate_limited'],
       run: (app, caller, input) => describeApi(app, caller, declared(), input.generic_mount_paths),
     }),
   ];
@@ -55,7 +54,7 @@ export function specRoutes(declared: () => DeclaredRoutes): AnyRoute[] {
 
 const documentsOf = perApp(() => new KeptDocuments());
 
-/** Where there are more mounts each engine is described once: the document has 39 kB of each mount of an authority. */
+/** Where there are more mounts each engine is described once: the document has 39 kB of each mount of a CA. */
 const MOST_DESCRIBED = 100;
 
 /**
@@ -67,14 +66,14 @@ async function describeApi(
   caller: Caller,
   declared: DeclaredRoutes,
   generic: boolean,
-): Promise<VaultResult> {
+): Promise<BytesResult> {
   const mounts = await readMounts(app);
   const once = generic || mounts.size > MOST_DESCRIBED;
-  const body = await documentsOf(app).read(
+  const document = await documentsOf(app).read(
     { mounts, acl: caller.acl, form: once ? 'generic' : 'mounted', asker: askerOf(caller) },
     () => drawUp(caller.acl, declared, [...mounts.values()], once),
   );
-  return { raw: { content_type: 'application/json', body } };
+  return { bytes: document };
 }
 
 async function drawUp(

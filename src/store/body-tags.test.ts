@@ -74,7 +74,7 @@ eachEngine('the tag of a body', (open) => {
   }
 });
 
-eachPlace('a database of before', (newPlace, engine) => {
+eachPlace('an older database', (newPlace, engine) => {
   test('has tags for all bodies once it is opened', async () => {
     const store = await (await newPlace()).open();
     const triggers = engine === 'sqlite' ? ['insert', 'update'] : ['update'];

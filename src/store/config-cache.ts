@@ -52,7 +52,7 @@ export function cacheConfig(
     lasting = new Map();
   });
   const keep = <T>(key: string, load: () => Promise<T>): Promise<T> => {
-    // What was loaded before a change belongs to the map of before, which nobody reads again.
+    // What was loaded before a change belongs to the former map, which nobody reads again.
     const into = values;
     // As everybody's work: all wait for it, whoever asked first.
     const loading = doFor(SHARED_PARTY, load);

@@ -39,7 +39,7 @@ export function listUnfinished(directory: string): string[] {
 
 /**
  * Keeps a server from starting on what a restore left undone: on an empty folder it would be a new
- * one, which the first stranger may initialise.
+ * one, which the first caller may initialise.
  *
  * @throws Failure `unavailable` with one line for the operator
  */

@@ -1,7 +1,4 @@
-import type { Compilable, Kysely } from 'kysely';
 import { preparedWrite } from './database.ts';
-import type { Tables } from './tables.ts';
-import type { Guard, Value, Write } from './write.ts';
 
 // What is made stands on rows that it does not change: a certificate on its mount and role, a
 // session on its target, anything on the token that asked for it. A write set holds those rows by
@@ -16,9 +13,4 @@ import type { Guard, Value, Write } from './write.ts';
  *
  * @param guard `rows`: as many must be found, or the write set is refused
  */
-export function preparedHold<P extends Record<string, Value>>(
-  make: (build: Kysely<Tables>, parameters: P) => Compilable,
-  guard: Guard = {},
-): (parameters: P) => Write {
-  return preparedWrite(make, guard);
-}
+export const preparedHold: typeof preparedWrite = preparedWrite;

@@ -11,21 +11,21 @@ import { listLatestStatus } from '../broker/vault/tokens/store.ts';
 import type { Db } from './database.ts';
 import { inBlocks } from './in-blocks.ts';
 
-test('things are asked about some at a time, each once and in their order', async () => {
+test('items are asked about some at a time, each once and in their order', async () => {
   const asked: number[] = [];
-  const things = Array.from({ length: 1201 }, (_, at) => at);
-  const answers = await inBlocks(things, async (some) => {
+  const items = Array.from({ length: 1201 }, (_, at) => at);
+  const answers = await inBlocks(items, async (some) => {
     asked.push(some.length);
     return [...some];
   });
-  assert.deepEqual(answers, things);
+  assert.deepEqual(answers, items);
   assert.deepEqual(asked, [500, 500, 201]);
   const down = await inBlocks(
-    things,
+    items,
     async (some) => some.toReversed(),
     (a, b) => b - a,
   );
-  assert.deepEqual(down, things.toReversed());
+  assert.deepEqual(down, items.toReversed());
   assert.deepEqual(await inBlocks([], async () => assert.fail('nothing to ask')), []);
 });
 

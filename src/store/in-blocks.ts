@@ -8,19 +8,19 @@ const AT_ONCE = 500;
 export const compareIds = (a: string, b: string): number => (a < b ? -1 : a > b ? 1 : 0);
 
 /**
- * Asks about many things, some at a time.
+ * Asks about many items, some at a time.
  *
- * @param order of all answers, where the order of the things is not theirs
+ * @param order of all answers, where the order of the items is not theirs
  */
-export async function inBlocks<Thing, Row>(
-  things: readonly Thing[],
-  ask: (some: readonly Thing[]) => Promise<Row[]>,
+export async function inBlocks<Item, Row>(
+  items: readonly Item[],
+  ask: (some: readonly Item[]) => Promise<Row[]>,
   order?: (a: Row, b: Row) => number,
 ): Promise<Row[]> {
-  if (things.length <= AT_ONCE) return things.length === 0 ? [] : ask(things);
+  if (items.length <= AT_ONCE) return items.length === 0 ? [] : ask(items);
   const rows: Row[] = [];
-  for (let at = 0; at < things.length; at += AT_ONCE) {
-    for (const row of await ask(things.slice(at, at + AT_ONCE))) rows.push(row);
+  for (let at = 0; at < items.length; at += AT_ONCE) {
+    for (const row of await ask(items.slice(at, at + AT_ONCE))) rows.push(row);
   }
   return order ? rows.sort(order) : rows;
 }

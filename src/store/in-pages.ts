@@ -41,14 +41,14 @@ export async function* readInPages<Row>(
  *
  * @param read at most {@link PAGE} rows after the last one, as far as they may be read at once
  */
-export async function listInParts<Row, Thing>(
+export async function listInParts<Row, Item>(
   read: (last: Row | undefined) => Promise<Some<Row>>,
-  thingOf: (row: Row) => Thing,
-): Promise<Thing[]> {
-  const all: Thing[] = [];
+  itemOf: (row: Row) => Item,
+): Promise<Item[]> {
+  const all: Item[] = [];
   for (let last: Row | undefined; ; ) {
     const { rows, more } = await read(last);
-    for (const row of rows) all.push(thingOf(row));
+    for (const row of rows) all.push(itemOf(row));
     last = rows.at(-1);
     if (!more && rows.length < PAGE) return all;
     await nextTurn();

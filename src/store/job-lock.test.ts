@@ -12,7 +12,7 @@ import {
 import type { Store } from './store.ts';
 
 const NOW = 1_800_000_000_000;
-const wish = { name: 'pki/crl', holder: 'a', now_ms: NOW, ttl_ms: 30_000 };
+const request = { name: 'pki/crl', holder: 'a', now_ms: NOW, ttl_ms: 30_000 };
 
 const held = { name: 'pki/crl', holder: 'b', expires_at_ms: NOW + 1, fence: 7 };
 
@@ -26,7 +26,7 @@ const cases: [why: string, found: typeof held | undefined, fence: number | undef
 
 for (const [why, found, fence] of cases) {
   test(why, () => {
-    const plan = planLease(found, wish);
+    const plan = planLease(found, request);
     assert.equal(plan.free ? plan.lease.fence : undefined, fence);
   });
 }
@@ -43,7 +43,7 @@ eachEngine('a lease of a node whose clock is a day ahead', (open) => {
         steady += milliseconds;
       },
       take: (store: Store) => {
-        const mine = { ...wish, holder: 'b', now_ms: NOW + steady };
+        const mine = { ...request, holder: 'b', now_ms: NOW + steady };
         return acquireLease(store, mine, { seen, longest_ms: 60_000 });
       },
     };
@@ -51,7 +51,7 @@ eachEngine('a lease of a node whose clock is a day ahead', (open) => {
 
   test('is over once it has said the same for as long as any is given for', async () => {
     const store = await open();
-    assert.ok(await acquireLease(store, { ...wish, now_ms: NOW + DAY }));
+    assert.ok(await acquireLease(store, { ...request, now_ms: NOW + DAY }));
     const { later, take } = observer();
     assert.equal(await take(store), undefined);
     later(59_999);
@@ -62,7 +62,7 @@ eachEngine('a lease of a node whose clock is a day ahead', (open) => {
 
   test('is not over while that node renews it', async () => {
     const store = await open();
-    const lease = await acquireLease(store, { ...wish, now_ms: NOW + DAY });
+    const lease = await acquireLease(store, { ...request, now_ms: NOW + DAY });
     assert.ok(lease);
     const { later, take } = observer();
     for (let at = 1; at < 5; at++) {
@@ -77,7 +77,7 @@ eachEngine('a lease of a node whose clock is a day ahead', (open) => {
 
   test('is another one once that node has taken it again', async () => {
     const store = await open();
-    const ahead = { ...wish, now_ms: NOW + DAY };
+    const ahead = { ...request, now_ms: NOW + DAY };
     assert.ok(await acquireLease(store, ahead));
     const { later, take } = observer();
     assert.equal(await take(store), undefined);
@@ -92,10 +92,10 @@ eachEngine('a lease', (open) => {
     const store = await open();
     const holders = Array.from({ length: 20 }, (_, i) => `node ${i}`);
     const taken = await Promise.all(
-      holders.map((holder) => acquireLease(store, { ...wish, holder })),
+      holders.map((holder) => acquireLease(store, { ...request, holder })),
     );
     assert.equal(taken.filter((lease) => lease !== undefined).length, 1);
-    const later = { ...wish, now_ms: NOW + 30_000 };
+    const later = { ...request, now_ms: NOW + 30_000 };
     const again = await Promise.all(
       holders.map((holder) => acquireLease(store, { ...later, holder })),
     );
@@ -107,10 +107,10 @@ eachEngine('a lease', (open) => {
 
   test('that was renewed is not free when its first time is over', async () => {
     const store = await open();
-    const lease = await acquireLease(store, wish);
+    const lease = await acquireLease(store, request);
     assert.ok(lease);
     await store.commit([renewLease(lease, NOW + 60_000)]);
-    const other = { ...wish, holder: 'b', now_ms: NOW + 40_000 };
+    const other = { ...request, holder: 'b', now_ms: NOW + 40_000 };
     assert.equal(await acquireLease(store, other), undefined);
     await store.commit([releaseLease(lease)]);
     assert.equal((await acquireLease(store, other))?.fence, 2);
@@ -118,10 +118,10 @@ eachEngine('a lease', (open) => {
 
   test('refuses everything of a former holder', async () => {
     const store = await open();
-    const former = await acquireLease(store, wish);
+    const former = await acquireLease(store, request);
     assert.ok(former);
     await store.commit([requireLease(former)]);
-    const other = { ...wish, holder: 'b', now_ms: NOW + 30_000 };
+    const other = { ...request, holder: 'b', now_ms: NOW + 30_000 };
     const present = await acquireLease(store, other);
     assert.ok(present);
     for (const late of [requireLease(former), renewLease(former, NOW), releaseLease(former)]) {

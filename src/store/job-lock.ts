@@ -26,7 +26,7 @@ interface JobLockRequest {
   now_ms: number;
   /** How long it may be silent; a few times the interval at which it renews. */
   ttl_ms: number;
-  /** When that of another one is over by what was seen of it, whatever it says; see {@link LeaseWatch}. */
+  /** When another holder's lease is over by the monotonic clock, whatever it says; see {@link LeaseWatch}. */
   void_at_ms?: number | undefined;
 }
 
@@ -89,16 +89,16 @@ export function findHolder(db: Db, name: string): Promise<JobLeaseRow | undefine
 }
 
 /** Says whether a job is free, and what to write to have it. */
-export function planLease(found: JobLeaseRow | undefined, wish: JobLockRequest): LeasePlan {
-  const { name, holder } = wish;
-  const expires_at_ms = wish.now_ms + wish.ttl_ms;
+export function planLease(found: JobLeaseRow | undefined, request: JobLockRequest): LeasePlan {
+  const { name, holder } = request;
+  const expires_at_ms = request.now_ms + request.ttl_ms;
   if (found === undefined) {
     const write = insertLease({ name, holder, expires_at_ms });
     return { free: true, lease: { name, fence: 1, expires_at_ms }, write };
   }
-  const { void_at_ms = found.expires_at_ms } = wish;
+  const { void_at_ms = found.expires_at_ms } = request;
   const ends_at_ms = Math.min(found.expires_at_ms, void_at_ms);
-  if (found.holder !== holder && ends_at_ms > wish.now_ms) {
+  if (found.holder !== holder && ends_at_ms > request.now_ms) {
     return { free: false, holder: found.holder, expires_at_ms: ends_at_ms };
   }
   const write = takeLease({ name, holder, expires_at_ms, fence: found.fence });
@@ -106,8 +106,8 @@ export function planLease(found: JobLeaseRow | undefined, wish: JobLockRequest):
 }
 
 /**
- * What was seen of leases, by a clock that nobody sets: one that says the same for longer than any lease is given for
- * is over, however far ahead the clock of its holder was. Who is alive renews it, and so it says something else.
+ * Judges leases by a monotonic clock: one that was not renewed for longer than any lease of its job is given for is
+ * over, however far ahead the clock of its holder was.
  */
 export class LeaseWatch {
   readonly #seen = new Map<string, { says: string; since_ms: number }>();
@@ -123,7 +123,7 @@ export class LeaseWatch {
    *
    * @param longest_ms no lease of that job is given for longer
    */
-  look(found: JobLeaseRow, longest_ms: number): number {
+  observe(found: JobLeaseRow, longest_ms: number): number {
     const says = `${found.fence} ${found.holder} ${found.expires_at_ms}`;
     const now = this.#steady();
     const known = this.#seen.get(found.name);
@@ -139,13 +139,13 @@ export class LeaseWatch {
  */
 export async function acquireLease(
   store: Pick<Store, 'db' | 'commit'>,
-  wish: JobLockRequest,
+  request: JobLockRequest,
   watch?: { seen: LeaseWatch; longest_ms: number },
 ): Promise<JobLock | undefined> {
-  const found = await findLease.first(store.db, { name: wish.name });
-  const left_ms = found && watch?.seen.look(found, watch.longest_ms);
-  const void_at_ms = left_ms === undefined ? undefined : wish.now_ms + left_ms;
-  const plan = planLease(found, { ...wish, void_at_ms });
+  const found = await findLease.first(store.db, { name: request.name });
+  const left_ms = found && watch?.seen.observe(found, watch.longest_ms);
+  const void_at_ms = left_ms === undefined ? undefined : request.now_ms + left_ms;
+  const plan = planLease(found, { ...request, void_at_ms });
   if (!plan.free) return undefined;
   try {
     await store.commit([plan.write]);

@@ -1,3 +1,4 @@
+import { BoundedMap } from '../core/bounded-map.ts';
 import { whoAsks } from '../core/fairness/asking.ts';
 import { networkOfParty } from '../core/fairness/party.ts';
 
@@ -7,23 +8,18 @@ const LATELY_MS = 2_000;
 const MOST = 4_096;
 
 /**
- * What was read of late and was long, by statement and network: nothing tells beforehand how long an answer will be, and who asks for
+ * Recent long reads, by statement and network: nothing tells beforehand how long an answer will be, and whoever asks for
  * long values mostly does so again.
  */
 export class LongOfLate {
   /** When it was, in milliseconds of a clock that only goes on. */
-  readonly #at = new Map<string, number>();
+  readonly #at = new BoundedMap<number>(MOST);
   /** Most statements are never long, and who asks is worked out for the others alone. */
   readonly #statements = new Set<string>();
 
   note(sql: string, now = performance.now()): void {
-    const key = keyOf(sql);
     this.#statements.add(sql);
-    this.#at.delete(key);
-    this.#at.set(key, now);
-    if (this.#at.size <= MOST && this.#statements.size <= MOST) return;
-    const [oldest = ''] = this.#at.keys();
-    this.#at.delete(oldest);
+    this.#at.set(keyOf(sql), now);
     if (this.#statements.size > MOST) this.#statements.clear();
   }
 

@@ -1,9 +1,9 @@
 import { noteRead } from '../core/fairness/asking.ts';
 
-/** What is made of rows with more characters takes milliseconds, and is not little to hold. */
+/** Characters of rows beyond which working on them takes milliseconds, and much memory. */
 const LONG = 64 << 10;
 
-/** Whether rows are long. How long they are is noted of whoever asked for them. */
+/** Whether rows are long; notes how long they are with the party that asked for them. */
 export function noteLong(rows: readonly object[]): boolean {
   let length = 0;
   for (const row of rows) {

@@ -97,7 +97,7 @@ eachPlace('a database', (newPlace, engine) => {
     await store.close();
   });
 
-  test('whose leases are of before knows which source of a session made them', async () => {
+  test('whose leases are older knows which source of a session made them', async () => {
     const place = await newPlace();
     const store = await place.open();
     const run = (sql: string) => ({ sql, parameters: [] });
@@ -126,7 +126,7 @@ eachPlace('a database', (newPlace, engine) => {
     await store.close();
   });
 
-  test('whose log-ins are of before knows by which alias they came', async () => {
+  test('whose log-ins are older knows by which alias they came', async () => {
     const place = await newPlace();
     const store = await place.open();
     const run = (sql: string, ...parameters: string[]) => ({ sql, parameters });
@@ -178,7 +178,7 @@ eachPlace('a database', (newPlace, engine) => {
     await store.close();
   });
 
-  test('whose roles are of before knows what they name as issuer, and nothing that only looks so', async () => {
+  test('whose roles are older knows what they name as issuer, and nothing that only looks so', async () => {
     const place = await newPlace();
     const store = await place.open();
     const run = (sql: string, ...parameters: string[]) => ({ sql, parameters });

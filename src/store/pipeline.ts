@@ -85,8 +85,7 @@ export class PreparedNames {
     this.#counter += 1;
     const name = `w${this.#counter}`;
     this.#names.set(sql, { name, by: group });
-    const ofGroup = this.#preparing.get(group) ?? [];
-    this.#preparing.set(group, ofGroup);
+    const ofGroup = this.#preparing.getOrInsert(group, []);
     if (this.#names.size <= STATEMENTS) return { name, isNew: true };
     const [oldest] = this.#names;
     if (oldest === undefined) return { name, isNew: true };

@@ -24,7 +24,7 @@ const directory = mkdtempSync(join(tmpdir(), 'gatehouse-pg-tls-'));
 const fileOf = (name: string): string => join(directory, name);
 const PASSWORD = 'hunter2-of-the-database';
 
-/** What an authority of OpenSSL's needs to give certificates of chosen times. */
+/** What a CA of OpenSSL's needs to give certificates of chosen times. */
 const AUTHORITY = `[ca]
 default_ca = own
 [own]
@@ -264,7 +264,7 @@ describe('connections to PostgreSQL', { skip }, () => {
     assert.deepEqual(rows, []);
   });
 
-  test('an authority that is exchanged is, for each new connection, the one that is trusted', async () => {
+  test('a CA that is exchanged is, for each new connection, the one that is trusted', async () => {
     await show('good');
     const file = fileOf('changing.pem');
     const trust = (name: string): void => writeFileSync(file, readFileSync(fileOf(`${name}.pem`)));

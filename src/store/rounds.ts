@@ -1,26 +1,26 @@
-/** Things by name in the order of their turns, which go round and round. */
-export class Rounds<Thing> {
-  readonly #first = new Map<string, Thing>();
-  readonly #rest = new Map<string, Thing>();
+/** Items by name in the order of their turns, which go round and round. */
+export class Rounds<Item> {
+  readonly #first = new Map<string, Item>();
+  readonly #rest = new Map<string, Item>();
 
   /** Whose turn is next. */
-  get next(): Thing | undefined {
-    for (const [, thing] of this.#first) return thing;
-    for (const [, thing] of this.#rest) return thing;
+  get next(): Item | undefined {
+    for (const [, item] of this.#first) return item;
+    for (const [, item] of this.#rest) return item;
     return undefined;
   }
 
   /** It has had its turn, or is new. */
-  toEnd(name: string, thing: Thing): void {
+  toEnd(name: string, item: Item): void {
     this.delete(name);
-    this.#rest.set(name, thing);
+    this.#rest.set(name, item);
   }
 
   /** It comes before all but those that were put here before. */
-  toFront(name: string, thing: Thing): void {
+  toFront(name: string, item: Item): void {
     if (this.#first.has(name)) return;
     this.#rest.delete(name);
-    this.#first.set(name, thing);
+    this.#first.set(name, item);
   }
 
   delete(name: string): void {

@@ -9,63 +9,288 @@ import type { GeneratedAlways } from 'kysely';
  * `_ms`), JSON is text, and a column that holds a sealed secret ends in `_sealed`.
  */
 export interface Tables {
-  config_version: ConfigVersionRow;
-  config_subject: ConfigSubjectRow;
-  permission_version: PermissionVersionRow;
+  /** One row; grows with every write set that changes configuration. */
+  config_version: {
+    id: 1;
+    version: number;
+    /** Made anew when the database is restored; empty: it never was. */
+    incarnation: string;
+  };
+  /** How often a subject of the configuration was changed; counted by triggers, see `config-subject.ts`. */
+  config_subject: {
+    subject: string;
+    version: number;
+  };
+  /** One row; grows whenever somebody may be permitted less than before. */
+  permission_version: {
+    id: 1;
+    version: number;
+  };
   job_lease: JobLeaseRow;
-  audit_entry: AuditEntryRow;
-  audit_sink: AuditSinkRow;
-  audit_cut: AuditCutRow;
-  audit_device: AuditDeviceRow;
-  audit_header: AuditHeaderRow;
+  /** One audit record, chained to the one before it of the same node; see `core/record-chain.ts`. */
+  audit_entry: {
+    node: string;
+    /** 1 for a node's first record, without gaps. */
+    seq: number;
+    /** When the committer took the record in; the record itself says when the request came. */
+    time_ms: number;
+    record: string;
+    prev_hash: Uint8Array;
+    hash: Uint8Array;
+  };
+  /** How far a sink (a file, syslog, a webhook) has been fed with the records of a node. */
+  audit_sink: {
+    name: string;
+    node: string;
+    /** The last record that the sink has taken. */
+    seq: number;
+  };
+  /** The last record that was deleted of a node's chain; see `audit/retention.operations.ts`. */
+  audit_cut: {
+    node: string;
+    seq: number;
+    hash: Uint8Array;
+  };
+  /** A sink that was enabled over the API; `body` is a JSON object. */
+  audit_device: {
+    /** With its trailing slash, e.g. `file/`. */
+    path: string;
+    type: string;
+    body: string;
+  };
+  /** A request header that records tell; see `audit/request-headers/`. */
+  audit_header: {
+    /** In lower case. */
+    name: string;
+    /** 1: as a keyed hash alone. */
+    hmac: number;
+  };
   login_failure: LoginFailureRow;
-  seal: SealRow;
-  seal_key: SealKeyRow;
-  seal_next: SealNextRow;
+  /** One row, from initialisation on; see `seal/seal.ts`. */
+  seal: {
+    id: 1;
+    kind: string;
+    shares: number;
+    threshold: number;
+    generation: number;
+    root_key_sealed: Uint8Array;
+    recovery_hash_sealed: Uint8Array | null;
+    share_hashes: Uint8Array | null;
+    cluster_id: string;
+    cluster_name: string;
+    created_at: number;
+  };
+  /** A key of the keyring, wrapped by the root key; see `barrier/keyring.ts`. */
+  seal_key: {
+    use: string;
+    /** Generation of data keys, from 1; 0 for the hash key. */
+    term: number;
+    key_sealed: Uint8Array;
+    created_at: number;
+  };
+  /** What a rekeying is about to put in the place of `seal`. */
+  seal_next: {
+    id: 1;
+    generation: number;
+    /** JSON. */
+    body: string;
+  };
   mount: Tagged<MountRow>;
-  pki_revocation: PkiRevocationRow;
-  pki_crl: PkiCrlRow;
-  pki_revision: PkiRevisionRow;
-  remount: RemountRow;
+  /** A revoked serial number; stays when the certificate itself is removed. */
+  pki_revocation: {
+    mount_id: string;
+    serial: string;
+    issuer_id: string;
+    revoked_at_ms: number;
+    reason: number;
+    /** The mount's revision once it was revoked; 0 in rows older than this column. */
+    revision: number;
+  };
+  /** The present CRL of issuers that share subject and key, without its entries. */
+  pki_crl: {
+    mount_id: string;
+    class: string;
+    number: number;
+    revision: number;
+    base: string;
+    this_update: number;
+    next_update: number;
+    modified_at_ms: number;
+    /** Which revocations are on it, as JSON; see `CrlScope`. */
+    scope: string;
+    /** TBSCertList up to nextUpdate, and its extensions. */
+    before_entries: Uint8Array;
+    after_entries: Uint8Array;
+    algorithm: string;
+    signature: Uint8Array;
+  };
+  pki_revision: {
+    mount_id: string;
+    /** Grows with every revocation. */
+    revision: number;
+    /** Grows when revocations are taken away. */
+    epoch: number;
+    /** When what the CRL addresses of the mount show last changed. */
+    lists_modified_at_ms: number;
+  };
+  /** A finished move of a mount. */
+  remount: {
+    id: string;
+    source: string;
+    target: string;
+    status: string;
+    /** 0 for those that an older program made. */
+    moved_at: number;
+  };
   removed_mount: RemovedMountRow;
   token: TokenRow;
-  token_role: Tagged<TokenRoleRow>;
+  token_role: Tagged<{
+    name: string;
+    body: string;
+  }>;
   lease: LeaseRow;
   wrapped_answer: WrappedAnswerRow;
-  cubbyhole: CubbyholeRow;
-  policy: PolicyRow;
-  userpass_user: Tagged<UserpassUserRow>;
+  /** An entry in the storage that belongs to one token. */
+  cubbyhole: {
+    token_id: string;
+    path: string;
+    value_sealed: Uint8Array;
+  };
+  policy: {
+    name: string;
+    /** The text as it was written. */
+    body: string;
+    /** 1 for a new policy; grows by one with each write. */
+    version: number;
+    modified_at: number;
+  };
+  userpass_user: Tagged<{
+    mount_id: string;
+    name: string;
+    /** `scrypt$N$r$p$salt$hash`. */
+    password_hash: string;
+    body: string;
+  }>;
   approle_role: Tagged<ApproleRoleRow>;
   approle_secret_id: ApproleSecretIdRow;
   identity_entity: IdentityEntityRow;
   identity_alias: IdentityAliasRow;
   identity_group: IdentityGroupRow;
-  identity_group_member: IdentityGroupMemberRow;
-  identity_group_alias: IdentityGroupAliasRow;
-  pki_authority: PkiAuthorityRow;
-  pki_config: PkiConfigRow;
+  identity_group_member: {
+    group_id: string;
+    /** `entity` or `group`. */
+    kind: string;
+    member_id: string;
+  };
+  identity_group_alias: {
+    id: string;
+    group_id: string;
+    mount_accessor: string;
+    name: string;
+    created_at_ms: number;
+    updated_at_ms: number;
+  };
+  /** What the issuers and keys of a mount have in common. No row: version 0 and no defaults. */
+  pki_authority: {
+    mount_id: string;
+    /** Grows with every change to the mount's keys, issuers or defaults. */
+    version: number;
+    /** Ids; empty for none. */
+    default_issuer: string;
+    default_key: string;
+    follows_latest: 0 | 1;
+    /** Grows with what certificates rest on besides their issuer and its key: the default issuer and the URLs. */
+    issuing_version: number;
+  };
+  /** One configuration record of a mount (`urls`, `cluster`, …) as JSON. */
+  pki_config: {
+    mount_id: string;
+    name: string;
+    body: string;
+  };
   pki_key: PkiKeyRow;
   pki_issuer: PkiIssuerRow;
-  pki_role: Tagged<PkiRoleRow>;
+  pki_role: Tagged<{
+    mount_id: string;
+    name: string;
+    body: string;
+    /** As in the body; empty for one that is too long to name anything. */
+    issuer_ref: string;
+  }>;
   pki_certificate: PkiCertificateRow;
-  pki_certificate_name: PkiCertificateNameRow;
-  pki_count: PkiCountRow;
+  /** A name in a certificate, lower case and backwards. */
+  pki_certificate_name: {
+    mount_id: string;
+    reversed: string;
+    serial: string;
+  };
+  pki_count: {
+    mount_id: string;
+    name: string;
+    value: number;
+  };
   resource: ResourceRow;
-  resource_link: ResourceLinkRow;
-  resource_room: ResourceRoomRow;
-  resource_sequence: ResourceSequenceRow;
-  resource_removed: ResourceRemovedRow;
-  scope_change: ScopeChangeRow;
+  /** One resource refers to another, e.g. kind `host-set-host` from a host set to its host. */
+  resource_link: {
+    from_id: string;
+    kind: string;
+    to_id: string;
+  };
+  /** A role or a group, and how many it leads to. */
+  resource_room: {
+    org_id: string;
+    type: string;
+    scope_id: string;
+    id: string;
+    links: number;
+  };
+  resource_sequence: {
+    name: string;
+    value: number;
+  };
+  /** A resource that is gone, for lists that are refreshed. */
+  resource_removed: {
+    type: string;
+    /** Grows in the order in which removals become visible. */
+    seq: number;
+    id: string;
+    container_id: string;
+    removed_ms: number;
+  };
+  /** A scope that was made, changed or removed: what is known of the others goes on. */
+  scope_change: {
+    /** Grows in the order in which changes become visible. */
+    seq: number;
+    id: string;
+  };
   vault_token: VaultTokenRow;
   session_credential: SessionCredentialRow;
   worker_status: WorkerStatusRow;
   session: SessionRow;
   session_connection: SessionConnectionRow;
   worker_root: WorkerRootRow;
-  worker_activation: WorkerActivationRow;
-  recovery_nonce: RecoveryNonceRow;
-  active_user: ActiveUserRow;
-  broker_seed: BrokerSeedRow;
+  /** An activation token that no worker has come with yet. */
+  worker_activation: {
+    token_hmac: string;
+    worker_id: string;
+    expires_ms: number;
+  };
+  /** A recovery token that was used. */
+  recovery_nonce: {
+    nonce: string;
+    used_ms: number;
+  };
+  /** Somebody who had a session in a month, `2026-11`. */
+  active_user: {
+    month: string;
+    user_id: string;
+  };
+  /** One row, once a development server has its seed data. */
+  broker_seed: {
+    id: 1;
+    made_ms: number;
+    body: string;
+  };
 }
 
 /**
@@ -74,26 +299,6 @@ export interface Tables {
  */
 type Tagged<Row extends { body: string }> = Row & { body_tag: GeneratedAlways<string> };
 
-/** One row; grows with every write set that changes configuration. */
-interface ConfigVersionRow {
-  id: 1;
-  version: number;
-  /** Made anew when the database is restored; empty: it never was. */
-  incarnation: string;
-}
-
-/** How often a subject of the configuration was changed; counted by triggers, see `config-subject.ts`. */
-interface ConfigSubjectRow {
-  subject: string;
-  version: number;
-}
-
-/** One row; grows whenever somebody may be permitted less than before. */
-interface PermissionVersionRow {
-  id: 1;
-  version: number;
-}
-
 /** Which node does a periodic job at present; see `lease.ts`. */
 export interface JobLeaseRow {
   name: string;
@@ -101,49 +306,6 @@ export interface JobLeaseRow {
   expires_at_ms: number;
   /** Grows by one with every new holder, so that the work of a former one can be refused. */
   fence: number;
-}
-
-/** One audit record, chained to the one before it of the same node; see `core/record-chain.ts`. */
-interface AuditEntryRow {
-  node: string;
-  /** 1 for a node's first record, without gaps. */
-  seq: number;
-  /** When the committer took the record in; the record itself says when the request came. */
-  time_ms: number;
-  record: string;
-  prev_hash: Uint8Array;
-  hash: Uint8Array;
-}
-
-/** How far a sink (a file, syslog, a webhook) has been fed with the records of a node. */
-interface AuditSinkRow {
-  name: string;
-  node: string;
-  /** The last record that the sink has taken. */
-  seq: number;
-}
-
-/** The last record that was deleted of a node's chain; see `audit/retention.operations.ts`. */
-interface AuditCutRow {
-  node: string;
-  seq: number;
-  hash: Uint8Array;
-}
-
-/** A sink that was enabled over the API; `body` is a JSON object. */
-interface AuditDeviceRow {
-  /** With its trailing slash, e.g. `file/`. */
-  path: string;
-  type: string;
-  body: string;
-}
-
-/** A request header that records tell; see `audit/request-headers/`. */
-interface AuditHeaderRow {
-  /** In lower case. */
-  name: string;
-  /** 1: as a keyed hash alone. */
-  hmac: number;
 }
 
 /** Failed log-ins under one name; see `access/auth/lockout/`. */
@@ -158,57 +320,6 @@ export interface LoginFailureRow {
   last_failed_at: number;
   /** How often it was unlocked: a failure that began before does not count after it. */
   unlocked: number;
-}
-
-/** One row, from initialisation on; see `seal/seal.ts`. */
-interface SealNextRow {
-  id: 1;
-  generation: number;
-  /** JSON. */
-  body: string;
-}
-
-interface SealRow {
-  id: 1;
-  kind: string;
-  shares: number;
-  threshold: number;
-  generation: number;
-  root_key_sealed: Uint8Array;
-  recovery_hash_sealed: Uint8Array | null;
-  share_hashes: Uint8Array | null;
-  cluster_id: string;
-  cluster_name: string;
-  created_at: number;
-}
-
-/** A key of the keyring, wrapped by the root key; see `barrier/keyring.ts`. */
-interface SealKeyRow {
-  use: string;
-  /** Generation of data keys, from 1; 0 for the hash key. */
-  term: number;
-  key_sealed: Uint8Array;
-  created_at: number;
-}
-
-/** What the issuers and keys of a mount have in common. No row: version 0 and no defaults. */
-interface PkiAuthorityRow {
-  mount_id: string;
-  /** Grows with every change to the mount's keys, issuers or defaults. */
-  version: number;
-  /** Ids; empty for none. */
-  default_issuer: string;
-  default_key: string;
-  follows_latest: 0 | 1;
-  /** Grows with what certificates rest on besides their issuer and its key: the default issuer and the URLs. */
-  issuing_version: number;
-}
-
-/** One configuration record of a mount (`urls`, `cluster`, …) as JSON. */
-interface PkiConfigRow {
-  mount_id: string;
-  name: string;
-  body: string;
 }
 
 export interface PkiKeyRow {
@@ -240,14 +351,6 @@ export interface PkiIssuerRow {
   version: number;
 }
 
-interface PkiRoleRow {
-  mount_id: string;
-  name: string;
-  body: string;
-  /** As in the body; empty for one that is too long to name anything. */
-  issuer_ref: string;
-}
-
 export interface PkiCertificateRow {
   mount_id: string;
   /** Lower-case colon hex. */
@@ -262,19 +365,6 @@ export interface PkiCertificateRow {
   /** CRLReason (RFC 5280 §5.3.1). */
   revocation_reason: number | null;
   der: Uint8Array;
-}
-
-/** A name in a certificate, lower case and backwards. */
-interface PkiCertificateNameRow {
-  mount_id: string;
-  reversed: string;
-  serial: string;
-}
-
-interface PkiCountRow {
-  mount_id: string;
-  name: string;
-  value: number;
 }
 
 /** A service token. Batch tokens have no row: everything about one is in its text. */
@@ -335,40 +425,11 @@ export interface WrappedAnswerRow {
   bytes: number;
 }
 
-/** An entry in the storage that belongs to one token. */
-interface CubbyholeRow {
-  token_id: string;
-  path: string;
-  value_sealed: Uint8Array;
-}
-
-interface TokenRoleRow {
-  name: string;
-  body: string;
-}
-
-interface PolicyRow {
-  name: string;
-  /** The text as it was written. */
-  body: string;
-  /** 1 for a new policy; grows by one with each write. */
-  version: number;
-  modified_at: number;
-}
-
-interface UserpassUserRow {
-  mount_id: string;
-  name: string;
-  /** `scrypt$N$r$p$salt$hash`. */
-  password_hash: string;
-  body: string;
-}
-
 export interface ApproleRoleRow {
   mount_id: string;
   name: string;
   role_id: string;
-  /** What no other role's ID folds to; null for one of before whose key another has. */
+  /** What no other role's ID folds to; null for an older one whose key another has. */
   role_id_key: string | null;
   body: string;
 }
@@ -403,56 +464,6 @@ export interface RemovedMountRow {
   removed_at: number;
 }
 
-/** A finished move of a mount. */
-interface RemountRow {
-  id: string;
-  source: string;
-  target: string;
-  status: string;
-  /** 0 for those that an older program made. */
-  moved_at: number;
-}
-
-/** A revoked serial number; stays when the certificate itself is removed. */
-interface PkiRevocationRow {
-  mount_id: string;
-  serial: string;
-  issuer_id: string;
-  revoked_at_ms: number;
-  reason: number;
-  /** The mount's revision once it was revoked; 0 in rows older than this column. */
-  revision: number;
-}
-
-/** The present CRL of issuers that share subject and key, without its entries. */
-interface PkiCrlRow {
-  mount_id: string;
-  class: string;
-  number: number;
-  revision: number;
-  base: string;
-  this_update: number;
-  next_update: number;
-  modified_at_ms: number;
-  /** Which revocations are on it, as JSON; see `CrlScope`. */
-  scope: string;
-  /** TBSCertList up to nextUpdate, and its extensions. */
-  before_entries: Uint8Array;
-  after_entries: Uint8Array;
-  algorithm: string;
-  signature: Uint8Array;
-}
-
-interface PkiRevisionRow {
-  mount_id: string;
-  /** Grows with every revocation. */
-  revision: number;
-  /** Grows when revocations are taken away. */
-  epoch: number;
-  /** When what the CRL addresses of the mount show last changed. */
-  lists_modified_at_ms: number;
-}
-
 /** Anything that the access broker keeps; see `broker/resource/`. */
 export interface ResourceRow {
   id: string;
@@ -473,44 +484,6 @@ export interface ResourceRow {
   secret_sealed: Uint8Array | null;
 }
 
-/** One resource refers to another, e.g. kind `host-set-host` from a host set to its host. */
-interface ResourceLinkRow {
-  from_id: string;
-  kind: string;
-  to_id: string;
-}
-
-/** A role or a group, and how many it leads to. */
-interface ResourceRoomRow {
-  org_id: string;
-  type: string;
-  scope_id: string;
-  id: string;
-  links: number;
-}
-
-interface ResourceSequenceRow {
-  name: string;
-  value: number;
-}
-
-/** A scope that was made, changed or removed: what is known of the others goes on. */
-interface ScopeChangeRow {
-  /** Grows in the order in which changes become visible. */
-  seq: number;
-  id: string;
-}
-
-/** A resource that is gone, for lists that are refreshed. */
-interface ResourceRemovedRow {
-  type: string;
-  /** Grows in the order in which removals become visible. */
-  seq: number;
-  id: string;
-  container_id: string;
-  removed_ms: number;
-}
-
 /** What must be exact about a session; the rest of it is the resource of the same id. */
 export interface SessionRow {
   id: string;
@@ -519,7 +492,7 @@ export interface SessionRow {
   host_set_id: string;
   host_id: string;
   auth_token_id: string;
-  /** Of a token of the authority's API that it was authorized by: its row, … */
+  /** Of a token of the Vault API that it was authorized by: its row, … */
   token_id: string;
   /** … or the alias of its log-in, where it has no row. */
   alias_id: string;
@@ -601,31 +574,7 @@ export interface IdentityAliasRow {
   body: string;
 }
 
-export interface IdentityGroupRow {
-  id: string;
-  name: string;
-  name_key: string;
-  version: number;
-  created_at_ms: number;
-  updated_at_ms: number;
-  body: string;
-}
-
-interface IdentityGroupMemberRow {
-  group_id: string;
-  /** `entity` or `group`. */
-  kind: string;
-  member_id: string;
-}
-
-interface IdentityGroupAliasRow {
-  id: string;
-  group_id: string;
-  mount_accessor: string;
-  name: string;
-  created_at_ms: number;
-  updated_at_ms: number;
-}
+export type IdentityGroupRow = IdentityEntityRow;
 
 /** A worker's last report; written every few seconds, beside its resource. */
 export interface WorkerStatusRow {
@@ -649,32 +598,6 @@ export interface WorkerRootRow {
   key_sealed: Uint8Array;
 }
 
-/** An activation token that no worker has come with yet. */
-interface WorkerActivationRow {
-  token_hmac: string;
-  worker_id: string;
-  expires_ms: number;
-}
-
-/** A recovery token that was used. */
-interface RecoveryNonceRow {
-  nonce: string;
-  used_ms: number;
-}
-
-/** Somebody who had a session in a month, `2026-11`. */
-interface ActiveUserRow {
-  month: string;
-  user_id: string;
-}
-
-/** One row, once a development server has its seed data. */
-interface BrokerSeedRow {
-  id: 1;
-  made_ms: number;
-  body: string;
-}
-
 /** A token of a Vault credential store; see `broker/vault/tokens/`. */
 export interface VaultTokenRow {
   id: string;
@@ -689,7 +612,7 @@ export interface VaultTokenRow {
   replaced_at: number | null;
   /** Keyed hash of the token, the same wherever it is; null until the job has made it. */
   token_mac: string | null;
-  /** Where its store is, or was; null for those of before this was kept whose store was gone by then. */
+  /** Where its store is, or was; null for those from before this was kept whose store was gone by then. */
   project_id: string | null;
   org_id: string | null;
 }

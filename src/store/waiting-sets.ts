@@ -145,9 +145,7 @@ export class WaitingSets {
       this.#rounds.toFront(site.network.name, site.network);
       site.network.sites.toFront(site.name, site);
       site.lines.toFront(line.name, line);
-      const own = again.get(line);
-      if (own) own.push(set);
-      else again.set(line, [set]);
+      again.getOrInsert(line, []).push(set);
       this.#grow(line, set, 1);
       this.#all.sets += 1;
       this.#all.bytes += set.bytes;
@@ -180,34 +178,29 @@ export class WaitingSets {
   }
 
   #lineOf(asking: Asking): Line {
-    const name = nameOf(asking);
-    const known = this.#lines.get(name);
-    if (known) return known;
-    const site = this.#siteOf(asking.party);
-    const line: Line = { name, site, sets: [], head: 0, bytes: 0 };
-    this.#lines.set(name, line);
-    site.lines.toEnd(name, line);
-    return line;
+    return this.#lines.getOrInsertComputed(nameOf(asking), (name) => {
+      const site = this.#siteOf(asking.party);
+      const line: Line = { name, site, sets: [], head: 0, bytes: 0 };
+      site.lines.toEnd(name, line);
+      return line;
+    });
   }
 
   #siteOf(party: string): Site {
-    const name = siteOfParty(party);
-    const known = this.#sites.get(name);
-    if (known) return known;
-    const network = this.#networkOf(networkOfParty(party));
-    const site: Site = { name, network, lines: new Rounds(), sets: 0, bytes: 0 };
-    this.#sites.set(name, site);
-    network.sites.toEnd(name, site);
-    return site;
+    return this.#sites.getOrInsertComputed(siteOfParty(party), (name) => {
+      const network = this.#networkOf(networkOfParty(party));
+      const site: Site = { name, network, lines: new Rounds(), sets: 0, bytes: 0 };
+      network.sites.toEnd(name, site);
+      return site;
+    });
   }
 
-  #networkOf(name: string): Network {
-    const known = this.#networks.get(name);
-    if (known) return known;
-    const network: Network = { name, sites: new Rounds(), sets: 0, bytes: 0 };
-    this.#networks.set(name, network);
-    this.#rounds.toEnd(name, network);
-    return network;
+  #networkOf(wanted: string): Network {
+    return this.#networks.getOrInsertComputed(wanted, (name) => {
+      const network: Network = { name, sites: new Rounds(), sets: 0, bytes: 0 };
+      this.#rounds.toEnd(name, network);
+      return network;
+    });
   }
 
   #takeNext(): WaitingSet | undefined {
@@ -249,18 +242,18 @@ function shift(line: Line): WaitingSet {
 }
 
 /** It is last now, or gone where nothing of it waits. */
-function endTurn<Thing extends { name: string }>(
-  thing: Thing,
-  rounds: Rounds<Thing>,
-  known: Map<string, Thing>,
+function endTurn<Item extends { name: string }>(
+  item: Item,
+  rounds: Rounds<Item>,
+  known: Map<string, Item>,
   waiting: number,
 ): void {
   if (waiting > 0) {
-    rounds.toEnd(thing.name, thing);
+    rounds.toEnd(item.name, item);
     return;
   }
-  rounds.delete(thing.name);
-  known.delete(thing.name);
+  rounds.delete(item.name);
+  known.delete(item.name);
 }
 
 const NOTHING: Amount = { sets: 0, bytes: 0 };

@@ -1,16 +1,15 @@
-import { whileThere } from '../access/presence.ts';
+import { whileConnected } from '../access/presence.ts';
 import { listGrants } from '../acl/grants.ts';
 import { RuleWalk } from '../acl/rule-walk.ts';
 import { type App, perApp } from '../app/app.ts';
 import type { Caller } from '../app/caller.ts';
-import type { VaultResult } from '../app/result.ts';
 import { Failure } from '../core/failure.ts';
 import { FewInTurn } from '../core/fairness/few-in-turn.ts';
 import { BUILD_DATE, COMPATIBLE_VERSION } from '../core/version.ts';
 import { AUTH_TYPES, SECRET_TYPES } from '../mounts/rules.ts';
 
 /** Versions this server has had; it knows of the present one. */
-export async function listVersions(): Promise<VaultResult> {
+export async function listVersions() {
   const version = {
     build_date: BUILD_DATE,
     previous_version: null,
@@ -20,12 +19,12 @@ export async function listVersions(): Promise<VaultResult> {
 }
 
 /** All that the caller's policies come to, for user interfaces. */
-export async function readResultantAcl(app: App, caller: Caller): Promise<VaultResult> {
+export async function readResultantAcl(app: App, caller: Caller) {
   const { acl } = caller;
   if (!acl) throw new Failure('unauthenticated', 'permission denied');
   return resultantOf(app).run(async () => {
-    const { exact, wild } = await whileThere(caller, (requireThere) =>
-      listGrants(acl, new RuleWalk(requireThere)),
+    const { exact, wild } = await whileConnected(caller, (requireConnected) =>
+      listGrants(acl, new RuleWalk(requireConnected)),
     );
     const shown = (rules: ReadonlyMap<string, string[]>) =>
       Object.fromEntries([...rules].map(([path, capabilities]) => [path, { capabilities }]));
@@ -42,7 +41,7 @@ export async function reloadPlugins(
   app: App,
   _caller: Caller,
   input: { plugin: string; mounts: readonly string[] },
-): Promise<VaultResult> {
+) {
   if ((input.plugin === '') === (input.mounts.length === 0)) {
     throw new Failure('invalid', 'either plugin or mounts is needed, and not both');
   }
@@ -50,12 +49,12 @@ export async function reloadPlugins(
 }
 
 /** When data keys are replaced by themselves: never, only when `sys/rotate` asks for it. */
-export async function readRotation(): Promise<VaultResult> {
-  return { data: { enabled: false, interval: 0, max_operations: 3_865_470_566 }, flat: true };
+export async function readRotation() {
+  return { data: { enabled: false, interval: 0, max_operations: 3_865_470_566 } };
 }
 
 /** Names of the engines that there are. */
-export async function listPlugins(): Promise<VaultResult> {
+export async function listPlugins() {
   const auth = [...AUTH_TYPES].sort();
   const secret = [...SECRET_TYPES].sort();
   const detailed = [
@@ -65,7 +64,7 @@ export async function listPlugins(): Promise<VaultResult> {
   return { data: { auth, database: [], secret, detailed } };
 }
 
-function describePlugin(type: 'auth' | 'secret', name: string): Record<string, unknown> {
+function describePlugin(type: 'auth' | 'secret', name: string) {
   return {
     builtin: true,
     deprecation_status: 'supported',

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { undeclared } from '../app/output.ts';
+import { flat } from '../app/output.ts';
 import { type AnyRoute, vaultRoute } from '../app/route.ts';
 import { shortList, text } from '../core/fields.ts';
 import {
@@ -10,7 +10,48 @@ import {
   reloadPlugins,
 } from './operations.ts';
 
-const anything = undeclared;
+const versions = z.object({
+  keys: z.array(z.string()),
+  key_info: z.record(
+    z.string(),
+    z.object({
+      build_date: z.string(),
+      previous_version: z.null(),
+      timestamp_installed: z.string(),
+    }),
+  ),
+});
+
+const rotation = z.object({
+  enabled: z.boolean(),
+  interval: z.int().describe('Seconds.'),
+  max_operations: z.int(),
+});
+
+const granted = z
+  .record(z.string(), z.object({ capabilities: z.array(z.string()) }))
+  .describe('By path.');
+const resultantAcl = z.object({
+  root: z.boolean(),
+  exact_paths: granted,
+  glob_paths: granted,
+  chroot_namespace: z.string(),
+});
+
+const plugins = z.object({
+  auth: z.array(z.string()),
+  database: z.array(z.string()),
+  secret: z.array(z.string()),
+  detailed: z.array(
+    z.object({
+      builtin: z.boolean(),
+      deprecation_status: z.string(),
+      name: z.string(),
+      type: z.enum(['auth', 'secret']),
+      version: z.string(),
+    }),
+  ),
+});
 
 /** Endpoints under `sys/` that clients and user interfaces ask for and that change nothing. */
 export const serverRoutes: AnyRoute[] = [
@@ -21,7 +62,7 @@ export const serverRoutes: AnyRoute[] = [
     summary: 'List the versions of the server',
     access: { capability: 'list' },
     input: z.object({}),
-    output: anything,
+    output: versions,
     failures: [],
     run: () => listVersions(),
   }),
@@ -32,7 +73,7 @@ export const serverRoutes: AnyRoute[] = [
     summary: 'Read when data keys are replaced by themselves',
     access: { capability: 'read' },
     input: z.object({}),
-    output: anything,
+    output: flat(rotation),
     failures: [],
     run: () => readRotation(),
   }),
@@ -43,7 +84,7 @@ export const serverRoutes: AnyRoute[] = [
     summary: 'Read what the policies of the token come to',
     access: { capability: 'read' },
     input: z.object({}),
-    output: anything,
+    output: resultantAcl,
     failures: ['invalid'],
     run: readResultantAcl,
   }),
@@ -59,7 +100,7 @@ export const serverRoutes: AnyRoute[] = [
       mounts: shortList([]).describe('Paths of its mounts.'),
       scope: text('').describe('Kept for clients that send it.'),
     }),
-    output: undeclared,
+    output: z.object({ reload_id: z.string() }),
     failures: ['invalid'],
     run: reloadPlugins,
   }),
@@ -70,7 +111,7 @@ export const serverRoutes: AnyRoute[] = [
     summary: 'List the engines that can be mounted',
     access: { capability: 'read' },
     input: z.object({}),
-    output: anything,
+    output: plugins,
     failures: [],
     run: () => listPlugins(),
   }),

@@ -144,7 +144,7 @@ export interface SignaturePreferences {
   use_pss?: boolean;
 }
 
-/** The algorithm a key signs with: for RSA by wish, for a curve by its size, else there is only one. */
+/** The algorithm a key signs with: for RSA as chosen, for a curve by its size, else there is only one. */
 export function chooseSignatureAlgorithm(wanted: SignaturePreferences): SignatureAlgorithm {
   switch (wanted.key_type) {
     case 'ed25519':

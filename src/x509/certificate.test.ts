@@ -113,7 +113,7 @@ test('a certificate reads back as it was planned', () => {
   assert.deepEqual(read.subjectAltNames, { ...names, unknown: [] });
 });
 
-test('an authority is seen by its basic constraints', () => {
+test('a CA is seen by its basic constraints', () => {
   const read = parseCertificate(rootDer);
   assert.equal(read.isCa, true);
   assert.equal(read.pathLength, 1);

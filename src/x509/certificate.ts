@@ -78,13 +78,23 @@ export function encodeTbsCertificate(tbs: TbsCertificate): Uint8Array {
   return sequence(...fields);
 }
 
-/** Puts signed bytes, algorithm and signature together: a certificate, a list or a request. */
+/** Puts signed bytes, algorithm and signature together: a certificate, a CRL or a request. */
 export function assembleSigned(
   signed: Uint8Array,
   algorithm: SignatureAlgorithm,
   signature: Uint8Array,
 ): Uint8Array {
   return sequence(signed, algorithmIdentifier(algorithm), bitString(signature));
+}
+
+/** The reverse of {@link assembleSigned}; the algorithm as it stands. */
+export function readSigned(value: DerValue) {
+  const outer = new DerFields(value);
+  const signed = outer.take(TAG.sequence);
+  const algorithm = outer.take(TAG.sequence);
+  const signature = readWholeBitString(outer.take());
+  outer.end();
+  return { signed, algorithm, signature };
 }
 
 /** A certificate as read. All bytes are views into `raw`; nothing in it is proven yet. */
@@ -129,11 +139,7 @@ export const MAX_CERTIFICATE_BYTES = 256 << 10;
  * @throws DerError for anything RFC 5280 §4.1 does not allow
  */
 export function parseCertificate(der: Uint8Array): Certificate {
-  const outer = new DerFields(readDer(der, MAX_CERTIFICATE_BYTES));
-  const tbs = outer.take(TAG.sequence);
-  const algorithm = outer.take(TAG.sequence);
-  const signature = readWholeBitString(outer.take());
-  outer.end();
+  const { signed: tbs, algorithm, signature } = readSigned(readDer(der, MAX_CERTIFICATE_BYTES));
 
   const fields = new DerFields(tbs);
   const version = readVersion(fields.takeIf(0xa0));
@@ -209,7 +215,7 @@ function readKnownExtensions(
 
 /**
  * Says whether the certificate's signature is by this key. False also when the algorithm is one we
- * do not verify, or the key of a kind we do not know: one such authority must not make others unreadable.
+ * do not verify, or the key of a kind we do not know: one such CA must not make others unreadable.
  */
 export function isSignedBy(certificate: Certificate, issuerPublicKeyInfo: Uint8Array): boolean {
   const { signatureAlgorithm, tbs, signature } = certificate;

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { encodeListFrame, encodeTbsCertList, parseCrl, type TbsCertList } from './crl.ts';
+import { encodeTbsCertList, parseCrl, type TbsCertList } from '../../test/support/crl.ts';
+import { encodeCrlFrame } from './crl.ts';
 import { layOutCrl } from './crl-assembly.ts';
 import { type RevokedEntry, RevokedListWriter } from './revoked-list.ts';
 import { formatSerial } from './serial.ts';
@@ -13,7 +14,7 @@ const facts: Omit<TbsCertList, 'entries'> = {
   crlNumber: 77n,
   authorityKeyId: new Uint8Array(20).fill(9),
 };
-const frame = encodeListFrame(facts);
+const frame = encodeCrlFrame(facts);
 const allocate = (length: number): Uint8Array => new Uint8Array(length);
 const signature = new Uint8Array(70).fill(5);
 
@@ -54,23 +55,23 @@ function assemble(entries: readonly RevokedEntry[]) {
   return layOutCrl(frame, write(entries), undefined, allocate);
 }
 
-test('a list grown by any steps has the bytes of the list made at once', () => {
+test('a CRL grown by any steps has the bytes of the CRL made at once', () => {
   const roll = dice(1);
   for (let round = 0; round < 200; round++) {
     const all = entriesOf(roll(60), roll);
     const steps = 1 + roll(4);
     const step = new Map(all.map((entry) => [entry, roll(steps)]));
-    let list = assemble(all.filter((entry) => step.get(entry) === 0)).attachSignature(
+    let crl = assemble(all.filter((entry) => step.get(entry) === 0)).attachSignature(
       'ECDSAWithSHA256',
       signature,
     );
     for (let next = 1; next < steps; next++) {
       const added = write(all.filter((entry) => step.get(entry) === next));
-      list = layOutCrl(frame, added, list, allocate).attachSignature('ECDSAWithSHA256', signature);
+      crl = layOutCrl(frame, added, crl, allocate).attachSignature('ECDSAWithSHA256', signature);
     }
     const whole = assemble(all).attachSignature('ECDSAWithSHA256', signature);
-    assert.equal(list.count, all.length);
-    assert.deepEqual(Buffer.from(list.der), Buffer.from(whole.der), `round ${round}`);
+    assert.equal(crl.count, all.length);
+    assert.deepEqual(Buffer.from(crl.der), Buffer.from(whole.der), `round ${round}`);
   }
 });
 
@@ -86,7 +87,7 @@ test('what is signed is the TBSCertList that is written at once', () => {
   );
 });
 
-test('a sealed list is read back with all its entries and its signature', () => {
+test('a signed CRL is read back with all its entries and its signature', () => {
   const entries = entriesOf(40, dice(3));
   const { der } = assemble(entries).attachSignature('ECDSAWithSHA256', signature);
   const crl = parseCrl(der);

@@ -1,15 +1,15 @@
 /**
- * Putting a list of any length together in one piece of memory: its entries are written, or
- * merged with those of the list before it, where they will stand in the end, and nothing of
+ * Putting a CRL of any length together in one piece of memory: its entries are written, or
+ * merged with those of the CRL before it, where they will stand in the end, and nothing of
  * them is copied again.
  */
 
 import { algorithmIdentifier, type SignatureAlgorithm } from './algorithms.ts';
-import type { ListFrame } from './crl.ts';
+import type { CrlFrame } from './crl.ts';
 import { bitString, header, TAG } from './der.ts';
 import type { RevokedListWriter } from './revoked-list.ts';
 
-/** A list that is whole. */
+/** A CRL that is whole. */
 export interface AssembledCrl {
   /** The CertificateList. */
   der: Uint8Array;
@@ -20,7 +20,7 @@ export interface AssembledCrl {
   count: number;
 }
 
-/** A list whose signature is still missing. */
+/** A CRL whose signature is still missing. */
 export interface UnsignedCrl {
   /** TBSCertList, to be signed. */
   tbs: Uint8Array;
@@ -34,14 +34,14 @@ const HEADER_ROOM = 6;
 const TAIL_ROOM = 2048;
 
 /**
- * Lays out a list.
+ * Lays out a CRL.
  *
  * @param added new entries in the order of their serial numbers' bytes
- * @param basis a list that has all the other entries, in the same order, none of them in `added`
- * @param allocate gives memory filled with zeros, which the list then lives in
+ * @param basis a CRL that has all the other entries, in the same order, none of them in `added`
+ * @param allocate gives memory filled with zeros, which the CRL then lives in
  */
 export function layOutCrl(
-  frame: ListFrame,
+  frame: CrlFrame,
   added: RevokedListWriter,
   basis: AssembledCrl | undefined,
   allocate: (length: number) => Uint8Array,

@@ -1,10 +1,14 @@
 import assert from 'node:assert/strict';
 import { generateKeyPairSync } from 'node:crypto';
 import { test } from 'node:test';
-
+import {
+  encodeTbsCertList,
+  isCrlSignedBy,
+  parseCrl,
+  type TbsCertList,
+} from '../../test/support/crl.ts';
 import { algorithmIdentifier, signSync } from './algorithms.ts';
 import { assembleSigned } from './certificate.ts';
-import { encodeTbsCertList, isCrlSignedBy, parseCrl, type TbsCertList } from './crl.ts';
 import { bitString, contextConstructed, integer, sequence, time, unsignedInteger } from './der.ts';
 import { DerError } from './der-reader.ts';
 import { encodeExtensions } from './extensions.ts';
@@ -19,7 +23,7 @@ const entries: RevokedEntry[] = [
   { serialNumber: Uint8Array.of(1), revocationTime: NOW - 1000 },
   { serialNumber: Uint8Array.of(0xff, 2), revocationTime: NOW - 500, reason: 1 },
 ];
-const list: TbsCertList = {
+const tbs: TbsCertList = {
   issuer: encodeSubject({ common_name: 'CRL test' }),
   signatureAlgorithm: 'PureEd25519',
   thisUpdate: NOW,
@@ -33,14 +37,14 @@ const signTbs = (tbs: Uint8Array): Uint8Array =>
   assembleSigned(tbs, 'PureEd25519', signSync(privateKey, 'PureEd25519', tbs));
 const hex = (bytes: Uint8Array | undefined): string => Buffer.from(bytes ?? []).toString('hex');
 
-test('a complete list reads back as written', () => {
-  const crl = parseCrl(signTbs(encodeTbsCertList(list)));
-  assert.equal(hex(crl.issuer), hex(list.issuer));
+test('a complete CRL reads back as written', () => {
+  const crl = parseCrl(signTbs(encodeTbsCertList(tbs)));
+  assert.equal(hex(crl.issuer), hex(tbs.issuer));
   assert.equal(crl.thisUpdate, NOW);
   assert.equal(crl.nextUpdate, NOW + 3600);
   assert.equal(crl.crlNumber, 7n);
   assert.equal(crl.deltaBase, undefined);
-  assert.equal(hex(crl.authorityKeyId), hex(list.authorityKeyId));
+  assert.equal(hex(crl.authorityKeyId), hex(tbs.authorityKeyId));
   assert.deepEqual(
     [...crl.entries()].map((entry) => [
       hex(entry.serialNumber),
@@ -54,8 +58,8 @@ test('a complete list reads back as written', () => {
   );
 });
 
-test('a delta list says critically on which list it builds', () => {
-  const crl = parseCrl(signTbs(encodeTbsCertList({ ...list, deltaBase: 5n })));
+test('a delta CRL says critically on which CRL it builds', () => {
+  const crl = parseCrl(signTbs(encodeTbsCertList({ ...tbs, deltaBase: 5n })));
   assert.equal(crl.deltaBase, 5n);
   assert.deepEqual(
     crl.extensions.map(({ oid, critical }) => [oid, critical]),
@@ -69,24 +73,24 @@ test('a delta list says critically on which list it builds', () => {
 
 test('other extensions come after ours', () => {
   const extra = { oid: '1.2.3.4', critical: false, value: Uint8Array.of(5, 0) };
-  const crl = parseCrl(signTbs(encodeTbsCertList({ ...list, extensions: [extra] })));
+  const crl = parseCrl(signTbs(encodeTbsCertList({ ...tbs, extensions: [extra] })));
   assert.deepEqual(
     crl.extensions.map(({ oid }) => oid),
     ['2.5.29.35', '2.5.29.20', '1.2.3.4'],
   );
 });
 
-test('an empty list has no revokedCertificates at all', () => {
-  const tbs = encodeTbsCertList({ ...list, entries: [] });
-  assert.deepEqual([...parseCrl(signTbs(tbs)).entries()], []);
+test('an empty CRL has no revokedCertificates at all', () => {
+  const empty = encodeTbsCertList({ ...tbs, entries: [] });
+  assert.deepEqual([...parseCrl(signTbs(empty)).entries()], []);
   const times = hex(time(NOW)) + hex(time(NOW + 3600));
-  assert.ok(hex(tbs).includes(`${times}a0`));
+  assert.ok(hex(empty).includes(`${times}a0`));
 });
 
-test('a writer and the entries themselves make the same list', () => {
+test('a writer and the entries themselves make the same CRL', () => {
   const writer = new RevokedListWriter();
   for (const entry of entries) writer.append(entry);
-  assert.equal(hex(encodeTbsCertList({ ...list, entries: writer })), hex(encodeTbsCertList(list)));
+  assert.equal(hex(encodeTbsCertList({ ...tbs, entries: writer })), hex(encodeTbsCertList(tbs)));
 });
 
 test('entries are read as often as they are asked for, and extensions of theirs kept', () => {
@@ -94,7 +98,7 @@ test('entries are read as often as they are asked for, and extensions of theirs 
   const [first] = entries;
   assert.ok(first);
   const entry = { ...first, reason: 4, extensions: [invalidityDate] };
-  const crl = parseCrl(signTbs(encodeTbsCertList({ ...list, entries: [entry] })));
+  const crl = parseCrl(signTbs(encodeTbsCertList({ ...tbs, entries: [entry] })));
   for (const again of [crl.entries(), crl.entries()]) {
     const [read] = again;
     assert.equal(read?.reason, 4);
@@ -105,8 +109,8 @@ test('entries are read as often as they are asked for, and extensions of theirs 
   }
 });
 
-test('a list is signed by its issuer, and neither by another key nor after a change', () => {
-  const signed = signTbs(encodeTbsCertList(list));
+test('a CRL is signed by its issuer, and neither by another key nor after a change', () => {
+  const signed = signTbs(encodeTbsCertList(tbs));
   assert.equal(isCrlSignedBy(parseCrl(signed), issuerKey), true);
   const other = publicKeyInfo(generateKeyPairSync('ed25519').publicKey);
   assert.equal(isCrlSignedBy(parseCrl(signed), other), false);
@@ -122,14 +126,14 @@ const numbered = (value: Uint8Array): Uint8Array =>
 const dates = [time(NOW), time(NOW + 1)];
 const v2 = (...rest: Uint8Array[]): Uint8Array =>
   sequence(
-    sequence(integer(1), algorithm, list.issuer, ...rest),
+    sequence(integer(1), algorithm, tbs.issuer, ...rest),
     algorithm,
     bitString(new Uint8Array(64)),
   );
 
-test('a list of version 1, and one without a next update, are read', () => {
+test('a CRL of version 1, and one without a next update, are read', () => {
   const v1 = sequence(
-    sequence(algorithm, list.issuer, ...dates),
+    sequence(algorithm, tbs.issuer, ...dates),
     algorithm,
     bitString(new Uint8Array(64)),
   );
@@ -142,7 +146,7 @@ const malformed: [crl: Uint8Array, why: string][] = [
   [Buffer.concat([v2(...dates), Uint8Array.of(0)]), 'a byte after the end'],
   [
     sequence(
-      sequence(integer(0), algorithm, list.issuer, ...dates),
+      sequence(integer(0), algorithm, tbs.issuer, ...dates),
       algorithm,
       bitString(new Uint8Array(64)),
     ),
@@ -150,7 +154,7 @@ const malformed: [crl: Uint8Array, why: string][] = [
   ],
   [
     sequence(
-      sequence(integer(2), algorithm, list.issuer, ...dates),
+      sequence(integer(2), algorithm, tbs.issuer, ...dates),
       algorithm,
       bitString(new Uint8Array(64)),
     ),
@@ -158,7 +162,7 @@ const malformed: [crl: Uint8Array, why: string][] = [
   ],
   [
     sequence(
-      sequence(algorithm, list.issuer, ...dates, numbered(integer(1))),
+      sequence(algorithm, tbs.issuer, ...dates, numbered(integer(1))),
       algorithm,
       bitString(new Uint8Array(64)),
     ),
@@ -166,7 +170,7 @@ const malformed: [crl: Uint8Array, why: string][] = [
   ],
   [
     sequence(
-      sequence(integer(1), algorithmIdentifier('ECDSAWithSHA256'), list.issuer, ...dates),
+      sequence(integer(1), algorithmIdentifier('ECDSAWithSHA256'), tbs.issuer, ...dates),
       algorithm,
       bitString(new Uint8Array(64)),
     ),
@@ -178,7 +182,7 @@ const malformed: [crl: Uint8Array, why: string][] = [
 ];
 
 for (const [crl, why] of malformed) {
-  test(`a list with ${why} is refused`, () => {
+  test(`a CRL with ${why} is refused`, () => {
     assert.throws(() => parseCrl(crl), DerError);
   });
 }

@@ -7,11 +7,11 @@ import { encodePem } from '../core/pem.ts';
 import { algorithmIdentifier, type SignatureAlgorithm, signSync } from './algorithms.ts';
 import { assembleSigned } from './certificate.ts';
 import {
+  type Csr,
   type CsrInfo,
   encodeCsrInfo,
   isCsrSignatureValid,
   parseCsr,
-  requireSignedCsr,
   verifyCsrSignature,
 } from './csr.ts';
 import {
@@ -47,8 +47,14 @@ function signInfo(
 const csr = signInfo(encodeCsrInfo(info));
 const pem = encodePem('CERTIFICATE REQUEST', csr);
 
+const readSigned = (input: string | Uint8Array): Csr => {
+  const read = parseCsr(input);
+  assert.equal(isCsrSignatureValid(read), true);
+  return read;
+};
+
 test('a request reads back as built', () => {
-  const read = requireSignedCsr(pem);
+  const read = readSigned(pem);
   assert.deepEqual(Buffer.from(read.subject), Buffer.from(subject));
   assert.equal(read.subjectName.fields.common_name, 'a.test');
   assert.deepEqual(Buffer.from(read.subjectPublicKeyInfo), Buffer.from(subjectPublicKeyInfo));
@@ -67,7 +73,7 @@ test('a request reads back as built', () => {
 test('a request without extensions has an empty set of attributes, not none', () => {
   const encoded = encodeCsrInfo({ ...info, extensions: [] });
   assert.deepEqual(Buffer.from(encoded.subarray(-2)), Buffer.of(0xa0, 0));
-  const read = requireSignedCsr(signInfo(encoded));
+  const read = readSigned(signInfo(encoded));
   assert.deepEqual(read.extensions, []);
   assert.equal(read.subjectAltNames, undefined);
 });
@@ -89,11 +95,11 @@ for (const [name, pair, algorithm] of keys) {
     const signed = signInfo(encodeCsrInfo(own), pair.privateKey, algorithm);
     assert.equal(isCsrSignatureValid(parseCsr(signed)), true);
     assert.equal(await verifyCsrSignature(parseCsr(signed)), true);
-    const stranger =
+    const other =
       name === 'Ed25519'
         ? generateKeyPairSync('ed25519')
         : generateKeyPairSync('ec', { namedCurve: name === 'P-224' ? 'secp224r1' : name });
-    const forged = signInfo(encodeCsrInfo(own), stranger.privateKey, algorithm);
+    const forged = signInfo(encodeCsrInfo(own), other.privateKey, algorithm);
     assert.equal(isCsrSignatureValid(parseCsr(forged)), false);
     assert.equal(await verifyCsrSignature(parseCsr(forged)), false);
   });
@@ -103,19 +109,14 @@ test('a request that was changed after signing is refused as such', () => {
   const changed = csr.slice();
   const at = Buffer.from(changed).indexOf('b.test');
   changed[at] = 'c'.charCodeAt(0);
-  assert.throws(
-    () => requireSignedCsr(changed),
-    (error) => error instanceof Failure && error.message === 'request signature invalid',
-  );
+  assert.equal(isCsrSignatureValid(parseCsr(changed)), false);
 });
 
 test('a signature by an algorithm that is not verified is no signature', () => {
   const encoded = encodeCsrInfo(info);
   const sha1 = sequence(oid('1.2.840.10045.4.1'));
-  assert.throws(
-    () => requireSignedCsr(sequence(encoded, sha1, bitString(new Uint8Array(70)))),
-    /^Failure: request signature invalid: its algorithm/,
-  );
+  const read = parseCsr(sequence(encoded, sha1, bitString(new Uint8Array(70))));
+  assert.equal(isCsrSignatureValid(read), false);
 });
 
 const attribute = (id: string, ...values: Uint8Array[]): Uint8Array =>
@@ -128,13 +129,13 @@ const challenge = attribute('1.2.840.113549.1.9.7', directoryString('secret'));
 const request = attribute('1.2.840.113549.1.9.14', encodeExtensions(extensions));
 
 test('other attributes are named, and change nothing', () => {
-  const read = requireSignedCsr(withAttributes(challenge, request));
+  const read = readSigned(withAttributes(challenge, request));
   assert.deepEqual(read.otherAttributes, ['1.2.840.113549.1.9.7']);
   assert.equal(read.extensions.length, 2);
 });
 
 test('a request whose attributes were left out altogether is read', () => {
-  const read = requireSignedCsr(signInfo(sequence(integer(0), subject, subjectPublicKeyInfo)));
+  const read = readSigned(signInfo(sequence(integer(0), subject, subjectPublicKeyInfo)));
   assert.deepEqual(read.extensions, []);
 });
 

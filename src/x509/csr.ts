@@ -8,8 +8,9 @@ import {
   verify,
   verifyAsync,
 } from './algorithms.ts';
+import { readSigned } from './certificate.ts';
 import { contextConstructed, integer, oid, sequence, setOf, TAG } from './der.ts';
-import { readOid, readSmallInteger, readWholeBitString } from './der-primitives.ts';
+import { readOid, readSmallInteger } from './der-primitives.ts';
 import {
   children,
   DerError,
@@ -93,11 +94,7 @@ const unparseable = (why: string, cause?: unknown): Failure =>
   new Failure('invalid', `certificate request could not be parsed: ${why}`, { cause });
 
 function parseRequest(der: Uint8Array): Csr {
-  const outer = new DerFields(readDer(der, MAX_CSR_BYTES));
-  const info = outer.take(TAG.sequence);
-  const algorithm = outer.take(TAG.sequence);
-  const signature = readWholeBitString(outer.take());
-  outer.end();
+  const { signed: info, algorithm, signature } = readSigned(readDer(der, MAX_CSR_BYTES));
 
   const fields = new DerFields(info);
   readSmallInteger(fields.take(), 0);
@@ -163,21 +160,6 @@ export async function verifyCsrSignature(csr: Csr): Promise<boolean> {
   if (csr.signatureAlgorithm === undefined) return false;
   const publicKey = parsePublicKey(csr.subjectPublicKeyInfo);
   return verifyAsync(publicKey, csr.signatureAlgorithm, csr.info, csr.signature);
-}
-
-/**
- * A request whose signature is right; nothing may be certified from any other.
- *
- * @throws Failure `invalid` as {@link parseCsr} and {@link isCsrSignatureValid}, and
- *   `request signature invalid`
- */
-export function requireSignedCsr(input: string | Uint8Array): Csr {
-  const csr = parseCsr(input);
-  if (!isCsrSignatureValid(csr)) {
-    const why = csr.signatureAlgorithm === undefined ? ': its algorithm is not supported' : '';
-    throw new Failure('invalid', `request signature invalid${why}`);
-  }
-  return csr;
 }
 
 export interface CsrInfo {

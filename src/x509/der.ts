@@ -111,11 +111,16 @@ export function integer(value: number | bigint): Uint8Array {
   return tlv(TAG.integer, Uint8Array.from(bytes));
 }
 
-/** An INTEGER from its big-endian magnitude; leading zeros are dropped, a sign byte added. */
-export function unsignedInteger(magnitude: Uint8Array): Uint8Array {
+/** All but the zeros that a big-endian magnitude begins with; of zero itself one is left. */
+export function withoutLeadingZeros(magnitude: Uint8Array): Uint8Array {
   let start = 0;
   while (start < magnitude.length - 1 && magnitude[start] === 0) start++;
-  const bytes = magnitude.subarray(start);
+  return magnitude.subarray(start);
+}
+
+/** An INTEGER from its big-endian magnitude; leading zeros are dropped, a sign byte added. */
+export function unsignedInteger(magnitude: Uint8Array): Uint8Array {
+  const bytes = withoutLeadingZeros(magnitude);
   return (bytes[0] ?? 0) >= 0x80
     ? tlv(TAG.integer, Uint8Array.of(0), bytes)
     : tlv(TAG.integer, bytes.length === 0 ? Uint8Array.of(0) : bytes);

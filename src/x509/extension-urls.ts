@@ -1,4 +1,4 @@
-/** Extensions that say where something is found: responders, issuers, lists. */
+/** Extensions that say where something is found: responders, issuers, CRLs. */
 
 import { contextConstructed, oid, sequence, TAG } from './der.ts';
 import { readOid } from './der-primitives.ts';
@@ -51,7 +51,7 @@ export function crlDistributionPoints(urls: readonly string[]): Extension | unde
   return distributionPoints(EXTENSION_OID.cRLDistributionPoints, urls, 'crl_distribution_points');
 }
 
-/** freshestCRL: where the delta lists are; undefined for none (§4.2.1.15). */
+/** freshestCRL: where the delta CRLs are; undefined for none (§4.2.1.15). */
 export function freshestCrl(urls: readonly string[]): Extension | undefined {
   return distributionPoints(EXTENSION_OID.freshestCRL, urls, 'delta_crl_distribution_points');
 }

@@ -122,7 +122,7 @@ test('extKeyUsage is not critical, lists each OID once, and is absent for none',
   assert.throws(() => extKeyUsage(['1.2.x']), refused);
 });
 
-test('basicConstraints is critical, and a path length belongs to an authority', () => {
+test('basicConstraints is critical, and a path length belongs to a CA', () => {
   const cases = [
     [{ ca: false }, '3000'],
     [{ ca: true }, '30030101ff'],
@@ -145,7 +145,7 @@ test('key identifiers read back', () => {
   assert.equal(hex(authorityKeyIdentifier(id).value), `30168014${hex(id)}`);
 });
 
-test('an authority known by name and serial number only has no key identifier', () => {
+test('a CA known by name and serial number only has no key identifier', () => {
   const der = sequence(
     contextConstructed(1, contextPrimitive(2, Buffer.from('a'))),
     contextPrimitive(2, Buffer.of(5)),

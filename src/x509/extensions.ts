@@ -25,7 +25,7 @@ export interface Extension {
 const TRUE = boolean(true);
 const NOTHING = new Uint8Array(0);
 
-/** The SEQUENCE of extensions, without the context tag that certificates and lists put around it. */
+/** The SEQUENCE of extensions, without the context tag that certificates and CRLs put around it. */
 export function encodeExtensions(extensions: readonly Extension[]): Uint8Array {
   // Headers apart from contents, so that nothing is copied twice: this is on the path of every leaf.
   const parts: Uint8Array[] = [];
@@ -81,7 +81,7 @@ export interface BasicConstraints {
 
 const NOT_CA = sequence();
 
-/** basicConstraints, critical. A path length only means something for an authority (§4.2.1.9). */
+/** basicConstraints, critical. A path length only means something for a CA (§4.2.1.9). */
 export function basicConstraints({ ca, pathLength }: BasicConstraints): Extension {
   const value = !ca
     ? NOT_CA

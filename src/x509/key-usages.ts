@@ -40,16 +40,12 @@ export function keyUsage(names: readonly string[]): Extension | undefined {
     if (bit !== undefined) mask |= 1 << bit;
   }
   if (mask === 0) return undefined;
-  const known = keyUsageCache.get(mask);
-  if (known) return known;
+  return keyUsageCache.getOrInsertComputed(mask, encodeKeyUsage);
+}
+
+function encodeKeyUsage(mask: number): Extension {
   const bits = KEY_USAGE_NAMES.keys().filter((bit) => (mask & (1 << bit)) !== 0);
-  const extension = {
-    oid: EXTENSION_OID.keyUsage,
-    critical: true,
-    value: namedBitString([...bits]),
-  };
-  keyUsageCache.set(mask, extension);
-  return extension;
+  return { oid: EXTENSION_OID.keyUsage, critical: true, value: namedBitString([...bits]) };
 }
 
 /** Names of the usages that are set, in the order of their bits; bits beyond RFC 5280 have none. */

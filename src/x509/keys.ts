@@ -48,6 +48,8 @@ type KeyVerdict =
   | { allowed: true; key_type: KeyType; key_bits: number }
   | { allowed: false; because: string };
 
+const refuse = (because: string): KeyVerdict => ({ allowed: false, because });
+
 /**
  * Says whether a key of this kind may be generated, and of which size when none was asked for (0):
  * RSA 2048, a curve of 256. The size is ignored for Ed25519.
@@ -59,32 +61,26 @@ export function judgeKeyParameters(key_type: string, key_bits: number): KeyVerdi
     case 'rsa': {
       const bits = key_bits === 0 ? 2048 : key_bits;
       if (bits < 2048) {
-        return {
-          allowed: false,
-          because: `RSA keys < 2048 bits are unsafe and not supported: got ${bits}`,
-        };
+        return refuse(`RSA keys < 2048 bits are unsafe and not supported: got ${bits}`);
       }
       return RSA_BITS.includes(bits)
         ? { allowed: true, key_type, key_bits: bits }
-        : {
-            allowed: false,
-            because: `unsupported bit length for RSA key: ${bits}; key_bits may be ${RSA_BITS.join(', ')}`,
-          };
+        : refuse(
+            `unsupported bit length for RSA key: ${bits}; key_bits may be ${RSA_BITS.join(', ')}`,
+          );
     }
     case 'ec': {
       const bits = findCurve(key_bits === 0 ? 256 : key_bits);
       return bits
         ? { allowed: true, key_type, key_bits: bits }
-        : {
-            allowed: false,
-            because: `unsupported bit length for EC key: ${key_bits}; key_bits may be ${EC_BITS.join(', ')}`,
-          };
+        : refuse(
+            `unsupported bit length for EC key: ${key_bits}; key_bits may be ${EC_BITS.join(', ')}`,
+          );
     }
     default:
-      return {
-        allowed: false,
-        because: `unknown key type ${JSON.stringify(key_type.slice(0, 64))}; key_type may be rsa, ec, ed25519`,
-      };
+      return refuse(
+        `unknown key type ${JSON.stringify(key_type.slice(0, 64))}; key_type may be rsa, ec, ed25519`,
+      );
   }
 }
 

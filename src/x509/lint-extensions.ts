@@ -19,7 +19,7 @@ import { attempt, type Report } from './lint-findings.ts';
 import { parseNameConstraints } from './name-constraints.ts';
 import { EXT_KEY_USAGE_OID, EXTENSION_OID } from './oids.ts';
 
-export function isAuthority(extensions: readonly Extension[]): boolean {
+export function isCa(extensions: readonly Extension[]): boolean {
   const constraints = findExtension(extensions, EXTENSION_OID.basicConstraints);
   try {
     return constraints !== undefined && parseBasicConstraints(constraints.value).ca;
@@ -28,59 +28,54 @@ export function isAuthority(extensions: readonly Extension[]): boolean {
   }
 }
 
+type Name = keyof typeof EXTENSION_OID;
+
+const NAMES = new Map<string, Name>(
+  Object.entries(EXTENSION_OID).map(([name, oid]) => [oid, name as Name]),
+);
+
 /** Extensions that must, or must not, be critical: §4.2.1 and §4.2.2, each under its own heading. */
-const MUST_BE_CRITICAL = new Map<string, string>([
-  [EXTENSION_OID.nameConstraints, 'nameConstraints'],
-  [EXTENSION_OID.policyConstraints, 'policyConstraints'],
-  [EXTENSION_OID.inhibitAnyPolicy, 'inhibitAnyPolicy'],
+const MUST_BE_CRITICAL = new Set<Name>([
+  'nameConstraints',
+  'policyConstraints',
+  'inhibitAnyPolicy',
 ]);
 
-const MUST_NOT_BE_CRITICAL = new Map<string, string>([
-  [EXTENSION_OID.authorityKeyIdentifier, 'authorityKeyIdentifier'],
-  [EXTENSION_OID.subjectKeyIdentifier, 'subjectKeyIdentifier'],
-  [EXTENSION_OID.authorityInfoAccess, 'authorityInfoAccess'],
-  [EXTENSION_OID.subjectInfoAccess, 'subjectInfoAccess'],
-  [EXTENSION_OID.freshestCRL, 'freshestCRL'],
+const MUST_NOT_BE_CRITICAL = new Set<Name>([
+  'authorityKeyIdentifier',
+  'subjectKeyIdentifier',
+  'authorityInfoAccess',
+  'subjectInfoAccess',
+  'freshestCRL',
 ]);
 
-/** Extensions that belong to authorities only. */
-const AUTHORITIES_ONLY = new Map<string, string>([
-  [EXTENSION_OID.nameConstraints, 'nameConstraints'],
-  [EXTENSION_OID.policyConstraints, 'policyConstraints'],
-  [EXTENSION_OID.inhibitAnyPolicy, 'inhibitAnyPolicy'],
-  [EXTENSION_OID.policyMappings, 'policyMappings'],
-]);
+/** Extensions that belong to CAs only. */
+const CA_EXTENSIONS = new Set<Name>([...MUST_BE_CRITICAL, 'policyMappings']);
 
 type Rule = (extension: Extension, tbs: TbsCertificate, report: Report) => void;
 
-const RULES = new Map<string, [name: string, rule: Rule]>([
-  [EXTENSION_OID.subjectAltName, ['subjectAltName', lintAltNames]],
-  [EXTENSION_OID.basicConstraints, ['basicConstraints', lintBasicConstraints]],
-  [EXTENSION_OID.keyUsage, ['keyUsage', lintKeyUsage]],
-  [EXTENSION_OID.extKeyUsage, ['extKeyUsage', lintExtKeyUsage]],
-  [
-    EXTENSION_OID.subjectKeyIdentifier,
-    ['subjectKeyIdentifier', ({ value }) => parseSubjectKeyIdentifier(value)],
-  ],
-  [
-    EXTENSION_OID.authorityKeyIdentifier,
-    ['authorityKeyIdentifier', ({ value }) => parseAuthorityKeyIdentifier(value)],
-  ],
-  [EXTENSION_OID.certificatePolicies, ['certificatePolicies', lintPolicies]],
-  [EXTENSION_OID.nameConstraints, ['nameConstraints', lintNameConstraints]],
-  [EXTENSION_OID.cRLDistributionPoints, ['cRLDistributionPoints', lintDistributionPoints]],
-  [EXTENSION_OID.freshestCRL, ['freshestCRL', lintDistributionPoints]],
-  [EXTENSION_OID.authorityInfoAccess, ['authorityInfoAccess', lintInfoAccess]],
-]);
+const RULES: { readonly [name in Name]?: Rule } = {
+  subjectAltName: lintAltNames,
+  basicConstraints: ({ value }) => parseBasicConstraints(value),
+  keyUsage: lintKeyUsage,
+  extKeyUsage: lintExtKeyUsage,
+  subjectKeyIdentifier: ({ value }) => parseSubjectKeyIdentifier(value),
+  authorityKeyIdentifier: ({ value }) => parseAuthorityKeyIdentifier(value),
+  certificatePolicies: lintPolicies,
+  nameConstraints: lintNameConstraints,
+  cRLDistributionPoints: lintDistributionPoints,
+  freshestCRL: lintDistributionPoints,
+  authorityInfoAccess: lintInfoAccess,
+};
 
 /** Extensions whose rule looks at nothing but the extension. */
-const SELF_CONTAINED = new Set<string>([
-  EXTENSION_OID.extKeyUsage,
-  EXTENSION_OID.authorityKeyIdentifier,
-  EXTENSION_OID.certificatePolicies,
-  EXTENSION_OID.cRLDistributionPoints,
-  EXTENSION_OID.freshestCRL,
-  EXTENSION_OID.authorityInfoAccess,
+const SELF_CONTAINED = new Set<Name>([
+  'extKeyUsage',
+  'authorityKeyIdentifier',
+  'certificatePolicies',
+  'cRLDistributionPoints',
+  'freshestCRL',
+  'authorityInfoAccess',
 ]);
 
 /** Those that were found in order, by identity: what is the same for all leaves is looked at once. */
@@ -88,38 +83,41 @@ const soundExtensions = new WeakSet<Extension>();
 
 export function lintExtensions(tbs: TbsCertificate, report: Report): void {
   const seen = new Set<string>();
-  const authority = isAuthority(tbs.extensions);
+  const ca = isCa(tbs.extensions);
   for (const extension of tbs.extensions) {
     const { oid: type, critical } = extension;
     if (seen.has(type)) report(`the extension ${type} must not come twice`);
     seen.add(type);
-    const must = MUST_BE_CRITICAL.get(type);
-    if (must && !critical) report(`${must} must be critical`);
-    const mustNot = MUST_NOT_BE_CRITICAL.get(type);
-    if (mustNot && critical) report(`${mustNot} must not be critical`);
-    const own = AUTHORITIES_ONLY.get(type);
-    if (own && !authority) report(`${own} is for authorities only`);
+    const name = NAMES.get(type);
+    if (name) lintPlace(name, critical, ca, report);
     if (soundExtensions.has(extension)) continue;
-    const [name, rule] = RULES.get(type) ?? [`the extension ${type}`, lintUnknown];
+    const rule = (name && RULES[name]) ?? lintUnknown;
     let isSound = true;
     const note: Report = (problem) => {
       isSound = false;
       report(problem);
     };
-    attempt(note, name, () => rule(extension, tbs, note));
-    if (isSound && SELF_CONTAINED.has(type)) soundExtensions.add(extension);
+    const what = name && rule !== lintUnknown ? name : `the extension ${type}`;
+    attempt(note, what, () => rule(extension, tbs, note));
+    if (isSound && name && SELF_CONTAINED.has(name)) soundExtensions.add(extension);
   }
-  lintAuthority(tbs, authority, report);
+  lintCa(tbs, ca, report);
 }
 
-/** §4.2.1.1 to §4.2.1.3, §4.2.1.9: what every authority has. */
-function lintAuthority(tbs: TbsCertificate, authority: boolean, report: Report): void {
+function lintPlace(name: Name, critical: boolean, ca: boolean, report: Report): void {
+  if (MUST_BE_CRITICAL.has(name) && !critical) report(`${name} must be critical`);
+  if (MUST_NOT_BE_CRITICAL.has(name) && critical) report(`${name} must not be critical`);
+  if (CA_EXTENSIONS.has(name) && !ca) report(`${name} is for authorities only`);
+}
+
+/** §4.2.1.1 to §4.2.1.3, §4.2.1.9: what every CA has. */
+function lintCa(tbs: TbsCertificate, ca: boolean, report: Report): void {
   const has = (type: string): boolean => findExtension(tbs.extensions, type) !== undefined;
   const selfIssued = Buffer.compare(tbs.issuer, tbs.subject) === 0;
-  if (!has(EXTENSION_OID.authorityKeyIdentifier) && !(authority && selfIssued)) {
+  if (!has(EXTENSION_OID.authorityKeyIdentifier) && !(ca && selfIssued)) {
     report('authorityKeyIdentifier must be there');
   }
-  if (!authority) return;
+  if (!ca) return;
   if (!has(EXTENSION_OID.subjectKeyIdentifier)) {
     report('subjectKeyIdentifier must be there for an authority');
   }
@@ -142,21 +140,16 @@ function lintKeyUsage(extension: Extension, tbs: TbsCertificate, report: Report)
   const { value } = extension;
   const usages = usagesOf(extension);
   if (usages.length === 0) report('keyUsage must name at least one usage');
-  const authority = isAuthority(tbs.extensions);
-  if (usages.includes('CertSign') && !authority) {
+  const ca = isCa(tbs.extensions);
+  if (usages.includes('CertSign') && !ca) {
     report('CertSign is for authorities only');
   }
-  if (authority && !usages.includes('CertSign')) {
+  if (ca && !usages.includes('CertSign')) {
     const { pathLength } = parseBasicConstraints(
       findExtension(tbs.extensions, EXTENSION_OID.basicConstraints)?.value ?? value,
     );
     if (pathLength !== undefined) report('a path length needs the key usage CertSign');
   }
-}
-
-/** §4.2.1.9 */
-function lintBasicConstraints({ value }: Extension): void {
-  parseBasicConstraints(value);
 }
 
 /** §4.2.1.12 */

@@ -153,7 +153,7 @@ const cases: [
     /needs a subject/,
   ],
   ['no names but a subject', leaf, swap(leaf, '2.5.29.17', undefined), undefined],
-  ['an authority without a subject', root, { subject: empty }, /subject of an authority/],
+  ['a CA without a subject', root, { subject: empty }, /subject of an authority/],
   ['a key that is none', leaf, { subjectPublicKeyInfo: empty }, /^subjectPublicKeyInfo: /],
   [
     'an extension twice',
@@ -210,31 +210,26 @@ const cases: [
   ],
   ['no subject key identifier', leaf, swap(leaf, '2.5.29.14', undefined), undefined],
   [
-    'no subject key identifier on an authority',
+    'no subject key identifier on a CA',
     root,
     swap(root, '2.5.29.14', undefined),
     /subjectKeyIdentifier must be there/,
   ],
   [
-    'basic constraints of an authority that are not critical',
+    'basic constraints of a CA that are not critical',
     root,
     swap(root, '2.5.29.19', { ...basicConstraints({ ca: true }), critical: false }),
     /basicConstraints must be critical/,
   ],
+  ['a CA without key usage', root, swap(root, '2.5.29.15', undefined), /keyUsage must be there/],
   [
-    'an authority without key usage',
-    root,
-    swap(root, '2.5.29.15', undefined),
-    /keyUsage must be there/,
-  ],
-  [
-    'an authority that only signs lists',
+    'a CA that only signs CRLs',
     root,
     { ...swap(root, '2.5.29.15', keyUsage(['CRLSign'])) },
     /path length needs/,
   ],
   [
-    'an authority without limit that only signs lists',
+    'a CA without limit that only signs CRLs',
     { ...root, ...swap(root, '2.5.29.19', basicConstraints({ ca: true })) },
     swap(
       { ...root, ...swap(root, '2.5.29.19', basicConstraints({ ca: true })) },

@@ -6,7 +6,7 @@
 import type { TbsCertificate } from './certificate.ts';
 import { findExtension } from './extensions.ts';
 import { describePublicKey } from './keys.ts';
-import { isAuthority, lintExtensions } from './lint-extensions.ts';
+import { isCa, lintExtensions } from './lint-extensions.ts';
 import { attempt, type Report } from './lint-findings.ts';
 import { isEmptyName, parseName } from './names.ts';
 import { EXTENSION_OID } from './oids.ts';
@@ -52,7 +52,7 @@ function lintValidity({ notBefore, notAfter }: TbsCertificate, report: Report): 
   if (notBefore > notAfter) report('notBefore must not be later than notAfter');
 }
 
-/** Issuers' names that were found in order, by identity: an authority signs with the same bytes each time. */
+/** Issuers' names that were found in order, by identity: a CA signs with the same bytes each time. */
 const soundNames = new WeakSet<Uint8Array>();
 
 /** §4.1.2.4, §4.1.2.6 */
@@ -64,7 +64,7 @@ function lintNames(tbs: TbsCertificate, report: Report): void {
   attempt(report, 'subject', () => parseName(tbs.subject));
   const altNames = findExtension(tbs.extensions, EXTENSION_OID.subjectAltName);
   if (!isEmptyName(tbs.subject)) return;
-  if (isAuthority(tbs.extensions)) report('the subject of an authority must not be empty');
+  if (isCa(tbs.extensions)) report('the subject of an authority must not be empty');
   else if (!altNames) report('a certificate needs a subject or a subjectAltName');
   else if (!altNames.critical) report('subjectAltName must be critical when the subject is empty');
 }

@@ -1,4 +1,4 @@
-/** The nameConstraints extension: which names certificates below an authority may hold (RFC 5280 §4.2.1.10). */
+/** The nameConstraints extension: which names certificates below a CA may hold (RFC 5280 §4.2.1.10). */
 
 import { Failure } from '../core/failure.ts';
 import { contextConstructed, contextPrimitive, sequence } from './der.ts';
@@ -31,25 +31,15 @@ export interface NameConstraints {
 type Field = keyof NameConstraints;
 type Side = 'permitted' | 'excluded';
 
-/** Kinds of subtrees in the order they are written, with the field of each side. */
+/** Kinds of subtrees in the order they are written, with what the fields of both sides end in. */
 const KINDS = [
-  {
-    tag: GENERAL_NAME_TAG.dns,
-    permitted: 'permitted_dns_domains',
-    excluded: 'excluded_dns_domains',
-  },
-  { tag: GENERAL_NAME_TAG.ip, permitted: 'permitted_ip_ranges', excluded: 'excluded_ip_ranges' },
-  {
-    tag: GENERAL_NAME_TAG.email,
-    permitted: 'permitted_email_addresses',
-    excluded: 'excluded_email_addresses',
-  },
-  {
-    tag: GENERAL_NAME_TAG.uri,
-    permitted: 'permitted_uri_domains',
-    excluded: 'excluded_uri_domains',
-  },
-] as const satisfies { tag: number; permitted: Field; excluded: Field }[];
+  { tag: GENERAL_NAME_TAG.dns, of: 'dns_domains' },
+  { tag: GENERAL_NAME_TAG.ip, of: 'ip_ranges' },
+  { tag: GENERAL_NAME_TAG.email, of: 'email_addresses' },
+  { tag: GENERAL_NAME_TAG.uri, of: 'uri_domains' },
+] as const;
+
+export type ConstrainedKind = (typeof KINDS)[number]['of'];
 
 /**
  * nameConstraints, critical; undefined when no subtree is given.
@@ -69,7 +59,7 @@ export function nameConstraints(wanted: Partial<NameConstraints>): Extension | u
 
 function encodeSubtrees(wanted: Partial<NameConstraints>, side: Side): Uint8Array[] {
   return KINDS.flatMap((kind) => {
-    const field = kind[side];
+    const field = `${side}_${kind.of}` as const;
     return (wanted[field] ?? []).map((text) =>
       sequence(
         kind.tag === GENERAL_NAME_TAG.ip
@@ -146,9 +136,9 @@ function readSubtrees(list: DerValue | undefined, side: Side, found: ParsedNameC
     } else if (kind.tag === GENERAL_NAME_TAG.ip) {
       const range = formatIpRange(base.content);
       if (range === undefined) throw new DerError('a name constraint whose IP range is no range');
-      found[kind[side]].push(range);
+      found[`${side}_${kind.of}`].push(range);
     } else {
-      found[kind[side]].push(readAscii(base));
+      found[`${side}_${kind.of}`].push(readAscii(base));
     }
   }
 }

@@ -2,9 +2,9 @@
 
 import { hash } from 'node:crypto';
 import { Failure } from '../core/failure.ts';
-import { algorithmIdentifier, type SignatureAlgorithm } from './algorithms.ts';
+import type { SignatureAlgorithm } from './algorithms.ts';
+import { assembleSigned } from './certificate.ts';
 import {
-  bitString,
   contextConstructed,
   contextPrimitive,
   enumerated,
@@ -263,11 +263,7 @@ export function assembleOcspResponse(
   signatureAlgorithm: SignatureAlgorithm,
   signature: Uint8Array,
 ): Uint8Array {
-  const basic = sequence(
-    responseData,
-    algorithmIdentifier(signatureAlgorithm),
-    bitString(signature),
-  );
+  const basic = assembleSigned(responseData, signatureAlgorithm, signature);
   return sequence(
     enumerated(0),
     contextConstructed(0, sequence(oid(BASIC_RESPONSE), octetString(basic))),

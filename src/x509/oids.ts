@@ -1,9 +1,8 @@
 /** Object identifiers that X.509 needs by name, with where each is defined. */
 
-/** Attribute types of names: X.520, RFC 4519, RFC 2985 (emailAddress), RFC 4519 §2.39 (UID). */
+/** Attribute types of names: X.520, RFC 4519, RFC 4519 §2.39 (UID). */
 export const ATTRIBUTE_OID = {
   common_name: '2.5.4.3',
-  surname: '2.5.4.4',
   serial_number: '2.5.4.5',
   country: '2.5.4.6',
   locality: '2.5.4.7',
@@ -11,15 +10,12 @@ export const ATTRIBUTE_OID = {
   street_address: '2.5.4.9',
   organization: '2.5.4.10',
   ou: '2.5.4.11',
-  title: '2.5.4.12',
   postal_code: '2.5.4.17',
-  given_name: '2.5.4.42',
   user_ids: '0.9.2342.19200300.100.1.1',
   domain_component: '0.9.2342.19200300.100.1.25',
-  email_address: '1.2.840.113549.1.9.1',
 } as const;
 
-/** Extensions of certificates, lists and entries: RFC 5280 §4.2, §5.2, §5.3; RFC 6960 §4.2.2.2.1. */
+/** Extensions of certificates, CRLs and entries: RFC 5280 §4.2, §5.2, §5.3. */
 export const EXTENSION_OID = {
   subjectKeyIdentifier: '2.5.29.14',
   keyUsage: '2.5.29.15',
@@ -30,7 +26,6 @@ export const EXTENSION_OID = {
   reasonCode: '2.5.29.21',
   invalidityDate: '2.5.29.24',
   deltaCRLIndicator: '2.5.29.27',
-  issuingDistributionPoint: '2.5.29.28',
   nameConstraints: '2.5.29.30',
   cRLDistributionPoints: '2.5.29.31',
   certificatePolicies: '2.5.29.32',
@@ -42,8 +37,6 @@ export const EXTENSION_OID = {
   inhibitAnyPolicy: '2.5.29.54',
   authorityInfoAccess: '1.3.6.1.5.5.7.1.1',
   subjectInfoAccess: '1.3.6.1.5.5.7.1.11',
-  tlsFeature: '1.3.6.1.5.5.7.1.24',
-  ocspNoCheck: '1.3.6.1.5.5.7.48.1.5',
 } as const;
 
 /** Access methods of authorityInfoAccess, RFC 5280 §4.2.2.1. */

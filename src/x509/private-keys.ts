@@ -3,13 +3,7 @@
 import { createPrivateKey, type KeyObject } from 'node:crypto';
 import { Failure } from '../core/failure.ts';
 import { encodePem, type PemBlock, parsePem } from '../core/pem.ts';
-import {
-  chooseSignatureAlgorithm,
-  signAsync,
-  signSync,
-  verify,
-  verifyAsync,
-} from './algorithms.ts';
+import { chooseSignatureAlgorithm, signAsync, verifyAsync } from './algorithms.ts';
 import { bitString, contextConstructed, integer, octetString, oid, sequence, TAG } from './der.ts';
 import { readOid, readSmallInteger, readUnsigned } from './der-primitives.ts';
 import { children, DerFields, type DerValue, onlyChild, readDer } from './der-reader.ts';
@@ -222,21 +216,8 @@ const PROBE = Buffer.from('proof of possession of a private key');
 /**
  * Says whether the private key really is that of the public one, by signing something and verifying
  * it. Comparing the public parts alone would not do: a sender can put any of them beside any secret.
+ * Most of it is done in the thread pool: an RSA key of 8192 bits takes tenths of a second.
  */
-export function isPairOf(privateKey: KeyObject, subjectPublicKeyInfo: Uint8Array): boolean {
-  const algorithm = chooseSignatureAlgorithm(describePublicKey(subjectPublicKeyInfo));
-  if (privateKey.asymmetricKeyType !== describePublicKey(subjectPublicKeyInfo).key_type)
-    return false;
-  try {
-    const signature = signSync(privateKey, algorithm, PROBE);
-    return verify(parsePublicKey(subjectPublicKeyInfo), algorithm, PROBE, signature);
-  } catch {
-    // A key whose numbers do not go together fails while signing.
-    return false;
-  }
-}
-
-/** {@link isPairOf}, most of it in the thread pool: an RSA key of 8192 bits takes tenths of a second. */
 export async function provePair(
   privateKey: KeyObject,
   subjectPublicKeyInfo: Uint8Array,

@@ -123,7 +123,7 @@ for (const [part, why] of refused) {
   });
 }
 
-test('a list of many chunks is the concatenation of its entries', () => {
+test('a CRL of many chunks is the concatenation of its entries', () => {
   const entries = Array.from({ length: 40_000 }, (_, i) => ({
     serialNumber: Uint8Array.of(1, i >> 16, i >> 8, i),
     revocationTime: NOON + i * 977,

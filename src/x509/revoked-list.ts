@@ -1,5 +1,5 @@
 /**
- * The revokedCertificates of a CRL (RFC 5280 §5.1.2.6), written entry by entry. A list can have
+ * The revokedCertificates of a CRL (RFC 5280 §5.1.2.6), written entry by entry. A CRL can have
  * millions of entries, so they go straight into byte chunks, with no object kept for any.
  */
 
@@ -140,11 +140,7 @@ function encodeEntryExtensions(reason: number, others: readonly Extension[]): Ui
     return encodeExtensions(reason === 0 ? others : [reasonCode(reason), ...others]);
   }
   if (reason === 0) return NOTHING;
-  const known = reasonOnly.get(reason);
-  if (known) return known;
-  const encoded = encodeExtensions([reasonCode(reason)]);
-  reasonOnly.set(reason, encoded);
-  return encoded;
+  return reasonOnly.getOrInsertComputed(reason, () => encodeExtensions([reasonCode(reason)]));
 }
 
 function reasonCode(reason: number): Extension {

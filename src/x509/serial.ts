@@ -1,5 +1,7 @@
 /** Serial numbers of certificates: bytes inside, colon hex wherever people see them. */
 
+import { withoutLeadingZeros } from './der.ts';
+
 /** Longest serial number that is accepted, in bytes; what we issue has the 20 of RFC 5280 §4.1.2.2. */
 export const MAX_SERIAL_BYTES = 64;
 
@@ -9,9 +11,7 @@ export const MAX_SERIAL_BYTES = 64;
  * @param magnitude big-endian bytes; leading zeros are left out
  */
 export function formatSerial(magnitude: Uint8Array): string {
-  let start = 0;
-  while (start < magnitude.length - 1 && magnitude[start] === 0) start++;
-  return formatColonHex(magnitude.subarray(start));
+  return formatColonHex(withoutLeadingZeros(magnitude));
 }
 
 /** Bytes as lower-case pairs with colons between, as key identifiers are shown. */
@@ -35,9 +35,7 @@ export function parseSerial(text: string): Uint8Array | undefined {
   if (!PAIRS.test(text) && !DIGITS.test(text)) return undefined;
   const digits = text.replaceAll(/[:-]/g, '');
   const bytes = Buffer.from(digits.length % 2 === 0 ? digits : `0${digits}`, 'hex');
-  let start = 0;
-  while (start < bytes.length - 1 && bytes[start] === 0) start++;
-  const magnitude = bytes.subarray(start);
+  const magnitude = withoutLeadingZeros(bytes);
   return magnitude.length <= MAX_SERIAL_BYTES ? magnitude : undefined;
 }
 

@@ -5,6 +5,7 @@
  */
 
 import { domainInAscii } from '../core/domain-names.ts';
+import { withoutTrailing } from '../core/edges.ts';
 
 /** Characters that end a host name wherever one is written, and blanks. */
 const NOT_IN_HOST = /[\s\p{Cc}#/:<>?@[\\\]%]/u;
@@ -19,25 +20,16 @@ const ASCII = /^[\x20-\x7e]*$/;
 export function findHostInSubject(common_name: string): string | undefined {
   const hasStar = common_name.includes('*');
   const name = hasStar || !NOT_IN_HOST.test(common_name) ? toAscii(common_name) : '';
-  const end = endOf(name);
-  const bare = name.slice(0, end);
+  const bare = withoutTrailing(name, '.');
   if (!bare.includes('.') && !hasStar) return undefined;
-  return end < name.length ? `${bare}.` : bare;
+  return bare.length < name.length ? `${bare}.` : bare;
 }
 
 /** A common name of one label, which is a host of the local network's to those who ask for it so. */
 export function findLabelInSubject(common_name: string): string | undefined {
   if (common_name === '' || NOT_IN_HOST.test(common_name)) return undefined;
-  const name = toAscii(common_name);
-  const bare = name.slice(0, endOf(name));
+  const bare = withoutTrailing(toAscii(common_name), '.');
   return bare === '' || bare.includes('.') || bare.includes('*') ? undefined : bare;
-}
-
-/** Where the name's final dots begin. */
-function endOf(name: string): number {
-  let end = name.length;
-  while (end > 0 && name[end - 1] === '.') end -= 1;
-  return end;
 }
 
 /** What cannot be converted is left as it is: no subtree permits it. */

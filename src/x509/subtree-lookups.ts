@@ -45,7 +45,7 @@ function endsOf(entries: ReadonlyMap<string, string>): (name: string) => string 
   };
 }
 
-/** A domain holds itself and what is beneath; with a leading dot only that, as many authorities write it. */
+/** A domain holds itself and what is beneath; with a leading dot only that, as many CAs write it. */
 export function indexDomains(subtrees: readonly string[]): Lookup {
   const whole = keyed(subtrees, (domain) => domain.toLowerCase());
   const dotted = keyed(subtrees, (domain) => {

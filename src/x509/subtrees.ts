@@ -1,13 +1,13 @@
 /**
  * Judging names by the constraints above them (RFC 5280 §4.2.1.10). Subtrees are kept by what they
- * begin with, so that a certificate of thousands of names under an authority of thousands of
+ * begin with, so that a certificate of thousands of names under a CA of thousands of
  * subtrees takes time in proportion to both together, not to one times the other.
  */
 
 import { memoizeWeak } from '../core/memoize-weak.ts';
 import { GENERAL_NAME_TAG, type OtherName } from './general-names.ts';
 import { parseIpAddress } from './ip-addresses.ts';
-import type { NameConstraints } from './name-constraints.ts';
+import type { ConstrainedKind, NameConstraints } from './name-constraints.ts';
 import { findHostInSubject, findLabelInSubject } from './subject-hosts.ts';
 import {
   indexDomains,
@@ -44,8 +44,8 @@ type ConstraintVerdict = { allowed: true } | { allowed: false; because: string }
 interface Kind {
   label: string;
   namesOf(names: ConstrainedNames): readonly string[];
-  permitted: keyof NameConstraints;
-  excluded: keyof NameConstraints;
+  /** What the fields of both sides end in. */
+  of: ConstrainedKind;
   index(subtrees: readonly string[]): Lookup;
 }
 
@@ -53,37 +53,32 @@ const KINDS: readonly Kind[] = [
   {
     label: 'DNS name',
     namesOf: hostsOf,
-    permitted: 'permitted_dns_domains',
-    excluded: 'excluded_dns_domains',
+    of: 'dns_domains',
     index: indexDomains,
   },
   {
     label: 'IP address',
     namesOf: addressesOf,
-    permitted: 'permitted_ip_ranges',
-    excluded: 'excluded_ip_ranges',
+    of: 'ip_ranges',
     index: indexRanges,
   },
   {
     label: 'email address',
     namesOf: ({ email }) => email,
-    permitted: 'permitted_email_addresses',
-    excluded: 'excluded_email_addresses',
+    of: 'email_addresses',
     index: indexMailboxes,
   },
   {
     label: 'internationalized email address',
     namesOf: ({ other = [] }) =>
       other.filter(({ oid }) => oid === SMTP_UTF8_MAILBOX).map(({ value }) => value),
-    permitted: 'permitted_email_addresses',
-    excluded: 'excluded_email_addresses',
+    of: 'email_addresses',
     index: indexUtf8Mailboxes,
   },
   {
     label: 'URI',
     namesOf: ({ uri }) => uri,
-    permitted: 'permitted_uri_domains',
-    excluded: 'excluded_uri_domains',
+    of: 'uri_domains',
     index: indexUriHosts,
   },
 ];
@@ -93,8 +88,8 @@ const indexConstraints = memoizeWeak((constraints: JudgedConstraints) =>
 );
 
 function indexKind(kind: Kind, constraints: NameConstraints) {
-  const permitted = constraints[kind.permitted];
-  const excluded = constraints[kind.excluded];
+  const permitted = constraints[`permitted_${kind.of}`];
+  const excluded = constraints[`excluded_${kind.of}`];
   return {
     permits: permitted.length > 0 ? kind.index(permitted) : undefined,
     excludes: excluded.length > 0 ? kind.index(excluded) : undefined,
@@ -102,7 +97,7 @@ function indexKind(kind: Kind, constraints: NameConstraints) {
 }
 
 /**
- * Says whether an authority's constraints let every name pass: none within an excluded subtree,
+ * Says whether a CA's constraints let every name pass: none within an excluded subtree,
  * each within a permitted one where its kind has any. A name of a kind whose subtrees are not taken
  * apart is refused; the subject as a whole is left to those who verify it.
  */

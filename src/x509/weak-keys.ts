@@ -1,6 +1,6 @@
 /**
  * Public keys whose private half anybody could find: what the CA/Browser Forum's Baseline
- * Requirements (§6.1.1.6), NIST SP 800-89 (§5.3.3) and SP 800-56B (§6.4) have an authority look for.
+ * Requirements (§6.1.1.6), NIST SP 800-89 (§5.3.3) and SP 800-56B (§6.4) have a CA look for.
  */
 
 import { checkPrimeSync, createECDH } from 'node:crypto';
@@ -74,19 +74,16 @@ function toBigInt(magnitude: Uint8Array): bigint {
 /** Private keys that are looked for: whoever tries keys begins with these. */
 const SMALL_SECRETS = 16;
 
-/** First coordinates of the public keys of 1, 2, …: that of −1, −2, … is the same. */
 const smallPoints = new Map<CurveBits, ReadonlySet<string>>();
 
+/** First coordinates of the public keys of 1, 2, …: that of −1, −2, … is the same. */
 function findSmallPoints(bits: CurveBits): ReadonlySet<string> {
-  const known = smallPoints.get(bits);
-  if (known) return known;
   const points = new Set<string>();
   for (let secret = 1; secret <= SMALL_SECRETS; secret += 1) {
     const pair = createECDH(CURVE_NAME[bits]);
     pair.setPrivateKey(Uint8Array.of(secret));
     points.add(firstCoordinate(pair.getPublicKey()));
   }
-  smallPoints.set(bits, points);
   return points;
 }
 
@@ -97,7 +94,7 @@ function firstCoordinate(point: Uint8Array): string {
 
 function judgeEc(key_bits: number, point: Uint8Array): WeaknessVerdict {
   const bits = findCurve(key_bits);
-  return bits && findSmallPoints(bits).has(firstCoordinate(point))
+  return bits && smallPoints.getOrInsertComputed(bits, findSmallPoints).has(firstCoordinate(point))
     ? refuse('its private key is a small number')
     : SOUND;
 }

@@ -5,8 +5,8 @@ import { X509Certificate } from 'node:crypto';
 import { setTimeout as delay } from 'node:timers/promises';
 import { parsePem } from '../../src/core/pem.ts';
 import { parseCertificate } from '../../src/x509/certificate.ts';
-import { parseCrl } from '../../src/x509/crl.ts';
 import { formatSerial, parseSerial } from '../../src/x509/serial.ts';
+import { parseCrl } from '../support/crl.ts';
 import { encodeOcspRequest } from '../support/ocsp-request.ts';
 import { readOcspVerdict } from '../support/ocsp-response.ts';
 import type { Client, Reply } from '../support/server.ts';
@@ -36,7 +36,7 @@ export class Ledger {
   /** How often each status was answered. */
   readonly statuses = new Map<number, number>();
 
-  /** Makes an authority with a role, so that clients can work. */
+  /** Makes a CA with a role, so that clients can work. */
   async prepare(call: Call): Promise<void> {
     await expectOk(call('POST', 'sys/mounts/ca', { type: 'pki' }));
     const root = await expectOk(
@@ -98,8 +98,8 @@ export class Ledger {
     } else if (dice < 0.95) {
       await this.#ask(call('GET', 'ca/crl/rotate'));
     } else {
-      const list = await this.#ask(call('GET', 'ca/crl', undefined, { token: '' }));
-      if (list) this.#seeCrl(list);
+      const reply = await this.#ask(call('GET', 'ca/crl', undefined, { token: '' }));
+      if (reply) this.#seeCrl(reply);
     }
   }
 
@@ -124,8 +124,8 @@ export class Ledger {
     }
   }
 
-  #seeCrl(list: Reply) {
-    const crl = parseCrl(list.bytes);
+  #seeCrl(reply: Reply) {
+    const crl = parseCrl(reply.bytes);
     const number = crl.crlNumber ?? 0n;
     // Answers may overtake each other; `compare` looks at the order, when nothing else is asked.
     if (number > this.crlNumber) this.crlNumber = number;
@@ -166,7 +166,7 @@ export class Ledger {
       );
     });
     for (const [serial, time] of this.#all.revocations) {
-      assert.equal(listed.get(serial), time, `${serial} on the list`);
+      assert.equal(listed.get(serial), time, `${serial} on the CRL`);
     }
     await inTurns([...book.revocations], async ([serial, time]) => {
       const read = await expectOk(call('GET', `ca/cert/${serial}`, undefined, { token: '' }));

@@ -1,4 +1,4 @@
-/** Readers of what strangers send to the broker's API: filters, grants, list tokens, paths, masks. */
+/** Readers what anybody sends to the broker's API: filters, grants, list tokens, paths, masks. */
 
 import assert from 'node:assert/strict';
 import { createHash } from 'node:crypto';

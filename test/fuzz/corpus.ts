@@ -5,7 +5,6 @@ import { encodePem } from '../../src/core/pem.ts';
 import { signSync } from '../../src/x509/algorithms.ts';
 import { assembleSigned, encodeTbsCertificate } from '../../src/x509/certificate.ts';
 import { certificatePolicies } from '../../src/x509/certificate-policies.ts';
-import { encodeTbsCertList } from '../../src/x509/crl.ts';
 import { encodeCsrInfo } from '../../src/x509/csr.ts';
 import {
   bitString,
@@ -36,6 +35,7 @@ import { keyIdentifier, publicKeyInfo } from '../../src/x509/keys.ts';
 import { nameConstraints } from '../../src/x509/name-constraints.ts';
 import { encodeSubject } from '../../src/x509/names.ts';
 import { encodePrivateKey } from '../../src/x509/private-keys.ts';
+import { encodeTbsCertList } from '../support/crl.ts';
 import { encodeOcspRequest } from '../support/ocsp-request.ts';
 import { Dice } from './mutate.ts';
 

@@ -1,10 +1,9 @@
-/** Everything that reads bytes from strangers. A new reader gets a line here. */
+/** Everything that reads bytes that anybody may send. A new reader gets a line here. */
 
 import { Failure } from '../../src/core/failure.ts';
 import { parsePem } from '../../src/core/pem.ts';
 import { isSelfSigned, isSignedBy, parseCertificate } from '../../src/x509/certificate.ts';
 import { parseCertificatePolicies } from '../../src/x509/certificate-policies.ts';
-import { isCrlSignedBy, parseCrl } from '../../src/x509/crl.ts';
 import { isCsrSignatureValid, parseCsr } from '../../src/x509/csr.ts';
 import { readDer, requireWellFormed } from '../../src/x509/der-reader.ts';
 import {
@@ -19,6 +18,7 @@ import { nameText } from '../../src/x509/names.ts';
 import { decodeOcspPath, parseOcspRequest } from '../../src/x509/ocsp.ts';
 import { EXTENSION_OID } from '../../src/x509/oids.ts';
 import { parsePrivateKey } from '../../src/x509/private-keys.ts';
+import { isCrlSignedBy, parseCrl } from '../support/crl.ts';
 import { brokerTargets } from './broker-targets.ts';
 import * as corpus from './corpus.ts';
 import type { FuzzTarget } from './run.ts';

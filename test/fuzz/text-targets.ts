@@ -1,4 +1,4 @@
-/** Readers of text from strangers: paths, bodies, policies. Each also checks what it was told. */
+/** Readers of text that anybody may send: paths, bodies, policies. Each also checks what it was told. */
 
 import assert from 'node:assert/strict';
 import type { Acl } from '../../src/acl/acl.ts';

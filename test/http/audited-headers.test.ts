@@ -76,7 +76,7 @@ test('records tell the headers that are configured, and no others', async () => 
   assert.equal((await lastOf(client, 'demo/roles/r')).headers, undefined);
 });
 
-test("a stranger's refused request has a short record, whatever its headers", async () => {
+test('an unauthenticated refused request has a short record, whatever its headers', async () => {
   await call('POST', `${BASE}/x-plain`);
   const headers = Object.fromEntries([['x-plain', 'y'.repeat(1000)]]);
   const long = { headers: { ...headers, 'user-agent': 'z'.repeat(1000) }, token: '' };

@@ -1,4 +1,4 @@
-/** What is told of an authority: its issuers, keys and certificates, in every form. */
+/** What is told of a CA: its issuers, keys and certificates, in every form. */
 
 import assert from 'node:assert/strict';
 import { X509Certificate } from 'node:crypto';

@@ -125,7 +125,7 @@ const SUBTREES = [
   'excluded_uri_domains',
 ];
 
-test('a blank among the constraints of an authority is refused, and does not go unsaid', async (t) => {
+test('a blank among the constraints of a CA is refused, and does not go unsaid', async (t) => {
   const { call } = await startTestServer(t);
   for (const field of [...SUBTREES]) {
     const refused = await call('POST', 'demo/root/generate/internal', {

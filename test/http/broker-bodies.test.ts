@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { request } from 'node:http';
 import { after, test } from 'node:test';
-import type { BoundaryRoute } from '../../src/broker/resource/route.ts';
+import type { AnyBoundaryRoute } from '../../src/broker/resource/route.ts';
 import { RESOURCE_TYPES, typeOfPlural } from '../../src/broker/resource/types.ts';
 import { brokerRoutes } from '../../src/broker/routes.ts';
 import { startBroker } from '../support/seeded-broker.ts';
@@ -17,7 +17,7 @@ const withBody = brokerRoutes.filter(
 );
 
 /** A path to something of the type that is not there. */
-function pathOf({ path }: BoundaryRoute): string {
+function pathOf({ path }: AnyBoundaryRoute): string {
   const plural = /^\/v1\/([a-z-]+)/.exec(path)?.[1] ?? '';
   const type = typeOfPlural(plural);
   const [prefix] = type ? Object.keys(RESOURCE_TYPES[type].prefixes) : [];

@@ -64,8 +64,8 @@ test('resolvable aliases are those that lead the user to targets on which they m
     assert.equal(reply.field('response_type'), 'complete');
     const asAdmin = await admin.call('GET', LISTED(person.user_id));
     assert.deepEqual(asAdmin.field('items'), reply.field('items'), `${name}, asked by another`);
-    const stranger = await person.call('GET', LISTED(admin.user_id));
-    assert.equal(stranger.status, 403, 'those of another user are not for them to see');
+    const other = await person.call('GET', LISTED(admin.user_id));
+    assert.equal(other.status, 403, 'those of another user are not for them to see');
   }
 });
 

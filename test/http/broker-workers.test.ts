@@ -81,7 +81,7 @@ test('tags are added, replaced and removed, each in a version of its own', async
   assert.deepEqual(added.field('api_tags'), { type: ['db', 'prod'] });
   assert.deepEqual(added.field('canonical_tags'), { type: ['db', 'prod'] });
   assert.equal(added.field('version'), 2);
-  assert.equal((await verb('add', 1, { a: ['b'] })).status, 404, 'the version of before');
+  assert.equal((await verb('add', 1, { a: ['b'] })).status, 404, 'an earlier version');
   assert.deepEqual((await verb('set', 2, { region: ['eu'] })).field('api_tags'), {
     region: ['eu'],
   });

@@ -152,8 +152,8 @@ describe('a body that waits to be asked for', () => {
   const AS_ROOT = 'X-Vault-Token: root\r\n';
 
   const refused: [name: string, bytes: string, status: number][] = [
-    ['by a stranger', post('/v1/sys/mounts/x'), 403],
-    ['by a stranger to the broker', post('/v1/users'), 401],
+    ['without a token', post('/v1/sys/mounts/x'), 403],
+    ['without a token to the broker', post('/v1/users'), 401],
     ['for a path that is not there', post('/v1/nowhere/at/all', AS_ROOT), 404],
     ['by the wrong verb', post('/v1/sys/seal-status', AS_ROOT), 405],
     ['for nothing of ours', post('/index.html', AS_ROOT), 404],

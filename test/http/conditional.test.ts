@@ -1,4 +1,4 @@
-/** Conditional reads of certificates and lists. */
+/** Conditional reads of certificates and CRLs. */
 
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
@@ -138,12 +138,12 @@ const changes: [what: string, change: (mount: string) => Promise<Reply>, changed
     NOTHING,
   ],
   [
-    'a list built anew',
+    'a CRL built anew',
     (mount) => call('GET', `${mount}/crl/rotate`),
     ['crl', 'issuer/second/crl/der'],
   ],
   [
-    'a revocation, by the list that follows it',
+    'a revocation, by the CRL that follows it',
     async (mount) => {
       const issued = await call('POST', `${mount}/issue/any`, { common_name: 'a.example' });
       const serial_number = issued.textAt('data.serial_number');
@@ -165,7 +165,7 @@ for (const [what, change, changed] of changes) {
     ahead_ms += 60_000;
     const answer = await change(mount);
     assert.equal(answer.status, 200, answer.text);
-    // The list that follows is built by whoever reads it first.
+    // The CRL that follows is built by whoever reads it first.
     await call('GET', `${mount}/crl`);
     for (const path of paths) {
       const since = (before_ms - ahead_ms) / 1000;

@@ -29,7 +29,7 @@ test('allowed_policies of a token role change as they are sent', async () => {
   }
 });
 
-test('a token may have the policies that its role allows by now, and not those of before', async () => {
+test('a token may have the policies that its role allows by now, and not those it allowed before', async () => {
   const make = async (name: string): Promise<number> =>
     (await call('POST', 'auth/token/create/ci', { policies: [name] })).status;
   await call('POST', ROLE, { allowed_policies: ['before'] });

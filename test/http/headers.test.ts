@@ -41,7 +41,7 @@ const ANSWERS: [what: string, method: string, path: string, status: number][] = 
   ['a health check by another verb', 'POST', '/health', 405],
   ['a certificate', 'GET', '/v1/demo/ca', 200],
   ['a certificate in PEM', 'GET', '/v1/demo/ca/pem', 200],
-  ['a revocation list', 'GET', '/v1/demo/crl', 200],
+  ['a CRL', 'GET', '/v1/demo/crl', 200],
   ['an OCSP request that is none', 'GET', '/v1/demo/ocsp/AAAA', 400],
   ['a refusal', 'GET', '/v1/sys/mounts', 403],
   ['a path that cannot be read', 'GET', '/v1/%zz', 400],

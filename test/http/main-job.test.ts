@@ -6,8 +6,8 @@ import { join } from 'node:path';
 import { test } from 'node:test';
 import { parsePem } from '../../src/core/pem.ts';
 import { parseCertificate } from '../../src/x509/certificate.ts';
-import { parseCrl } from '../../src/x509/crl.ts';
 import { formatSerial } from '../../src/x509/serial.ts';
+import { parseCrl } from '../support/crl.ts';
 import { encodeOcspRequest } from '../support/ocsp-request.ts';
 import { startTestServer } from '../support/server.ts';
 

@@ -16,10 +16,10 @@ const certificateOf = (pem: string): Certificate =>
   parseCertificate(parsePem(pem)[0]?.der ?? new Uint8Array());
 
 let ca: Certificate;
-let stranger: Certificate;
+let other: Certificate;
 before(async () => {
   ca = await newMount('ca');
-  stranger = await newMount('other');
+  other = await newMount('other');
 });
 
 async function newMount(mount: string, key_type = 'ec'): Promise<Certificate> {
@@ -89,8 +89,8 @@ test('a serial number that was never issued is good, and so is one that was', as
   assert.equal(readOcspVerdict((await ask('ca', ca, serial)).bytes), 'good');
 });
 
-test('of another authority nothing is known, which the default issuer says', async () => {
-  const answer = await ask('ca', stranger, NEVER_ISSUED);
+test('of another CA nothing is known, which the default issuer says', async () => {
+  const answer = await ask('ca', other, NEVER_ISSUED);
   assert.equal(answer.status, 200);
   assert.equal(readOcspVerdict(answer.bytes), 'unknown');
   // responderID byName, explicitly tagged.
@@ -203,7 +203,7 @@ test('a serial number revoked by one issuer of a mount is unknown of another of 
 });
 
 for (const key_type of ['rsa', 'ed25519']) {
-  test(`an authority with a key of type ${key_type} answers too, and gives the nonce back`, async () => {
+  test(`a CA with a key of type ${key_type} answers too, and gives the nonce back`, async () => {
     const own = await newMount(`of-${key_type}`, key_type);
     const nonce = new Uint8Array(16).fill(7);
     const answer = await ask(`of-${key_type}`, own, NEVER_ISSUED, { nonce });

@@ -1,4 +1,4 @@
-/** What present `bao` command lines ask for: the operations of before at other paths, in an envelope. */
+/** What present `bao` command lines ask for: older operations at other paths, in an envelope. */
 
 import assert from 'node:assert/strict';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
@@ -134,7 +134,7 @@ for (const [kind, path, old, other] of ROTATIONS) {
     assert.equal(shown.field('data.complete'), true, shown.text);
     const next = await ask('POST', `${old}/init`, COUNTS);
     const stale = await ask('PUT', `${path}/update`, { key: keys[0], nonce: next.field('nonce') });
-    assert.equal(stale.status, 400, 'the shares of before are none any more');
+    assert.equal(stale.status, 400, 'the former shares are none any more');
     const again = await give(opened, `${path}/update`, [fresh], next.textAt('nonce'));
     assert.equal(again.field('data.complete'), true, again.text);
   });

@@ -198,17 +198,17 @@ test('a lease that is ended is told with the certificate that it revokes', async
   assert.equal(outcome.serial_number, issued.field('data.serial_number'));
 });
 
-const unread: [why: string, sent: object | string, asStranger: boolean][] = [
+const unread: [why: string, sent: object | string, isUnauthenticated: boolean][] = [
   ['that is not permitted', { password: 'correct horse' }, true],
   ['whose body is none', '{"password":', false],
 ];
-for (const [why, sent, asStranger] of unread) {
+for (const [why, sent, isUnauthenticated] of unread) {
   test(`the record of a request ${why} says whom its path names, and nothing of its body`, async () => {
     const { text } = await newToken();
     const refused = await call('POST', 'auth/people/users/ann', sent, {
-      ...(asStranger && { token: text }),
+      ...(isUnauthenticated && { token: text }),
     });
-    assert.ok(refused.status === (asStranger ? 403 : 400), refused.text);
+    assert.ok(refused.status === (isUnauthenticated ? 403 : 400), refused.text);
     const last = (await records()).at(-1);
     assert.deepEqual(last?.request, { ...last?.request, data: { username: 'ann' } });
     assert.equal(Reflect.get(last?.response ?? {}, 'status'), 'refused');

@@ -1,11 +1,11 @@
-/** Revocation and lists of revocations, asked of a server. */
+/** Revocation and CRLs, asked of a server. */
 
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
 import { parsePem } from '../../src/core/pem.ts';
 import { parseCertificate } from '../../src/x509/certificate.ts';
-import { type Crl, isCrlSignedBy, parseCrl } from '../../src/x509/crl.ts';
 import { formatSerial } from '../../src/x509/serial.ts';
+import { type Crl, isCrlSignedBy, parseCrl } from '../support/crl.ts';
 import { type Reply, startTestServer } from '../support/server.ts';
 
 let ahead_ms = 0;
@@ -51,7 +51,7 @@ const serialsOf = (crl: Crl): string[] =>
 const revoke = (mount: string, body: Fields): Promise<Reply> =>
   call('POST', `${mount}/revoke`, body);
 
-test('a revoked certificate is on the list at once, without a reason', async () => {
+test('a revoked certificate is on the CRL at once, without a reason', async () => {
   const mount = await newMount();
   assert.deepEqual(serialsOf(await readList(mount)), []);
   const serial_number = serialOf(await issue(mount));
@@ -63,7 +63,7 @@ test('a revoked certificate is on the list at once, without a reason', async () 
   assert.equal(answer.field('data.state'), 'revoked');
 });
 
-test('the list is the same in every form and under every address', async () => {
+test('the CRL is the same in every form and under every address', async () => {
   const mount = await newMount();
   await revoke(mount, { serial_number: serialOf(await issue(mount)) });
   const der = Buffer.from((await readList(mount)).raw);
@@ -93,7 +93,7 @@ test('the list is the same in every form and under every address', async () => {
   assert.ok(json.textAt('data.crl').endsWith('-----END X509 CRL-----\n'));
 });
 
-test('with auto_rebuild a revocation waits for the next list, and the list is renewed in its grace period', async () => {
+test('with auto_rebuild a revocation waits for the next CRL, and the CRL is renewed in its grace period', async () => {
   const mount = await newMount();
   await call('POST', `${mount}/config/crl`, { auto_rebuild: true });
   assert.deepEqual(serialsOf(await readList(mount)), []);
@@ -149,7 +149,7 @@ test('which certificate is meant is said once: neither nothing, nor twice, nor b
     ['no serial', 'revoke', { serial_number: 'no' }, /serial/],
     ['a path', 'revoke', { certificate: './cert.pem' }, /too short|path/],
     ['no PEM', 'revoke', { certificate: 'x'.repeat(100) }, /PEM/],
-    ['of another authority', 'revoke', { certificate: other }, /unable to verify signature/],
+    ['of another CA', 'revoke', { certificate: other }, /unable to verify signature/],
     ['no key', 'revoke-with-key', { serial_number }, /private_key/],
     ['a short key', 'revoke-with-key', { serial_number, private_key: 'x' }, /private_key/],
     [
@@ -167,7 +167,7 @@ test('which certificate is meant is said once: neither nothing, nor twice, nor b
   assert.deepEqual(serialsOf(await readList(mount)), []);
 });
 
-test('an authority does not put itself on its own list, by serial number or by certificate', async () => {
+test('an issuer does not put itself on its own CRL, by serial number or by certificate', async () => {
   const mount = await newMount();
   const ca = await call('GET', `${mount}/cert/ca`);
   const certificate = ca.textAt('data.certificate');
@@ -225,7 +225,7 @@ const refusedSettings: [why: string, body: Fields, says: RegExp][] = [
     /strictly shorter than CRL expiry/,
   ],
   ['no duration', { expiry: 'not a duration' }, /given expiry could not be decoded/],
-  ['a unified list', { unified_crl: true }, /Enterprise/],
+  ['a unified CRL', { unified_crl: true }, /Enterprise/],
   ['other clusters', { cross_cluster_revocation: true }, /Enterprise/],
 ];
 test('settings that cannot be are refused and change nothing', async () => {
@@ -243,7 +243,7 @@ test('settings that cannot be are refused and change nothing', async () => {
   assert.equal(accepted.field('data.auto_rebuild_grace_period'), '71h59m');
 });
 
-test('a disabled list is empty and signed; turned on again it has what was revoked meanwhile', async () => {
+test('a disabled CRL is empty and signed; turned on again it has what was revoked meanwhile', async () => {
   const mount = await newMount();
   await revoke(mount, { serial_number: serialOf(await issue(mount)) });
   assert.equal(serialsOf(await readList(mount)).length, 1);
@@ -256,7 +256,7 @@ test('a disabled list is empty and signed; turned on again it has what was revok
   assert.equal(serialsOf(await readList(mount)).length, 2);
 });
 
-test('the number grows with every list, under every setting', async () => {
+test('the number grows with every CRL, under every setting', async () => {
   const mount = await newMount();
   const numbers: bigint[] = [];
   const note = async (): Promise<void> => {
@@ -275,7 +275,7 @@ test('the number grows with every list, under every setting', async () => {
   }
 });
 
-test('issuers with one name and key have one list, signed by whichever may', async () => {
+test('issuers with one name and key have one CRL, signed by whichever may', async () => {
   const mount = await newMount({ issuer_name: 'a' });
   const key = await call('GET', `${mount}/issuer/a`);
   const twin = await call('POST', `${mount}/issuers/generate/root/existing`, {
@@ -308,14 +308,14 @@ test('issuers with one name and key have one list, signed by whichever may', asy
   assert.deepEqual(
     Buffer.from(old.raw),
     Buffer.from(still.raw),
-    'nobody may sign: the old list stays',
+    'nobody may sign: the old CRL stays',
   );
   const rotated = await call('GET', `${mount}/crl/rotate`);
   assert.equal(rotated.field('data.success'), true);
   assert.match(rotated.text, /lacked an issuer with CRL Signing KeyUsage/);
 });
 
-test('a mount without an issuer has no list', async () => {
+test('a mount without an issuer has no CRL', async () => {
   const mount = await newMount(undefined);
   assert.ok(mount);
   await call('POST', 'sys/mounts/bare', { type: 'pki' });
@@ -344,7 +344,7 @@ test('max_crl_entries is 100000, or what was set; 0 and less than -1 stand for t
   }
 });
 
-test('beyond max_crl_entries no list is built, and the revocation stands', async () => {
+test('beyond max_crl_entries no CRL is built, and the revocation stands', async () => {
   const mount = await newMount();
   await call('POST', `${mount}/config/crl`, { max_crl_entries: 1 });
   await revoke(mount, { serial_number: serialOf(await issue(mount)) });

@@ -102,8 +102,8 @@ test('a mount is told to whoever may use it, and no other is told from none', as
     assert.equal(answer.status, 403);
     assert.match(answer.text, /preflight capability check returned 403/);
   }
-  const strangers = await open('sys/internal/ui/mounts');
-  assert.deepEqual(strangers.field('data'), { auth: {}, secret: {} });
+  const unauthenticated = await open('sys/internal/ui/mounts');
+  assert.deepEqual(unauthenticated.field('data'), { auth: {}, secret: {} });
 });
 
 test('whether a server is sealed and well is told to anybody, bare and in full', async () => {
@@ -263,9 +263,12 @@ test('a policy is told as policy on its own path and as rules on the path of old
   const written = await call('PUT', 'sys/policies/acl/One', { policy });
   assert.deepEqual(written.field('warnings'), ['policy name was converted to "one"']);
   const read = await call('GET', 'sys/policies/acl/one');
-  assert.deepEqual([read.field('data.name'), read.field('data.policy')], ['one', policy]);
+  const modified = read.textAt('data.modified');
+  assert.match(modified, /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.000Z$/);
+  const facts = { version: 1, modified, cas_required: false };
+  assert.deepEqual(read.field('data'), { name: 'one', policy, ...facts });
   const old = await call('GET', 'sys/policy/one');
-  assert.equal(old.field('data.rules'), policy);
+  assert.deepEqual(old.field('data'), { name: 'one', rules: policy, ...facts });
   assert.equal(old.field('rules'), policy);
   assert.equal(old.field('data.policy'), undefined);
   const list = await call('GET', 'sys/policy');

@@ -5,7 +5,7 @@ import { after, test } from 'node:test';
 import { tokenId } from '../../src/access/tokens/minting.operations.ts';
 import { planDeadLogIns, planStrayTokens } from '../../src/broker/iam/auth-tokens/operations.ts';
 import { listTokenRows } from '../../src/broker/principals/log-ins.store.ts';
-import { planGroundless } from '../../src/broker/sessions/termination.operations.ts';
+import { planOrphanCancellation } from '../../src/broker/sessions/termination.operations.ts';
 import { build } from '../../src/store/database.ts';
 import { type Effect, write } from '../../src/store/write.ts';
 import { endStrays } from '../../src/system/mounts/purge.operations.ts';
@@ -73,14 +73,14 @@ test('a session whose target, or whose log-in, is not there is canceled, and no 
   const ids = [await sessionOf(one, lost), await sessionOf(one, kept), await sessionOf(two, kept)];
   await lose('resource', lost);
   await lose('resource', tokenIdOf(two.token));
-  const page = await planGroundless(app);
+  const page = await planOrphanCancellation(app);
   assert.deepEqual(page.ended.toSorted(), [ids[0], ids[2]].toSorted());
   await app.store.commit(page.effects);
   const statuses = await Promise.all(
     ids.map(async (id) => (await admin('GET', `sessions/${id}`)).field('status')),
   );
   assert.deepEqual(statuses, ['canceling', 'pending', 'canceling']);
-  assert.deepEqual((await planGroundless(app)).ended, []);
+  assert.deepEqual((await planOrphanCancellation(app)).ended, []);
 });
 
 test('tokens and leases whose mount is not there end, and no others', async () => {

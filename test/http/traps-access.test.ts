@@ -70,7 +70,7 @@ test('what relying parties need is served without a token, and with a wrong one'
   }
 });
 
-test('what tells about the authority itself is not served without a token', async () => {
+test('what tells about the CA itself is not served without a token', async () => {
   const closed: [method: string, path: string][] = [
     ['LIST', 'certs'],
     ['LIST', 'certs/revoked'],

@@ -1,4 +1,4 @@
-/** The calls around the authority that clients cannot do without. */
+/** The calls around the CA that clients cannot do without. */
 
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';

@@ -1,4 +1,4 @@
-/** How a client may ask, and how every answer is dressed. */
+/** How a client may ask, and how every answer is encoded. */
 
 import assert from 'node:assert/strict';
 import { connect } from 'node:net';

@@ -1,4 +1,4 @@
-// Where no issuer of a subject and key may sign lists, the old list is served on: whoever revokes is told.
+// Where no issuer of a subject and key may sign CRLs, the old CRL is served on: whoever revokes is told.
 
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
@@ -51,7 +51,7 @@ async function newMount() {
 const ISSUES = 'read-only,issuing-certificates';
 const ALL = `${ISSUES},crl-signing,ocsp-signing`;
 
-test('a revocation that no list will show is answered with what keeps it from there, and no other', async () => {
+test('a revocation that no CRL will show is answered with what keeps it from there, and no other', async () => {
   const { mount, usage, issue, revoke, revokeNew } = await newMount();
   assert.equal(await revokeNew('a'), false);
   await usage('a', ISSUES);
@@ -59,7 +59,7 @@ test('a revocation that no list will show is answered with what keeps it from th
   await usage('b', ISSUES);
   assert.equal(await revokeNew('a'), true);
   assert.equal(await revokeNew('b'), true);
-  assert.equal(await revokeNew('c'), false, 'another list');
+  assert.equal(await revokeNew('c'), false, 'another CRL');
   const serial = (await issue('a')).textAt('data.serial_number');
   for (const which of ['first', 'again']) assert.ok(isTold(await revoke(serial)), which);
   const { certificate, private_key } = (await issue('a')).field('data') as Record<string, string>;
@@ -68,15 +68,15 @@ test('a revocation that no list will show is answered with what keeps it from th
   );
   assert.ok(isTold(await done(call('GET', `${mount}/crl/rotate`))));
   await done(call('POST', `${mount}/config/crl`, { auto_rebuild: true }));
-  assert.equal(await revokeNew('a'), true, 'lists that are built by the clock');
+  assert.equal(await revokeNew('a'), true, 'CRLs that are built by the clock');
   await done(call('POST', `${mount}/config/crl`, { auto_rebuild: false, disable: true }));
-  assert.equal(await revokeNew('a'), false, 'lists that are not wanted');
+  assert.equal(await revokeNew('a'), false, 'CRLs that are not wanted');
   await done(call('POST', `${mount}/config/crl`, { disable: false }));
   await usage('b', ALL);
   assert.equal(await revokeNew('a'), false, 'the twin may sign again');
 });
 
-test('what an issuer that is gone had issued is told of by the list that it goes on', async () => {
+test('what an issuer that is gone had issued is told of by the CRL that it goes on', async () => {
   const { mount, usage, issue, revoke } = await newMount();
   const [ofA, ofC, later] = [await issue('a'), await issue('c'), await issue('c')];
   await done(call('DELETE', `${mount}/issuer/a`));
@@ -92,7 +92,7 @@ for (const [method, usual] of [
   ['PATCH', { leaf_not_after_behavior: 'truncate' }],
   ['POST', { usage: ISSUES, leaf_not_after_behavior: 'truncate' }],
 ] as const) {
-  test(`a ${method} that leaves a list without anybody to sign it says so, and no other`, async () => {
+  test(`a ${method} that leaves a CRL without anybody to sign it says so, and no other`, async () => {
     const { mount, usage } = await newMount();
     assert.equal(isTold(await usage('a', ISSUES, method)), false, 'the twin may sign');
     assert.equal(isTold(await usage('b', ISSUES, method)), true);
@@ -102,7 +102,7 @@ for (const [method, usual] of [
   });
 }
 
-test('the removal of the issuer that signs a list says so where others stay, and only there', async () => {
+test('the removal of the issuer that signs a CRL says so where others stay, and only there', async () => {
   const { mount, usage } = await newMount();
   await usage('a', ISSUES);
   assert.equal(isTold(await done(call('DELETE', `${mount}/issuer/c`))), false, 'nobody stays');

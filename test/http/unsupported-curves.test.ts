@@ -1,4 +1,4 @@
-/** An authority on a curve that is not supported: refused where it comes in, tolerated where it is stored. */
+/** A CA on a curve that is not supported: refused where it comes in, tolerated where it is stored. */
 
 import assert from 'node:assert/strict';
 import { generateKeyPairSync, type KeyObject, sign } from 'node:crypto';
@@ -68,7 +68,7 @@ describe('where a key comes in', () => {
   }
 });
 
-describe('where an authority on such a curve is stored', () => {
+describe('where a CA on such a curve is stored', () => {
   let id = '';
   before(async () => {
     const certificate = Buffer.from(makeForeign('Foreign', brainpool.publicKey));
@@ -87,8 +87,8 @@ describe('where an authority on such a curve is stored', () => {
     ['it is named', 'PATCH', 'issuer/foreign', { issuer_name: 'foreign' }],
     ['it may be in a chain', 'PATCH', 'issuer/own', { manual_chain: 'self,foreign' }],
     ['others issue', 'POST', 'issue/any', { common_name: 'a.test', remove_roots_from_chain: true }],
-    ['lists are signed', 'GET', 'crl/rotate'],
-    ['a list is read', 'GET', 'cert/crl'],
+    ['CRLs are signed', 'GET', 'crl/rotate'],
+    ['a CRL is read', 'GET', 'cert/crl'],
     ['others are made', 'POST', 'root/generate/internal', { common_name: 'S', key_type: 'ec' }],
   ];
   for (const [what, method, path, body] of stays) {

@@ -28,7 +28,7 @@ const csrs = {
     key: 'ec-384',
     subject: { common_name: 'a.example.com', organization: ['Ö'], country: ['CH'] },
   }),
-  'asking to be an authority': makeCsr({
+  'asking to be a CA': makeCsr({
     key: 'ed25519',
     subject: { common_name: 'a.example.com' },
     extensions: [basicConstraints({ ca: true }), keyUsage(['CertSign'])].filter(

@@ -1,4 +1,4 @@
-/** OpenSSL judges lists and answers of authorities with the same name, the same key, or both. */
+/** OpenSSL judges CRLs and answers of CAs with the same name, the same key, or both. */
 
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
@@ -55,16 +55,16 @@ before(async () => {
   }
 });
 
-async function readList(ref: string): Promise<Uint8Array> {
-  const list = await call('GET', `pki/issuer/${ref}/crl/der`);
-  assert.equal(list.status, 200, list.text);
-  return list.bytes;
+async function readCrl(ref: string): Promise<Uint8Array> {
+  const crl = await call('GET', `pki/issuer/${ref}/crl/der`);
+  assert.equal(crl.status, 200, crl.text);
+  return crl.bytes;
 }
 
-function serialsOf(list: Uint8Array): string[] {
+function serialsOf(crl: Uint8Array): string[] {
   let text = '';
   withOpenssl((openssl) => {
-    openssl.write('list.der', list);
+    openssl.write('list.der', crl);
     text = openssl.must('crl', '-in', 'list.der', '-inform', 'DER', '-noout', '-text');
   });
   return [...text.matchAll(/Serial Number: ([0-9A-F]+)/g)].map(([, serial]) => serial ?? '').sort();
@@ -73,19 +73,19 @@ function serialsOf(list: Uint8Array): string[] {
 const upper = (...names: string[]): string[] =>
   names.map((name) => take(name).serial.replaceAll(':', '').toUpperCase()).sort();
 
-test('issuers with one subject and key have one list, others their own', async () => {
-  assert.deepEqual(await readList('first'), await readList('twin'));
-  assert.deepEqual(serialsOf(await readList('first')), upper('first', 'twin'));
-  assert.deepEqual(serialsOf(await readList('other')), upper('other'));
-  assert.deepEqual(serialsOf(await readList('renamed')), upper('renamed'));
+test('issuers with one subject and key have one CRL, others their own', async () => {
+  assert.deepEqual(await readCrl('first'), await readCrl('twin'));
+  assert.deepEqual(serialsOf(await readCrl('first')), upper('first', 'twin'));
+  assert.deepEqual(serialsOf(await readCrl('other')), upper('other'));
+  assert.deepEqual(serialsOf(await readCrl('renamed')), upper('renamed'));
 });
 
-test('OpenSSL finds revoked what was revoked, and nothing else, with all lists before it', async () => {
-  const lists = await Promise.all(NAMES.map(readList));
+test('OpenSSL finds revoked what was revoked, and nothing else, with all CRLs before it', async () => {
+  const all = await Promise.all(NAMES.map(readCrl));
   for (const name of NAMES) {
     withOpenssl((openssl) => {
-      const crls = lists.flatMap((list, at) => {
-        openssl.write(`${at}.der`, list);
+      const crls = all.flatMap((crl, at) => {
+        openssl.write(`${at}.der`, crl);
         openssl.must('crl', '-in', `${at}.der`, '-inform', 'DER', '-out', `${at}.pem`);
         return ['-CRLfile', `${at}.pem`];
       });
@@ -151,11 +151,11 @@ test('OCSP about a good certificate is good under its issuer and its twin', asyn
   }
 });
 
-test('another mount knows nothing of an authority with the same name', async () => {
+test('another mount knows nothing of a CA with the same name', async () => {
   await call('POST', 'sys/mounts/pki2', { type: 'pki' });
   await call('POST', 'pki2/root/generate/internal', { common_name: 'R', key_type: 'ec' });
-  const list = await call('GET', 'pki2/crl');
-  assert.deepEqual(serialsOf(list.bytes), []);
+  const crl = await call('GET', 'pki2/crl');
+  assert.deepEqual(serialsOf(crl.bytes), []);
 });
 
 test('what a removed issuer revoked stays with its twin, and goes to nobody else', async () => {
@@ -163,8 +163,8 @@ test('what a removed issuer revoked stays with its twin, and goes to nobody else
   await call('POST', 'pki/config/issuers', { default: 'other' });
   const late = await call('POST', 'pki/issuer/first/issue/any', { common_name: 'late.test' });
   assert.equal((await call('DELETE', 'pki/issuer/first')).status, 200);
-  assert.deepEqual(serialsOf(await readList('twin')), upper('first', 'twin'));
-  assert.deepEqual(serialsOf(await readList('other')), upper('other'));
+  assert.deepEqual(serialsOf(await readCrl('twin')), upper('first', 'twin'));
+  assert.deepEqual(serialsOf(await readCrl('other')), upper('other'));
   assert.match(await ask('twin', take('first').leaf, 'sha256'), /leaf\.pem: revoked/);
   assert.match(await ask('other', take('first').leaf, 'sha256'), /leaf\.pem: unknown/);
 
@@ -172,17 +172,17 @@ test('what a removed issuer revoked stays with its twin, and goes to nobody else
   const serial_number = late.textAt('data.serial_number');
   await call('POST', 'pki/revoke', { serial_number });
   const expected = [...upper('first', 'twin'), serial_number.replaceAll(':', '').toUpperCase()];
-  assert.deepEqual(serialsOf(await readList('twin')), expected.sort());
-  assert.deepEqual(serialsOf(await readList('other')), upper('other'));
+  assert.deepEqual(serialsOf(await readCrl('twin')), expected.sort());
+  assert.deepEqual(serialsOf(await readCrl('other')), upper('other'));
 });
 
 test('when the last of them is gone the default takes it over, until there is one again', async () => {
   const { id } = take('twin');
   const key_ref = (await call('GET', `pki/issuer/${id}`)).textAt('data.key_id');
-  const count = serialsOf(await readList('twin')).length;
+  const count = serialsOf(await readCrl('twin')).length;
   await call('DELETE', `pki/issuer/${id}`);
-  assert.equal(serialsOf(await readList('other')).length, count + 1);
+  assert.equal(serialsOf(await readCrl('other')).length, count + 1);
   await root('existing', { common_name: 'R', key_ref, issuer_name: 'again' });
-  assert.equal(serialsOf(await readList('again')).length, count);
-  assert.deepEqual(serialsOf(await readList('other')), upper('other'));
+  assert.equal(serialsOf(await readCrl('again')).length, count);
+  assert.deepEqual(serialsOf(await readCrl('other')), upper('other'));
 });

@@ -1,4 +1,4 @@
-/** OpenSSL judges the lists of a real server, short ones and such as a thread makes. */
+/** OpenSSL judges the CRLs of a real server, short ones and such as a thread makes. */
 
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
@@ -20,11 +20,11 @@ async function revokeMany(mount_id: string, issuer_id: string, from: number, to:
   await Promise.all(sets.map((set) => store.commit(set)));
 }
 
-function judge(ca: string, list: Reply, expected: { entries: number; serial: string }): void {
-  assert.equal(list.status, 200, list.text);
+function judge(ca: string, crl: Reply, expected: { entries: number; serial: string }): void {
+  assert.equal(crl.status, 200, crl.text);
   withOpenssl((openssl) => {
     openssl.write('ca.pem', ca);
-    openssl.write('list.der', list.bytes);
+    openssl.write('list.der', crl.bytes);
     const text = openssl.must(
       ...['crl', '-in', 'list.der', '-inform', 'DER', '-noout', '-text', '-verify'],
       ...['-CAfile', 'ca.pem'],
@@ -42,7 +42,7 @@ const keys: [key_type: string, key_bits: number][] = [
   ['ed25519', 0],
 ];
 for (const [key_type, key_bits] of keys) {
-  test(`OpenSSL verifies every list of an authority with a key ${key_type} ${key_bits}, however it was made`, async () => {
+  test(`OpenSSL verifies every CRL of a CA with a key ${key_type} ${key_bits}, however it was made`, async () => {
     const mount = `${key_type}${key_bits}`;
     await call('POST', `sys/mounts/${mount}`, { type: 'pki' });
     const root = { common_name: 'R', key_type, key_bits };

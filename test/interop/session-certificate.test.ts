@@ -63,7 +63,7 @@ test('OpenSSL reads what a session certificate says', () => {
 
 test('both ends of a TLS 1.3 connection prove themselves with it, and with no other', async () => {
   const session = makeSession();
-  const stranger = makeSession();
+  const other = makeSession();
   const server = createServer({
     ...session,
     ca: session.cert,
@@ -97,9 +97,9 @@ test('both ends of a TLS 1.3 connection prove themselves with it, and with no ot
     });
   try {
     assert.equal(await dial(session, session.cert), 'TLSv1.3 hello');
-    // The server does not take the stranger; the stranger's root does not vouch for the server.
-    assert.doesNotMatch(await dial(stranger, session.cert), /hello/);
-    assert.doesNotMatch(await dial(session, stranger.cert), /hello/);
+    // The server does not take another session; that session's root does not vouch for the server.
+    assert.doesNotMatch(await dial(other, session.cert), /hello/);
+    assert.doesNotMatch(await dial(session, other.cert), /hello/);
   } finally {
     server.close();
   }

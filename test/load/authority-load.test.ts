@@ -11,7 +11,7 @@ import { encodeSubject } from '../../src/x509/names.ts';
 import { type Reply, startTestServer } from '../support/server.ts';
 import { holdsNobodyUp } from '../support/turns.ts';
 
-/** Long requests to the authority, and that nobody else waits for them. */
+/** Long requests to the CA, and that nobody else waits for them. */
 
 const { call } = await startTestServer({ after });
 

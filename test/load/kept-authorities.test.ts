@@ -1,5 +1,5 @@
 import { requireSigningKey } from '../../src/pki/keys/sealed-keys.operations.ts';
-/** What is kept of an authority goes with it: what is held by nothing is collected. */
+/** What is kept of a mount state goes with it: what is held by nothing is collected. */
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
@@ -32,7 +32,7 @@ async function makeMount({ call, running }: Client, path: string) {
   return { mount_id, ask, look };
 }
 
-test('an answer that is kept holds no authority of the past', async (t) => {
+test('an answer that is kept holds no mount state of the past', async (t) => {
   const client = await startTestServer(t);
   const { ask, look } = await makeMount(client, 'ca');
   const past: WeakRef<object>[] = [];
@@ -47,12 +47,12 @@ test('an answer that is kept holds no authority of the past', async (t) => {
   heapUsed();
   assert.ok(present.deref(), 'the present one is kept');
   assert.deepEqual(
-    past.map((authority) => authority.deref() !== undefined),
+    past.map((state) => state.deref() !== undefined),
     [false, false, false, false, false],
   );
 });
 
-test('an authority is read anew when something of its own was changed, and for nothing else', async (t) => {
+test('the state of a mount is read anew when something of its own was changed, and for nothing else', async (t) => {
   const client = await startTestServer(t);
   const { call, running } = client;
   const { app } = running;

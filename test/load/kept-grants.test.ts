@@ -40,10 +40,10 @@ test('one role with long grants that everybody has takes no more memory than the
   const place = { type: 'target', scope_id, parent_scope_id: '' } as const;
   const before = heapUsed();
   for (let user = 0; user < 60; user++) {
-    const authority = await loadGrantSet(app, { user_id: `u_${user}`, account_id: '' });
-    const seen = authority.describeVisibility(place, ['authorize-session']).ids;
+    const grants = await loadGrantSet(app, { user_id: `u_${user}`, account_id: '' });
+    const seen = grants.describeVisibility(place, ['authorize-session']).ids;
     assert.ok(seen.reduce((sum, { size }) => sum + size, 0) >= 32 * 480);
-    authority.fingerprint('target');
+    grants.fingerprint('target');
   }
   // Each of them takes some 4 MiB.
   const grown = heapUsed() - before;

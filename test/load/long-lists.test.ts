@@ -8,7 +8,7 @@ import { type Write, write } from '../../src/store/write.ts';
 import { type Reply, startTestServer } from '../support/server.ts';
 import { holdsNobodyUp } from '../support/turns.ts';
 
-/** Lists of thousands on the authority's API hold nobody up. */
+/** Lists of thousands on the Vault API hold nobody up. */
 
 const { running, call } = await startTestServer({ after });
 const { store, db } = running.app;

@@ -43,7 +43,7 @@ test('names and lists are refused by their length', async () => {
   }
 });
 
-test('an authority whose certificate nobody could read is not made', async () => {
+test('a CA whose certificate nobody could read is not made', async () => {
   const organization = Array.from({ length: 60 }, (_, i) => `${i}${'a'.repeat(8000)}`);
   const fields = { common_name: 'R2', key_type: 'ec', organization };
   const made = await call('POST', 'pki/root/generate/internal', fields);

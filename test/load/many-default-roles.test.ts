@@ -45,18 +45,18 @@ eachPlace('what as many projects as there may be grant everybody', (newPlace) =>
 
   async function ask(user_id: string): Promise<void> {
     const { app } = broker.client.running;
-    const authority = await loadGrantSet(app, { user_id, account_id: '' });
+    const grants = await loadGrantSet(app, { user_id, account_id: '' });
     const place = {
       type: 'host-catalog',
       id: 'hcst_1234567890',
       scope_id: '1000007-p_1',
       parent_scope_id: 'o_1',
     } as const;
-    assert.ok(authority.judge({ ...place, action: 'read' }).authorized);
-    assert.ok(!authority.judge({ ...place, action: 'update' }).authorized);
+    assert.ok(grants.judge({ ...place, action: 'read' }).authorized);
+    assert.ok(!grants.judge({ ...place, action: 'update' }).authorized);
     const elsewhere = { ...place, scope_id: 'p_none' };
-    assert.ok(!authority.judge({ ...elsewhere, action: 'read' }).authorized);
-    await authority.fingerprint('host-catalog');
+    assert.ok(!grants.judge({ ...elsewhere, action: 'read' }).authorized);
+    await grants.fingerprint('host-catalog');
   }
 
   test('holds nobody up when one more comes', async () => {

@@ -4,7 +4,7 @@ import { copyRow, numbered } from '../support/many-rows.ts';
 import { type Reply, startTestServer } from '../support/server.ts';
 import { holdsNobodyUp } from '../support/turns.ts';
 
-/** What one mount of the authority holds is in nobody's way. */
+/** What one mount of the CA holds is in nobody's way. */
 
 const { running, call } = await startTestServer({ after });
 

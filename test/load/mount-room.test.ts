@@ -46,7 +46,7 @@ test('a mount has at most a thousand issuers, and one more when one is removed',
   await must(call('POST', 'many/keys/generate/internal', { key_type: 'ec' }));
 });
 
-test('nobody is held up while the lists of a thousand issuers are made', async () => {
+test('nobody is held up while the CRLs of a thousand issuers are made', async () => {
   await makeMount(client, 'lists');
   await copyIssuer(client, 'lists', MOST - 1);
   await holdsNobodyUp(async () => {

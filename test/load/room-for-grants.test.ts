@@ -193,16 +193,16 @@ for (const [what, grantsOf] of [
       await holdsNobodyUp(
         async () => {
           for (const user_id of [user, 'u_another', user]) {
-            const authority = await loadGrantSet(app, { user_id, account_id: '' });
+            const grants = await loadGrantSet(app, { user_id, account_id: '' });
             for (const scope_id of projects) {
               await new Promise(setImmediate);
               const place = { type: 'target', scope_id, parent_scope_id: org } as const;
-              authority.judge({ ...place, id: 'ttcp_none000000', action: 'read' });
-              authority.describeVisibility(place, ['authorize-session']);
-              authority.mayAllow('target', 'delete');
+              grants.judge({ ...place, id: 'ttcp_none000000', action: 'read' });
+              grants.describeVisibility(place, ['authorize-session']);
+              grants.mayAllow('target', 'delete');
             }
             await new Promise(setImmediate);
-            await authority.fingerprint('target');
+            await grants.fingerprint('target');
           }
         },
         { prepare },
@@ -223,12 +223,12 @@ test('grants of templates that an org gives everybody are there once, and cost n
   for (let at = 0; at < 3; at++) await store(org, ownGrants(at * 1_000), 'u_auth');
   await store(project, ownGrants(3_000), 'u_auth');
   const ask = async (user_id: string): Promise<number> => {
-    const authority = await loadGrantSet(app, { user_id, account_id: '' });
+    const grants = await loadGrantSet(app, { user_id, account_id: '' });
     const place = { type: 'user', scope_id: org, parent_scope_id: 'global' } as const;
-    const verdict = authority.judge({ ...place, id: user_id, action: 'read' });
+    const verdict = grants.judge({ ...place, id: user_id, action: 'read' });
     assert.ok(verdict.authorized);
-    assert.ok(!authority.judge({ ...place, id: 'u_other', action: 'read' }).authorized);
-    return authority.bytes;
+    assert.ok(!grants.judge({ ...place, id: 'u_other', action: 'read' }).authorized);
+    return grants.bytes;
   };
   await ask('u_first');
   await holdsNobodyUp(async () => {
@@ -252,11 +252,11 @@ for (const [what, grants] of [
     // Each gets a role of his own besides: no two have the same.
     for (const person of people) await store(org, [`ids=${person};actions=update`], person);
     const ask = async (user_id: string): Promise<number> => {
-      const authority = await loadGrantSet(app, { user_id, account_id: '' });
+      const grants = await loadGrantSet(app, { user_id, account_id: '' });
       const place = { type: 'user', scope_id: org, parent_scope_id: 'global' } as const;
-      assert.ok(authority.judge({ ...place, id: user_id, action: 'update' }).authorized);
-      assert.ok(!authority.judge({ ...place, id: 'u_other', action: 'update' }).authorized);
-      return authority.bytes;
+      assert.ok(grants.judge({ ...place, id: user_id, action: 'update' }).authorized);
+      assert.ok(!grants.judge({ ...place, id: 'u_other', action: 'update' }).authorized);
+      return grants.bytes;
     };
     await ask(people[0] ?? '');
     const before = heapUsed();
@@ -277,13 +277,13 @@ test('of roles that name thousands of fields no more is held than there is room 
     const fields = Array.from({ length: 1_900 }, (_, at) =>
       (role * 1_900 + at).toString(36).padStart(3, '0'),
     );
-    const grants = Array.from(
+    const texts = Array.from(
       { length: 32 },
       (_, at) => `ids=*;type=*;actions=read;output_fields=g${at},${fields.join(',')}`,
     );
-    const id = await store(org, grants, person);
-    const authority = await loadGrantSet(app, { user_id: person, account_id: '' });
-    assert.ok(authority.judge({ ...place, action: 'read' }).authorized);
+    const id = await store(org, texts, person);
+    const grants = await loadGrantSet(app, { user_id: person, account_id: '' });
+    assert.ok(grants.judge({ ...place, action: 'read' }).authorized);
     assert.equal((await admin('DELETE', `roles/${id}`)).status, 204);
   }
   // With all of them it is 120 MiB.
@@ -307,11 +307,11 @@ test('of what many roles say of the fields of thousands of things nothing is kep
   for (let at = 0; at < 126; at++) {
     await store(org, [`ids=*;type=target;actions=read;output_fields=g${at}`], person);
   }
-  const authority = await loadGrantSet(app, { user_id: person, account_id: '' });
+  const grants = await loadGrantSet(app, { user_id: person, account_id: '' });
   const place = { type: 'target', scope_id: org, parent_scope_id: 'global' } as const;
   const before = heapUsed();
   for (const id of ids) {
-    const { authorized, output_fields } = authority.judge({ ...place, id, action: 'read' });
+    const { authorized, output_fields } = grants.judge({ ...place, id, action: 'read' });
     assert.ok(authorized);
     assert.ok(output_fields !== 'all');
     assert.deepEqual(output_fields.names, ['id', 'name']);
@@ -323,20 +323,20 @@ test('of what many roles say of the fields of thousands of things nothing is kep
 
 test('what many users were asked about in ten thousand scopes takes no more than its room', async () => {
   const scopes = Array.from({ length: 10_000 }, () => nextId('p'));
-  const judge = (authority: GrantSet, scope_id: string) =>
-    authority.judge({ type: 'target', scope_id, parent_scope_id: ORG, action: 'list' });
-  const authorities: GrantSet[] = [];
+  const judge = (grants: GrantSet, scope_id: string) =>
+    grants.judge({ type: 'target', scope_id, parent_scope_id: ORG, action: 'list' });
+  const sets: GrantSet[] = [];
   const firsts: (boolean | undefined)[] = [];
   const before = heapUsed();
   for (const person of people) {
-    const authority = await loadGrantSet(app, { user_id: person, account_id: '' });
-    const verdicts = scopes.map((scope_id) => judge(authority, scope_id));
-    authorities.push(authority);
+    const grants = await loadGrantSet(app, { user_id: person, account_id: '' });
+    const verdicts = scopes.map((scope_id) => judge(grants, scope_id));
+    sets.push(grants);
     firsts.push(verdicts[0]?.authorized);
   }
   // With all of them it is 30 MiB.
   const grown = heapUsed() - before;
   assert.ok(grown < 10 << 20, `${grown >> 20} MiB more`);
-  const again = authorities.map((one) => judge(one, scopes[0] ?? '').authorized);
+  const again = sets.map((one) => judge(one, scopes[0] ?? '').authorized);
   assert.deepEqual(again, firsts, 'what was forgotten is found again');
 });

@@ -5,7 +5,7 @@ import { type Client, startTestServer } from '../support/server.ts';
 import { holdsNobodyUp } from '../support/turns.ts';
 import { textShapes } from '../worst-cases/shapes.ts';
 
-/** Shares, keys and one-time texts of strangers, against a seal that reads them. */
+/** Shares, keys and one-time texts without a token, against a seal that reads them. */
 
 const shamir: Partial<Config> = {
   mode: 'server',
@@ -51,10 +51,10 @@ async function tryFields(client: Client, fields: readonly Field[], token: string
   }
 }
 
-test('no text of a stranger holds a sealed server up, whatever of its seal it is for', async (t) => {
+test('no text sent without a token holds a sealed server up, whatever of its seal it is for', async (t) => {
   const client = await startTestServer(t, { config: shamir });
-  const wish = { ...COUNTS, secret_shares: 5 };
-  await tryFields(client, [{ path: 'sys/init', field: 'pgp_keys', more: wish, list: true }], '');
+  const body = { ...COUNTS, secret_shares: 5 };
+  await tryFields(client, [{ path: 'sys/init', field: 'pgp_keys', more: body, list: true }], '');
   const made = await client.call('PUT', 'sys/init', COUNTS, { token: '' });
   assert.equal(made.status, 200, made.text);
   await tryFields(client, [{ path: 'sys/unseal', field: 'key' }], '');

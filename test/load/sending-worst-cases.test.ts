@@ -12,14 +12,14 @@ const textOf = (length: number): string => `{"a":"${'b'.repeat(length - 8)}"}`;
 
 const asked: Asked[] = [
   {
-    name: 'a stranger unsealing',
+    name: 'unsealing without a token',
     method: 'PUT',
     target: '/v1/sys/unseal',
     headers: '',
     body: textOf(60 * KIB),
   },
   {
-    name: 'a stranger logging in',
+    name: 'logging in without a token',
     method: 'POST',
     target: '/v1/auth-methods/ampw_1234567890:authenticate',
     headers: '',

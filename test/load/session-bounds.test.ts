@@ -37,7 +37,7 @@ eachPlace('bounds of one session', (newPlace) => {
   let user: Person;
   let vault: FakeVault;
   let stored: string[] = [];
-  /** Libraries of the own authority and of a Vault server, of which there are copies. */
+  /** Libraries of the own CA and of a Vault server, of which there are copies. */
   const source = { authority: '', vault: '' };
   let host_set = '';
   let host = '';

@@ -134,7 +134,7 @@ eachPlace('wrapped answers', (newPlace) => {
       const made = await call('POST', `auth/up/login/${name}`, { password: user.password });
       logIns.push(made.textAt('auth.client_token'));
     }
-    const [one, other, stranger] = logIns;
+    const [one, other, unrelated] = logIns;
     const orphan = await call(
       'POST',
       'auth/token/create/apart',
@@ -145,7 +145,7 @@ eachPlace('wrapped answers', (newPlace) => {
     await multiply(MOST);
     assert.equal((await wrap(other)).status, 400);
     assert.equal((await wrap(orphan.textAt('auth.client_token'))).status, 400);
-    assert.equal((await wrap(stranger)).status, 200);
+    assert.equal((await wrap(unrelated)).status, 200);
   });
 
   test('log-ins that are wrapped have the room of their address, and those that are not have no need of it', async (t) => {

@@ -159,7 +159,7 @@ pressAll('is done although others change permissions whenever it is about to wri
     await must(call(POST, `sys/mounts/${from}`, { type: 'pki' }));
     return { method: POST, path: 'sys/remount', body: { from, to: `${from}-moved` } };
   }),
-  operated('a role of an authority', async (call, bench) => ({
+  operated('a role of a CA', async (call, bench) => ({
     method: POST,
     path: `${await newAuthority(call, bench)}/roles/other`,
     body: { allowed_domains: POLICIES },
@@ -214,7 +214,7 @@ const newUsers = async (bench: Bench, scope_id: string): Promise<string[]> => [
   await make(bench, 'users', { scope_id }),
 ];
 
-/** A library whose certificates come from an authority of the same server. */
+/** A library whose certificates come from a CA of the same server. */
 async function newLibrary(call: Call, { org }: Person, bench: Bench) {
   const mount = await newAuthority(bench.maker.call, bench);
   const policy = `issuer-${bench.next()}`;

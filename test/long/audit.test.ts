@@ -167,13 +167,13 @@ test('failed log-ins, bad tokens and refused paths are recorded, and a flood of 
   // The flood does not hide it.
   await call('GET', 'sys/mounts', undefined, { token: 'hvs.not-a-token' });
   const records = (await recordsOf(client)).map(({ text }) => text);
-  const strangers = records.filter((text) => text.includes('"status":"refused"'));
-  assert.equal(strangers.length, 4);
+  const unauthenticated = records.filter((text) => text.includes('"status":"refused"'));
+  assert.equal(unauthenticated.length, 4);
   assert.match(
-    strangers[0] ?? '',
+    unauthenticated[0] ?? '',
     /userpass-login.*"username":"ann".*invalid username or password/,
   );
-  assert.match(strangers[3] ?? '', /"unknown_token":"hmac-sha256:[0-9a-f]{64}"/);
+  assert.match(unauthenticated[3] ?? '', /"unknown_token":"hmac-sha256:[0-9a-f]{64}"/);
   assert.equal(records.filter((text) => text.includes('"requests":48')).length, 1);
   for (const text of records) assert.doesNotMatch(text, /not-the-password|not-a-token/);
 });

@@ -72,14 +72,14 @@ test('bodies as people send them are not counted by what they come to', async (t
 
 const MANY = 1_100;
 for (const [what, path, body] of [
-  ['a log-in of the authority', 'auth/up/login/ann', { password: 'x' }],
+  ['a log-in of the Vault API', 'auth/up/login/ann', { password: 'x' }],
   [
     'a log-in of the broker',
     'auth-methods/ampw_1234567890:authenticate',
     { attributes: { login_name: 'ann', password: 'x' } },
   ],
 ] as const) {
-  test(`strangers say few values: ${what}`, async (t) => {
+  test(`unauthenticated bodies have few values: ${what}`, async (t) => {
     const { client } = await startBroker(t);
     await client.call('POST', 'sys/auth/up', { type: 'userpass' });
     const say = (extra: unknown) => client.call('POST', path, { ...body, extra }, { token: '' });

@@ -332,7 +332,7 @@ test('a request that names itself does so with a UUID', async () => {
   assert.equal((await by('x')).status, 400);
 });
 
-test('refusals of strangers are recorded, and requests are counted, as on the other API', async () => {
+test('refusals without a token are recorded, and requests are counted, as on the other API', async () => {
   await nobody('GET', 'targets/ttcp_canary0000');
   const metrics = await client.call('GET', 'sys/metrics?format=prometheus');
   assert.match(

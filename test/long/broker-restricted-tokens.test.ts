@@ -4,7 +4,7 @@ import { startBroker } from '../support/seeded-broker.ts';
 import type { Reply } from '../support/server.ts';
 
 // A token that was made from another has policies and no grants: on the broker's side it is
-// nobody, on the authority's side it is never more than what it names.
+// nobody, on the Vault API it is never more than what it names.
 
 const broker = await startBroker({ after });
 const { client, admin_token } = broker;
@@ -86,8 +86,8 @@ const readsNames = async (token: string): Promise<number> =>
   (await client.call('GET', 'auth/userpass/users/chief', undefined, { token })).status;
 
 /** How a token is made, and whether it has the policies that its entity adds. */
-const ways: [why: string, path: string, wish: object, hasEntityPolicies: boolean][] = [
-  ['without a wish', 'create', {}, true],
+const ways: [why: string, path: string, body: object, hasEntityPolicies: boolean][] = [
+  ['with nothing asked for', 'create', {}, true],
   ['as the Terraform provider does', 'create', { ttl: '20m', renewable: false }, true],
   ['as a batch token', 'create', { type: 'batch' }, true],
   ['of a few uses', 'create', { num_uses: 5 }, true],
@@ -100,7 +100,7 @@ const ways: [why: string, path: string, wish: object, hasEntityPolicies: boolean
   ['by a role with allowed policies', 'create/narrow', { policies: ['default'] }, false],
   ['by a role with disallowed policies', 'create/but', { policies: ['default'] }, false],
   ['as an orphan', 'create-orphan', {}, false],
-  ['as an orphan by wish', 'create', { no_parent: true }, false],
+  ['as an orphan, as asked for', 'create', { no_parent: true }, false],
   ['as an orphan by a role', 'create/lone', {}, false],
 ];
 
@@ -111,10 +111,10 @@ for (const [name, logIn] of logIns) {
     assert.equal(await readsNames(token), 200);
   });
 
-  for (const [why, path, wish, hasEntityPolicies] of ways) {
+  for (const [why, path, body, hasEntityPolicies] of ways) {
     test(`a token made from ${name} ${why} is no user of the broker`, async () => {
       const token = await logIn();
-      const made = await ok(client.call('POST', `auth/token/${path}`, wish, { token }));
+      const made = await ok(client.call('POST', `auth/token/${path}`, body, { token }));
       const child = made.textAt('auth.client_token');
       assert.equal(await readsUsers(child), 401);
       const set = await broker.as(child)('POST', `accounts/${chief.account_id}:set-password`, {
@@ -132,9 +132,9 @@ test('a log-in of a batch token is the same user, as it was made from no other',
 });
 
 test('what is made from a restricted token is restricted, also when it is renewed', async () => {
-  const wish = { policies: ['default', 'maker'] };
+  const body = { policies: ['default', 'maker'] };
   const first = await ok(
-    client.call('POST', 'auth/token/create', wish, { token: await logInByName() }),
+    client.call('POST', 'auth/token/create', body, { token: await logInByName() }),
   );
   const token = first.textAt('auth.client_token');
   assert.equal(await readsNames(token), 403);
@@ -155,8 +155,8 @@ test('what is made from a restricted token is restricted, also when it is renewe
 
 test('a wrapped token is restricted as one that is not', async () => {
   const headers = { 'x-vault-wrap-ttl': '60' };
-  const wish = { policies: ['default'] };
-  const wrapped = await client.call('POST', 'auth/token/create', wish, {
+  const body = { policies: ['default'] };
+  const wrapped = await client.call('POST', 'auth/token/create', body, {
     token: chief.token,
     headers,
   });
@@ -168,8 +168,8 @@ test('a wrapped token is restricted as one that is not', async () => {
 });
 
 test("a child of the administrator's token is root where it says so, and else nobody", async () => {
-  const make = async (wish: object): Promise<string> =>
-    (await ok(client.call('POST', 'auth/token/create', wish, { token: admin_token }))).textAt(
+  const make = async (body: object): Promise<string> =>
+    (await ok(client.call('POST', 'auth/token/create', body, { token: admin_token }))).textAt(
       'auth.client_token',
     );
   assert.equal(await readsUsers(await make({ ttl: '1h' })), 200, 'the root policy, whole');

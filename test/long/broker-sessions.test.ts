@@ -330,8 +330,8 @@ test('two calls make two sessions', async () => {
 test('nobody, and whoever repairs, is given no session', async () => {
   const target = await makeTarget();
   const path = `targets/${target}:authorize-session`;
-  const stranger = await server.call('POST', path, {}, { token: '' });
-  assert.equal(stranger.status, 401);
+  const unauthenticated = await server.call('POST', path, {}, { token: '' });
+  assert.equal(unauthenticated.status, 401);
   const repairer = await server.call('POST', path, {});
   assert.equal(repairer.status, 403);
   assert.equal(repairer.field('message'), 'Forbidden.');

@@ -430,7 +430,7 @@ async function mountAuthority(): Promise<void> {
   assert.equal(role.status, 200, role.text);
 }
 
-test('a certificate of our own authority is made for one session and revoked with it', async () => {
+test('a certificate of our own CA is made for one session and revoked with it', async () => {
   await mountAuthority();
   const own = await made('credential-stores', {
     scope_id: PROJECT,
@@ -439,8 +439,8 @@ test('a certificate of our own authority is made for one session and revoked wit
   });
   assert.match(own, /^csca_/);
   const attributes = { role: 'db', common_name: '{{.Account.LoginName}}.db.test' };
-  const wish = { credential_store_id: own, type: 'authority-certificate', attributes };
-  const id = await made('credential-libraries', wish);
+  const body = { credential_store_id: own, type: 'authority-certificate', attributes };
+  const id = await made('credential-libraries', body);
   assert.match(id, /^clca_/);
   const answer = await authorize(await brokered(id));
   assert.equal(answer.status, 200, answer.text);
@@ -482,10 +482,10 @@ test('whoever may not issue by a role cannot let sessions have its certificates'
     attributes: { mount: 'ssl' },
   });
   const attributes = { role: 'db', common_name: 'x.db.test' };
-  const wish = { credential_store_id: own, attributes };
-  assert.equal((await ask('POST', 'credential-libraries', wish)).status, 403);
+  const body = { credential_store_id: own, attributes };
+  assert.equal((await ask('POST', 'credential-libraries', body)).status, 403);
   token = admin;
-  const id = await made('credential-libraries', wish);
+  const id = await made('credential-libraries', body);
   token = user;
   const renamed = await ask('PATCH', `credential-libraries/${id}`, { version: 1, name: 'x' });
   assert.equal(renamed.status, 200, 'a name is nothing of the authority');
@@ -520,8 +520,8 @@ test('our own server serves as a Vault server', async () => {
     path "ssl/issue/*" { capabilities = ["update"] }
     path "sys/leases/*" { capabilities = ["update"] }`;
   await call('PUT', 'sys/policies/acl/store', { policy });
-  const wish = { policies: ['store'], period: '1h', renewable: true };
-  const own = (await call('POST', 'auth/token/create-orphan', wish)).textAt('auth.client_token');
+  const body = { policies: ['store'], period: '1h', renewable: true };
+  const own = (await call('POST', 'auth/token/create-orphan', body)).textAt('auth.client_token');
   await call('POST', 'cubbyhole/login', { user: 'a', pass: 'b' }, { token: own });
   await call('POST', 'ssl/roles/leased', {
     allow_any_name: true,
@@ -625,8 +625,8 @@ test('verbs on credential sources: both lists empty, one list alone, and all kin
 test('what a Vault server could not be told is told later', async () => {
   vault.tokens.set('late', { ...GOOD_TOKEN, accessor: 'late' });
   const id = await made('credential-stores', vaultStore({ token: 'late' }));
-  const wish = { credential_store_id: id, attributes: { path: 'database/creds/app' } };
-  const answer = await authorize(await brokered(await made('credential-libraries', wish)));
+  const body = { credential_store_id: id, attributes: { path: 'database/creds/app' } };
+  const answer = await authorize(await brokered(await made('credential-libraries', body)));
   const alive = vault.leases.size;
   const session_id = answer.textAt('session_id');
   await ask('POST', `sessions/${session_id}:cancel`, { version: 1 });

@@ -187,7 +187,7 @@ eachPlace('the lease of what asked for it', (newPlace) => {
         return (await call('PUT', 'sys/leases/lookup', { lease_id })).status === 200;
       };
 
-      const stranger = await issue(call);
+      const unrelated = await issue(call);
       const held = await hold(call);
       const made = await issue(callAs(call, held.token) as Call);
       assert.equal(await isAlive(made), true);
@@ -202,7 +202,7 @@ eachPlace('the lease of what asked for it', (newPlace) => {
       assert.equal(await isAlive(made), false);
       const read = await must(call('GET', `pki/cert/${made.textAt('data.serial_number')}`));
       assert.notEqual(read.field('data.revocation_time'), 0);
-      assert.equal(await isAlive(stranger), true);
+      assert.equal(await isAlive(unrelated), true);
     });
   }
 });

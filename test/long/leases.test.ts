@@ -35,8 +35,8 @@ async function serve(t: TestContext): Promise<Served> {
     clock,
     issue: (token = 'root') => call('POST', 'pki/issue/web', { common_name: 'a.test' }, { token }),
     async newToken(by = 'root', body = {}) {
-      const wish = { policies: ['issuer'], ttl: '30m', ...body };
-      const made = await call('POST', 'auth/token/create', wish, { token: by });
+      const request = { policies: ['issuer'], ttl: '30m', ...body };
+      const made = await call('POST', 'auth/token/create', request, { token: by });
       assert.equal(made.status, 200, made.text);
       return made.textAt('auth.client_token');
     },
@@ -91,12 +91,12 @@ test('revoking a token revokes the certificates that it and its children asked f
   const parent = await newToken();
   const child = await newToken(parent);
   const batch = await newToken(parent, { type: 'batch' });
-  const stranger = await newToken();
+  const unrelated = await newToken();
   const [first, second, third, other] = [
     await issue(parent),
     await issue(child),
     await issue(batch),
-    await issue(stranger),
+    await issue(unrelated),
   ];
   assert.equal((await call('POST', 'auth/token/revoke', { token: parent })).status, 204);
   for (const issued of [first, second, third]) {
@@ -121,7 +121,11 @@ test('leases of a token that has run out are ended by the jobs', async (t) => {
   const issued = await issue(await newToken());
   const serial = issued.textAt('data.serial_number');
   clock.now += 29 * 60_000;
-  await call('POST', 'auth/token/tidy');
+  for (const path of ['auth/token/tidy', 'sys/leases/tidy']) {
+    const begun = await call('POST', path);
+    assert.equal(begun.status, 202, path);
+    assert.match(begun.text, /"data":null,.*"warnings":\["/);
+  }
   await runJob();
   assert.equal(await isRevoked(serial), false);
   clock.now += 60_000;

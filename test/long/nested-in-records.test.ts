@@ -4,7 +4,7 @@ import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
 import type { AnyRoute } from '../../src/app/route.ts';
 import { listRecordsAfter } from '../../src/audit/store.ts';
-import type { BoundaryRoute } from '../../src/broker/resource/route.ts';
+import type { AnyBoundaryRoute } from '../../src/broker/resource/route.ts';
 import { CONNECTION_DEFAULTS } from '../../src/config/connections.ts';
 import { NOT_RECORDED } from '../../src/core/recorded-shape.ts';
 import { declaredRoutes } from '../../src/start/routes.ts';
@@ -102,20 +102,20 @@ async function requireNoRecord(least = 100): Promise<number> {
 const takesFields = ({ method }: { method: string }): boolean =>
   method === 'POST' || method === 'PATCH';
 
-function pathOf(route: BoundaryRoute): string {
+function pathOf(route: AnyBoundaryRoute): string {
   const type = typeof route.access === 'object' && 'type' in route.access ? route.access.type : '';
   return route.path.slice('/v1/'.length).replace('{id}', IDS[type] ?? 'x_1234567890');
 }
 
 /** Subtypes of a resource, and none at all: its attributes are anybody's then. */
-const kindsOf = ({ attributes = {} }: BoundaryRoute): object[] => [
+const kindsOf = ({ attributes = {} }: AnyBoundaryRoute): object[] => [
   {},
   ...Object.keys(attributes).map((type) => ({ type })),
 ];
 
 test('an object in the place of any field of the broker is in no record and no answer', async () => {
   let sent = 0;
-  for (const route of (declaredRoutes.broker as readonly BoundaryRoute[]).filter(takesFields)) {
+  for (const route of (declaredRoutes.broker as readonly AnyBoundaryRoute[]).filter(takesFields)) {
     const path = pathOf(route);
     const names = Object.keys(route.input.shape).filter((name) => name !== 'attributes');
     const base =
@@ -177,7 +177,7 @@ function fieldsOf({
   ];
 }
 
-test('an object in the place of any field of the authority is in no record and no answer', async () => {
+test('an object in the place of any field of the Vault API is in no record and no answer', async () => {
   let sent = 0;
   for (const { route, path } of ENDPOINTS) {
     for (const [name, values] of fieldsOf(route)) {
@@ -246,12 +246,12 @@ for (const [how, policy, unread] of REFUSING) {
   });
 }
 
-/** Of strangers at one place, and in one second, only a few have records of their own. */
-let strangers = 0;
-const asStranger = (token: string): Sender => {
+/** Of unauthenticated requests from one place, and in one second, only a few have records of their own. */
+let requests = 0;
+const unauthenticated = (token: string): Sender => {
   now += 1_000;
-  strangers += 1;
-  const place = `198.51.${Math.floor(strangers / 250)}.${strangers % 250}`;
+  requests += 1;
+  const place = `198.51.${Math.floor(requests / 250)}.${requests % 250}`;
   return { token, headers: { 'x-forwarded-for': place } };
 };
 
@@ -260,7 +260,7 @@ for (const [who, token] of [
   ['an unknown token', `hvs.${'x'.repeat(24)}`],
 ] as const) {
   test(`an object in the place of any field is in no record of a request by ${who}`, async () => {
-    await sendAll(() => asStranger(token));
+    await sendAll(() => unauthenticated(token));
     await requireNoRecord();
   });
 }
@@ -290,8 +290,10 @@ for (const [who, grants, grant_scope_ids] of GRANTED) {
   test(`an object in the place of any field of the broker is in no record of a request by ${who}`, async () => {
     const { token } = await person(grants, { grant_scope_ids });
     const headers = { authorization: `Bearer ${token}` };
-    for (const as of [{ token: '', headers }, asStranger('')]) {
-      for (const route of (declaredRoutes.broker as readonly BoundaryRoute[]).filter(takesFields)) {
+    for (const as of [{ token: '', headers }, unauthenticated('')]) {
+      for (const route of (declaredRoutes.broker as readonly AnyBoundaryRoute[]).filter(
+        takesFields,
+      )) {
         const names = Object.keys(route.input.shape).filter((name) => name !== 'attributes');
         const shapes = Object.values(route.attributes ?? {}).flatMap(({ shape }) =>
           Object.keys(shape),
@@ -312,6 +314,6 @@ for (const [who, grants, grant_scope_ids] of GRANTED) {
 
 test('an object in the place of any field is in no record of a server that is sealed', async () => {
   assert.equal((await call('PUT', 'sys/seal')).status, 204);
-  await sendAll(() => asStranger('root'));
+  await sendAll(() => unauthenticated('root'));
   await requireNoRecord(0);
 });

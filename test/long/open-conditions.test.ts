@@ -85,8 +85,8 @@ const RULES: [
 
 async function tokenWith(client: Client, stanza: string, name = 'own'): Promise<string> {
   await client.call('PUT', `sys/policies/acl/${name}`, { policy: stanza });
-  const wish = { policies: [name], no_default_policy: true };
-  return (await client.call('POST', 'auth/token/create', wish)).textAt('auth.client_token');
+  const body = { policies: [name], no_default_policy: true };
+  return (await client.call('POST', 'auth/token/create', body)).textAt('auth.client_token');
 }
 
 async function wrap(client: Client): Promise<string> {

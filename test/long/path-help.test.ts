@@ -9,7 +9,7 @@ import { parsePem } from '../../src/core/pem.ts';
 import { startTrace } from '../../src/http/request-record.ts';
 import { sealWithoutDatabase } from '../../src/http/vault/emergency.ts';
 import { declaredRoutes } from '../../src/start/routes.ts';
-import { parseCrl } from '../../src/x509/crl.ts';
+import { parseCrl } from '../support/crl.ts';
 import { startTestServer } from '../support/server.ts';
 
 const client = await startTestServer({ after });
@@ -142,7 +142,7 @@ describe('what it says', () => {
 describe('who is told', () => {
   const nobody = { token: '' };
 
-  test('a stranger of what is open to strangers, and of nothing else', async () => {
+  test('without a token of what needs none, and of nothing else', async () => {
     for (const path of ['pki/crl', 'pki/ca/pem', 'sys/health', 'sys/init', 'sys/unseal']) {
       assert.equal((await call('GET', `${path}?help=1`, undefined, nobody)).status, 200, path);
     }

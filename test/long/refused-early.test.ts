@@ -58,7 +58,7 @@ let now = 1_900_000_000_000;
 const files: (() => Promise<void>)[] = [];
 
 before(async () => {
-  // Each case has a minute of its own, as strangers' records are few in one.
+  // Each case has a minute of its own, as unauthenticated records are few in one.
   broker = await startBroker({ after: (stop) => void files.push(stop) }, { now: () => now });
   person = await broker.person([]);
 });
@@ -180,7 +180,7 @@ const EARLY: [
     { route: 'delete-user', operation: 'delete', path: 'users/u_1234567890' },
   ],
   [
-    "two tokens on the authority's API",
+    'two tokens on the Vault API',
     'DELETE',
     'sys/policies/acl/x',
     vault('hvs.another'),
@@ -196,7 +196,7 @@ const EARLY: [
     { route: 'policies-delete-acl-policy', operation: 'delete', path: 'sys/policies/acl/x' },
   ],
   [
-    'a path of the authority that cannot be read',
+    'a path of the Vault API that cannot be read',
     'DELETE',
     'sys/%zz',
     {},
@@ -212,7 +212,7 @@ const EARLY: [
     { route: 'policies-delete-acl-policy', operation: 'delete', path: 'sys/policies/acl/x' },
   ],
   [
-    'a method that an open path of the authority has not',
+    'a method that an open path of the Vault API has not',
     'DELETE',
     'sys/health',
     {},
@@ -228,7 +228,7 @@ const EARLY: [
     { operation: 'update', path: 'sys/seal-status' },
   ],
   [
-    'a path of the authority that leads nowhere',
+    'a path of the Vault API that leads nowhere',
     'DELETE',
     'sys/nowhere',
     {},
@@ -255,7 +255,7 @@ for (const [what, method, path, headers, status, told] of EARLY) {
     }
   });
 
-  test(`${what}: of strangers three are recorded and the others counted`, async () => {
+  test(`${what}: of unauthenticated ones three are recorded and the others counted`, async () => {
     now += 60_000;
     for (const token of [{}, bearer(UNKNOWN)]) {
       now += 60_000;
@@ -306,9 +306,9 @@ test('an expectation that nobody knows is recorded with whoever has a good token
       const { route, operation, path } = request ?? {};
       assert.deepEqual({ route, operation, path }, told);
     }
-    const ofStrangers = await times(5, []);
-    assert.equal(ofStrangers.length, 4);
-    assert.equal(ofStrangers.at(-1)?.refused?.requests, 2);
+    const unauthenticated = await times(5, []);
+    assert.equal(unauthenticated.length, 4);
+    assert.equal(unauthenticated.at(-1)?.refused?.requests, 2);
   }
   const met = await askRaw(broker, 'GET /v1/auth/token/lookup-self', [
     `X-Vault-Token: ${person.token}`,
@@ -339,10 +339,10 @@ test('what is refused as too much goes on for clients that have gone is counted 
       assert.equal(counted?.auth?.token, hashOf(broker, person.token));
       assert.deepEqual([counted?.refused?.route, counted?.refused?.requests], [route, 8]);
     }
-    const ofStrangers = await times(5, path, bearer(UNKNOWN));
-    assert.equal(ofStrangers.length, 4);
-    assert.equal(ofStrangers.filter(({ auth }) => auth?.token !== undefined).length, 0);
-    assert.equal(ofStrangers.at(-1)?.refused?.requests, 2);
+    const unauthenticated = await times(5, path, bearer(UNKNOWN));
+    assert.equal(unauthenticated.length, 4);
+    assert.equal(unauthenticated.filter(({ auth }) => auth?.token !== undefined).length, 0);
+    assert.equal(unauthenticated.at(-1)?.refused?.requests, 2);
   }
 });
 
@@ -472,7 +472,7 @@ test('requests beyond the limit are counted by who asks and what for; the first 
   assert.equal(ofWhom(ann.token).length + ofWhom(bea.token).length, records.length);
 });
 
-test('strangers beyond the limit are counted as what they are', async (t) => {
+test('unauthenticated requests beyond the limit are counted as what they are', async (t) => {
   const limited = await startBroker(t, {
     now: () => 1_900_000_000_000,
     config: { rate_limits: FEW },

@@ -112,11 +112,11 @@ eachPlace('what is left', (newPlace) => {
         const made = await replace(bench);
         assert.deepEqual(await besides(bench.b), []);
         assert.ok(await authorise(bench, made));
-        assert.ok(!(await authorise(bench, bench.shares)), 'those of before');
+        assert.ok(!(await authorise(bench, bench.shares)), 'the former ones');
       });
     }
 
-    test(`a rekeying that is cancelled, or not verified, leaves the seal of before (${type})`, async (t) => {
+    test(`a rekeying that is cancelled, or not verified, leaves the former seal (${type})`, async (t) => {
       const bench = await installRekeying(t, await newPlace(), type);
       const { b, path, root, shares } = bench;
       const { made, nonce } = await almostVerified(b, path, shares);

@@ -111,14 +111,14 @@ for (const will of ['write and fail', 'fail'] as const) {
     const again = await give(bench.client, 'sys/rekey/update', bench.keys, await begin(bench));
     assert.equal(again.status, 200, again.text);
     assert.ok(await unseals(bench, listOf(again, 'keys')));
-    assert.ok(!(await unseals(bench, bench.keys)), 'those of before are none any more');
+    assert.ok(!(await unseals(bench, bench.keys)), 'the former ones are none any more');
   });
 
   test(`new shares of which nobody knows whether they are in force, which they ${what === 'was' ? 'are' : 'are not'}, unseal`, async (t) => {
     const bench = await open(t);
     const keys = await rekeyUnconfirmed(bench, will);
     assert.ok(await unseals(bench, keys));
-    assert.ok(!(await unseals(bench, bench.keys)), 'those of before are none any more');
+    assert.ok(!(await unseals(bench, bench.keys)), 'the former ones are none any more');
     assert.ok(await unseals(bench, keys));
   });
 }
@@ -134,7 +134,7 @@ async function rekeyUnconfirmed(bench: Bench, will: Will): Promise<string[]> {
   return listOf(done, 'keys');
 }
 
-test('until one of the new shares is shown those of before go on, and a strange one shows nothing', async (t) => {
+test('until one of the new shares is shown the former ones go on, and a strange one shows nothing', async (t) => {
   const bench = await open(t);
   const keys = await rekeyUnconfirmed(bench, 'fail');
   await put(bench.client, 'sys/seal', {}, bench.root);
@@ -153,8 +153,8 @@ for (const [what, path] of [
     const { client } = bench;
     const keys = (await rekeyUnconfirmed(bench, 'fail')).slice(0, 2);
     const start = path === 'sys/rekey' ? `${path}/init` : `${path}/attempt`;
-    const wish = path === 'sys/rekey' ? { secret_shares: 3, secret_threshold: 2 } : {};
-    const nonceOf = async (): Promise<string> => (await put(client, start, wish)).textAt('nonce');
+    const body = path === 'sys/rekey' ? { secret_shares: 3, secret_threshold: 2 } : {};
+    const nonceOf = async (): Promise<string> => (await put(client, start, body)).textAt('nonce');
     const first = await put(client, `${path}/update`, { key: keys[0], nonce: await nonceOf() });
     assert.equal(first.status, 400, 'the keys are others now: start over');
     const done = await give(client, `${path}/update`, keys, await nonceOf());

@@ -84,8 +84,8 @@ async function beginRekey({ ask, keys }: Sealed): Promise<string> {
 }
 
 async function beginVerification({ ask, keys }: Sealed): Promise<string> {
-  const wish = { ...COUNTS, require_verification: true };
-  const nonce = (await ask('PUT', 'sys/rekey/init', wish)).textAt('nonce');
+  const body = { ...COUNTS, require_verification: true };
+  const nonce = (await ask('PUT', 'sys/rekey/init', body)).textAt('nonce');
   let made: Reply | undefined;
   for (const key of keys.slice(0, 3)) made = await ask('PUT', 'sys/rekey/update', { key, nonce });
   const { verification_nonce, keys: fresh } = JSON.parse(made?.text ?? '{}');
@@ -146,7 +146,7 @@ const UNDOINGS: Undoing[] = [
 ];
 
 for (const { what, route, begin, undo, progress, before, after } of UNDOINGS) {
-  test(`${what}: a stranger and a plain token are refused, root is not, and each is recorded`, async (t) => {
+  test(`${what}: no token and a plain token are refused, root is not, and each is recorded`, async (t) => {
     const client = await unsealed(t);
     const plain = await client.ask(
       'PUT',
@@ -159,13 +159,13 @@ for (const { what, route, begin, undo, progress, before, after } of UNDOINGS) {
     await client.ask('PUT', 'sys/policies/acl/most', { policy: rules }, client.root);
     const most = await client.ask('PUT', 'auth/token/create', { policies: ['most'] }, client.root);
     const nonce = await begin(client);
-    const strangers = [
+    const unprivileged = [
       '',
       'hvs.nobody',
       plain.textAt('auth.client_token'),
       most.textAt('auth.client_token'),
     ];
-    for (const token of strangers) {
+    for (const token of unprivileged) {
       assert.equal((await client.ask(...withToken(undo(nonce), token))).status, 403);
       assert.deepEqual(await progress(client), before);
     }
@@ -174,7 +174,7 @@ for (const { what, route, begin, undo, progress, before, after } of UNDOINGS) {
     assert.deepEqual(await progress(client), after);
     // Refusals become durable in groups, so their order is not that of the requests.
     const ends = (await endsOf(client, route)).sort();
-    assert.deepEqual(ends, ['done', ...strangers.map(() => 'refused')]);
+    assert.deepEqual(ends, ['done', ...unprivileged.map(() => 'refused')]);
   });
 }
 
@@ -287,7 +287,7 @@ const STARTS: [path: string, body: object, read: string, update: string][] = [
   ['sys/rekey/init', COUNTS, 'sys/rekey/init', 'sys/rekey/update'],
 ];
 for (const [path, body, read, update] of STARTS) {
-  test(`${path}: a stranger who starts first keeps the place neither from share holders nor for long`, async (t) => {
+  test(`${path}: whoever starts first without a share keeps the place neither from share holders nor for long`, async (t) => {
     let now = 1_800_000_000_000;
     const client = await unsealed(t, () => now);
     const [share = '', second = ''] = client.keys;
@@ -313,7 +313,7 @@ for (const [path, body, read, update] of STARTS) {
   });
 }
 
-/** Gives a server the seal that one of before had: without the hashes of its shares. */
+/** Gives a server the seal that an older one had: without the hashes of its shares. */
 async function forgetHashes({ running }: Client): Promise<void> {
   const forget = build.updateTable('seal').set({ share_hashes: null });
   await running.app.store.commit([write(forget, { rows: 1 })]);
@@ -322,7 +322,7 @@ async function forgetHashes({ running }: Client): Promise<void> {
 const hashesOf = async ({ running }: Client): Promise<Uint8Array | null | undefined> =>
   (await running.app.db.selectFrom('seal').select('share_hashes').executeTakeFirst())?.share_hashes;
 
-test('a seal of before learns its shares when enough right ones have come', async (t) => {
+test('an older seal learns its shares when enough right ones have come', async (t) => {
   const client = await initialised(t);
   const hashes = await hashesOf(client);
   assert.equal(hashes?.length, 5 * 32);
@@ -370,7 +370,7 @@ test('a change that cannot be recorded is not made', async (t) => {
 });
 
 /**
- * Every endpoint that asks for no token and may change something: what a stranger gets where there
+ * Every endpoint that asks for no token and may change something: what is answered without a token where there
  * is nothing to be had, and whether what they sent is recorded as done or as refused.
  */
 const OPEN: Record<string, [path: string, body: object, status: number, end: 'done' | 'refused']> =
@@ -423,7 +423,7 @@ test('every endpoint without a token that may change something is in this table,
   );
 });
 
-test('whatever a stranger sends to those is recorded, refused or not', async (t) => {
+test('whatever is sent to those without a token is recorded, refused or not', async (t) => {
   let now = 1_800_000_000_000;
   const client = await unsealed(t, () => now);
   await client.ask('PUT', 'sys/auth/people', { type: 'userpass' }, client.root);

@@ -152,8 +152,8 @@ test('initialisation is refused with impossible counts, keys to encrypt to, or a
 
 test('of two that initialise at once, one does', async (t) => {
   const client = await startTestServer(t, { config: shamir });
-  const wish = { secret_shares: 1, secret_threshold: 1 };
-  const replies = await Promise.all([put(client, 'sys/init', wish), put(client, 'sys/init', wish)]);
+  const body = { secret_shares: 1, secret_threshold: 1 };
+  const replies = await Promise.all([put(client, 'sys/init', body), put(client, 'sys/init', body)]);
   assert.deepEqual(replies.map((reply) => reply.status).sort(), [200, 400]);
 });
 
@@ -325,15 +325,15 @@ test('a verified rekeying is in force only once the new shares were shown', asyn
 
 test('a rekeying that is cancelled, or that the sealing ended, changes nothing', async (t) => {
   const client = await unsealed(t);
-  const wish = { secret_shares: 1, secret_threshold: 1 };
-  const { nonce } = (await put(client, 'sys/rekey/init', wish)).json;
+  const body = { secret_shares: 1, secret_threshold: 1 };
+  const { nonce } = (await put(client, 'sys/rekey/init', body)).json;
   await put(client, 'sys/rekey/update', { key: client.keys[0], nonce });
   assert.equal((await remove(client, 'sys/rekey/init', client.root)).status, 204);
   refused(
     await put(client, 'sys/rekey/update', { key: client.keys[1], nonce }),
     /no rekey in progress/,
   );
-  await put(client, 'sys/rekey/init', wish);
+  await put(client, 'sys/rekey/init', body);
   await put(client, 'sys/seal', undefined, client.root);
   assert.equal((await get(client, 'sys/rekey/init')).status, 503);
   await give(client, 'sys/unseal', client.keys.slice(0, 3));
@@ -342,16 +342,16 @@ test('a rekeying that is cancelled, or that the sealing ended, changes nothing',
 
 test('no backup of shares is made, and there is none to read', async (t) => {
   const client = await unsealed(t);
-  const wish = { secret_shares: 1, secret_threshold: 1 };
+  const body = { secret_shares: 1, secret_threshold: 1 };
   refused(
-    await put(client, 'sys/rekey/init', { ...wish, backup: true }),
+    await put(client, 'sys/rekey/init', { ...body, backup: true }),
     /backup is not supported/,
   );
-  refused(await put(client, 'sys/rekey/init', { ...wish, pgp_keys: ['x'] }), /pgp_keys/);
+  refused(await put(client, 'sys/rekey/init', { ...body, pgp_keys: ['x'] }), /pgp_keys/);
   assert.equal((await get(client, 'sys/rekey/backup')).status, 403);
   assert.equal((await get(client, 'sys/rekey/backup', client.root)).status, 404);
   refused(
-    await put(client, 'sys/rekey-recovery-key/init', wish),
+    await put(client, 'sys/rekey-recovery-key/init', body),
     /recovery rekeying not supported/,
   );
 });
@@ -438,8 +438,8 @@ test('data of one kind of seal is not opened by a server configured for the othe
 test('with a key file initialisation gives recovery shares, and the server is open', async (t) => {
   const directory = newDirectory(t);
   const client = await startTestServer(t, { directory, config: keyfile(directory) });
-  const wish = { recovery_shares: 3, recovery_threshold: 2 };
-  const missing = await put(client, 'sys/init', wish);
+  const body = { recovery_shares: 3, recovery_threshold: 2 };
+  const missing = await put(client, 'sys/init', body);
   assert.equal(missing.status, 503);
   assert.match(missing.text, /key file .* is missing: make one/);
   writeKeyFile(directory);
@@ -447,7 +447,7 @@ test('with a key file initialisation gives recovery shares, and the server is op
     await put(client, 'sys/init', { secret_shares: 1, secret_threshold: 1 }),
     /not applicable/,
   );
-  const made = await put(client, 'sys/init', wish);
+  const made = await put(client, 'sys/init', body);
   assert.deepEqual([made.json.keys, made.json.recovery_keys.length], [[], 3]);
   const status = await get(client, 'sys/seal-status');
   assert.deepEqual(
@@ -466,8 +466,8 @@ test('recovery shares authorise a root token, can be rekeyed, and never open the
     await put(client, 'sys/rekey/init', { secret_shares: 1, secret_threshold: 1 }),
     /not supported for seal type keyfile/,
   );
-  const wish = { secret_shares: 1, secret_threshold: 1 };
-  const start = await put(client, 'sys/rekey-recovery-key/init', wish);
+  const body = { secret_shares: 1, secret_threshold: 1 };
+  const start = await put(client, 'sys/rekey-recovery-key/init', body);
   const done = await give(client, 'sys/rekey-recovery-key/update', old.slice(1), start.json.nonce);
   assert.equal(done.json.complete, true, done.text);
 

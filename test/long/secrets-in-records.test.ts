@@ -14,15 +14,15 @@ const { client, admin_token } = await startBroker(
 );
 const { call, running } = client;
 
-/** Of strangers at one place, and in one second, only a few have records of their own. */
-let strangers = 0;
-const asStranger = () => {
+/** Of unauthenticated requests from one place, and in one second, only a few have records of their own. */
+let requests = 0;
+const unauthenticated = () => {
   now += 1_000;
-  return { token: '', headers: { 'x-forwarded-for': `198.51.100.${++strangers}` } };
+  return { token: '', headers: { 'x-forwarded-for': `198.51.100.${++requests}` } };
 };
 const isPublic = (path: string): boolean => /^auth\/(people|machines)\/login/.test(path);
 const ask = ([method, path, body]: Request) =>
-  call(method, path, body, isPublic(path) ? asStranger() : {});
+  call(method, path, body, isPublic(path) ? unauthenticated() : {});
 
 await call('POST', 'sys/auth/people', { type: 'userpass' });
 await call('POST', 'sys/auth/machines', { type: 'approle' });
@@ -273,7 +273,7 @@ test('a password is in no record, in whatever place that is none of its own or t
       const records = await recordsOf(() => call(method, path, body, as));
       assert.doesNotMatch(records, new RegExp(PASSWORD), `${where} by ${name}`);
     }
-    const { token, headers: place } = asStranger();
+    const { token, headers: place } = unauthenticated();
     const sent = { token, headers: { ...headers, ...place } };
     const records = await recordsOf(() => call(method, path, body, sent));
     assert.doesNotMatch(records, new RegExp(PASSWORD), `${where} by nobody`);

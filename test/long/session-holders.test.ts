@@ -5,7 +5,7 @@ import { test } from 'node:test';
 import { findLivingLease, insertLease } from '../../src/access/leases/store.ts';
 import { tidyTokens } from '../../src/access/tokens/expiration.operations.ts';
 import { tokenId } from '../../src/access/tokens/minting.operations.ts';
-import { planGroundless } from '../../src/broker/sessions/termination.operations.ts';
+import { planOrphanCancellation } from '../../src/broker/sessions/termination.operations.ts';
 import { eachPlace } from '../support/engines.ts';
 import { startBroker } from '../support/seeded-broker.ts';
 import type { Reply } from '../support/server.ts';
@@ -116,9 +116,9 @@ eachPlace('a session by a token of the other API', (newPlace) => {
   test('that an older program left without its token is found', async (t) => {
     const { app, logIn, ok } = await open(t);
     const made = await ok('POST', TARGET, {}, { token: await logIn({}) });
-    assert.deepEqual((await planGroundless(app)).ended, []);
+    assert.deepEqual((await planOrphanCancellation(app)).ended, []);
     await app.store.commit([{ sql: "update session set token_id = 'gone'", parameters: [] }]);
-    assert.deepEqual((await planGroundless(app)).ended, [made.textAt('session_id')]);
+    assert.deepEqual((await planOrphanCancellation(app)).ended, [made.textAt('session_id')]);
   });
 
   for (const [name, path] of [

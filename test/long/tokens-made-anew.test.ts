@@ -21,7 +21,7 @@ interface Ended {
 
 const ID = 'ci-deploy';
 
-const ENDINGS: [name: string, end: (call: Call, of: Ended) => unknown, wish?: object][] = [
+const ENDINGS: [name: string, end: (call: Call, of: Ended) => unknown, fields?: object][] = [
   ['is revoked', (call, { id }) => must(call('POST', 'auth/token/revoke', { token: id }))],
   ['revokes itself', (call, { id }) => must(callAs(call, id)('POST', 'auth/token/revoke-self'))],
   [
@@ -42,7 +42,7 @@ const GOING_ON: [name: string, go: (call: Call, of: Ended) => unknown][] = [
 ];
 
 eachPlace('a token with a chosen id', (newPlace) => {
-  async function open(t: Parameters<typeof startServerAt>[0], wish: object = {}) {
+  async function open(t: Parameters<typeof startServerAt>[0], fields: object = {}) {
     let ahead = 0;
     const client = await startServerAt(t, await newPlace(), { now: () => Date.now() + ahead });
     const { call, running } = client;
@@ -51,7 +51,7 @@ eachPlace('a token with a chosen id', (newPlace) => {
     await must(call('PUT', 'sys/policies/acl/weak', { policy: 'path "x" {}' }));
     const make = (policy: string, more: object = {}) =>
       must(call('POST', 'auth/token/create', { id: ID, policies: [policy], ...more }));
-    const made = await make('strong', wish);
+    const made = await make('strong', fields);
     const child = async (type: string) => {
       const body = { type, ttl: '48h', policies: ['strong'] };
       const reply = await must(callAs(call, ID)('POST', 'auth/token/create', body));
@@ -67,9 +67,9 @@ eachPlace('a token with a chosen id', (newPlace) => {
     return { call, make, child, mayRead, of: { id: ID, accessor, wait }, tidy };
   }
 
-  for (const [name, end, wish] of ENDINGS) {
-    test(`that ${name} and is made anew is no parent to batch tokens of before`, async (t) => {
-      const { call, make, child, mayRead, of, tidy } = await open(t, wish);
+  for (const [name, end, fields] of ENDINGS) {
+    test(`that ${name} and is made anew is no parent to earlier batch tokens`, async (t) => {
+      const { call, make, child, mayRead, of, tidy } = await open(t, fields);
       const [batch, service] = [await child('batch'), await child('service')];
       await must(callAs(call, ID)('POST', 'cubbyhole/kept', { a: 'b' }));
       assert.equal(await mayRead(batch), 200);

@@ -325,7 +325,7 @@ test('an RSA key of 8192 bits is signed for', async () => {
   assert.equal(leaf.publicKey.asymmetricKeyDetails?.modulusLength, 8192);
 });
 
-test('a request to be an authority is left out, with a warning', async () => {
+test('a request to be a CA is left out, with a warning', async () => {
   const subject = { common_name: 'a.example.com' };
   const csr = makeCsr({ subject, extensions: [basicConstraints({ ca: true })] });
   const answer = await sign({}, { csr });
@@ -405,12 +405,12 @@ test('use_csr_common_name and use_csr_sans say whose names count', async () => {
     else assert.equal(answer.field('warnings'), null);
   }
   const strict = { allow_any_name: false, allowed_domains: 'example.com', allow_subdomains: true };
-  const stranger = makeCsr({
+  const foreign = makeCsr({
     subject: { common_name: 'csr.example.com' },
     extensions: [subjectAltName(names(['san.example.org']), false)],
   });
-  refusedWith(await sign(strict, { csr: stranger }), 400, /san\.example\.org not allowed/);
-  assert.equal((await sign({ ...strict, use_csr_sans: false }, { csr: stranger })).status, 200);
+  refusedWith(await sign(strict, { csr: foreign }), 400, /san\.example\.org not allowed/);
+  assert.equal((await sign({ ...strict, use_csr_sans: false }, { csr: foreign })).status, 200);
 });
 
 test('a certificate that is not stored is neither listed nor found', async () => {

@@ -110,10 +110,7 @@ before(async () => {
 const ASKS: [what: string, ask: () => Promise<Reply>][] = [
   ['auth methods, by nobody', () => nobody('GET', 'auth-methods?scope_id=global')],
   ['scopes, by nobody', () => nobody('GET', 'scopes?scope_id=global')],
-  [
-    'a certificate of an authority, by nobody',
-    () => call('GET', 'one/ca/pem', undefined, { token: '' }),
-  ],
+  ['a certificate of a CA, by nobody', () => call('GET', 'one/ca/pem', undefined, { token: '' })],
   ['a CRL, by nobody', () => call('GET', 'one/crl', undefined, { token: '' })],
   ['a token, by itself', () => call('GET', 'auth/token/lookup-self', undefined, { token: person })],
   [
@@ -131,9 +128,9 @@ const CHANGES: [what: string, change: () => Promise<Reply>][] = [
   ['an entity', () => call('POST', 'identity/entity', { name: next() })],
   ['a user of the broker', () => admin('POST', 'users', { scope_id: 'global', name: next() })],
   ['a role of the broker', () => admin('POST', 'roles', { scope_id: 'global', name: next() })],
-  ['a role of an authority', () => call('POST', `two/roles/${next()}`, {})],
+  ['a role of a CA', () => call('POST', `two/roles/${next()}`, {})],
   [
-    'the URLs of an authority',
+    'the URLs of a CA',
     () => call('POST', 'two/config/urls', { ocsp_servers: [`http://${next()}.test`] }),
   ],
   [

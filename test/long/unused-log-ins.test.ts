@@ -97,7 +97,7 @@ eachPlace('unused log-ins', (newPlace) => {
     }
   });
 
-  test('use at the authority is noted once in ten minutes', async (t) => {
+  test('use on the Vault API is noted once in ten minutes', async (t) => {
     const { app, clock, ...broker } = await startAt(t, await newPlace());
     const person = await broker.person([]);
     let notes = 0;

@@ -179,7 +179,7 @@ const forms: [name: string, form: Misbehave, status: number, words: RegExp, ende
   ],
 ];
 
-/** A session of before, with its lease. */
+/** An earlier session, with its lease. */
 async function newSession(target = generic): Promise<{ id: string; lease: string }> {
   const id = (await must('POST', `targets/${target}:authorize-session`, {})).textAt('session_id');
   const at = `broker/sessions/${id}`;

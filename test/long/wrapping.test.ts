@@ -16,7 +16,7 @@ interface Served extends Client {
   unwrap(token: string): Promise<Reply>;
 }
 
-/** A server with an authority `pki` and a role `web`, whose clock stands still. */
+/** A server with a CA `pki` and a role `web`, whose clock stands still. */
 async function serve(t: TestContext): Promise<Served> {
   const clock = { now: Date.now() };
   const client = await startTestServer(t, { now: () => clock.now });

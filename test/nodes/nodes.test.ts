@@ -11,8 +11,8 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { parsePem } from '../../src/core/pem.ts';
 import { chainStart, verifyChain } from '../../src/core/record-chain.ts';
 import { parseCertificate } from '../../src/x509/certificate.ts';
-import { type Crl, parseCrl } from '../../src/x509/crl.ts';
 import { formatSerial, parseSerial } from '../../src/x509/serial.ts';
+import { type Crl, parseCrl } from '../support/crl.ts';
 import { connectTo, type Place, postgresPlace } from '../support/engines.ts';
 import {
   initialiseNode,
@@ -349,7 +349,7 @@ describe('two nodes over one database', { skip }, () => {
       const known = seen.get(number);
       assert.ok(
         known === undefined || Buffer.compare(known.raw, crl.raw) === 0,
-        `two lists with the number ${number}`,
+        `two CRLs with the number ${number}`,
       );
       seen.set(number, crl);
       return number;
@@ -367,7 +367,7 @@ describe('two nodes over one database', { skip }, () => {
         const listed = [...(seen.get(next)?.entries() ?? [])].map((e) =>
           formatSerial(e.serialNumber),
         );
-        assert.ok(listed.includes(serial), 'a list asked for after a revocation lacks it');
+        assert.ok(listed.includes(serial), 'a CRL asked for after a revocation lacks it');
       }
     };
     await Promise.all([a, b, a, b].map((call, at) => rotateOften(call, at % 2 ? a : b)));
@@ -376,10 +376,10 @@ describe('two nodes over one database', { skip }, () => {
       const serials = new Set(
         [...(seen.get(number)?.entries() ?? [])].map((e) => formatSerial(e.serialNumber)),
       );
-      assert.deepEqual([...before.difference(serials)], [], `what list ${number} has forgotten`);
+      assert.deepEqual([...before.difference(serials)], [], `what CRL ${number} has forgotten`);
       before = serials;
     }
-    t.diagnostic(`${builds} rotations, ${seen.size} lists seen, ${before.size} revocations`);
+    t.diagnostic(`${builds} rotations, ${seen.size} CRLs seen, ${before.size} revocations`);
   });
 
   test('a token with a number of uses is good for exactly so many on both together', async () => {

@@ -6,8 +6,8 @@ import { existsSync, globSync, mkdirSync, readdirSync, readFileSync, rmSync } fr
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
 import { VERSION } from '../../src/core/version.ts';
-import { parseCrl } from '../../src/x509/crl.ts';
 import { formatSerial } from '../../src/x509/serial.ts';
+import { parseCrl } from '../support/crl.ts';
 import { newDirectory } from '../support/node-process.ts';
 import { runFrom, startFrom } from '../support/npm.ts';
 import { callOver } from '../support/server.ts';

@@ -48,7 +48,7 @@ const LOG_IN = '/v1/auth-methods/ampw_1234567890:authenticate';
 const SAYINGS: [what: string, steps: () => (string | Uint8Array)[]][] = [
   ['GET sys/health', () => [get('/v1/sys/health')]],
   ['GET targets without a token', () => [get('/v1/targets?scope_id=global')]],
-  ['GET a revocation list', () => [get('/v1/demo/crl')]],
+  ['GET a CRL', () => [get('/v1/demo/crl')]],
   ['GET what is not there', () => [get('/v1/none/at/all')]],
   ['GET /health', () => [get('/health')]],
   ['OPTIONS of a page', () => [head('OPTIONS /v1/targets HTTP/1.1', 'Origin: https://a.test')]],

@@ -3,8 +3,8 @@ import { mkdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { describe, type TestContext, test } from 'node:test';
-import { parseCrl } from '../../src/x509/crl.ts';
 import { formatSerial } from '../../src/x509/serial.ts';
+import { parseCrl } from '../support/crl.ts';
 import { eachPlace } from '../support/engines.ts';
 import {
   initialiseNode,
@@ -49,7 +49,11 @@ test('an operator initialises a server, unseals it share by share, and seals it 
     runProgram(['operator', 'unseal', address, ...flags], { input });
   const first = await unseal(`${shares[0]}\n`);
   assert.match(first.stdout, /^Given so far +1 of 2$/m);
-  assert.equal((await unseal('', '-reset')).code, 1, 'a stranger makes nobody forget anything');
+  assert.equal(
+    (await unseal('', '-reset')).code,
+    1,
+    'without a share nobody is made to forget anything',
+  );
   assert.match((await unseal(`${shares[2]}\n`, '-reset')).stdout, /^Given so far +0 of 2$/m);
   assert.equal((await unseal('')).code, 1, 'an empty input is no share');
   await unseal(shares[1] ?? '');

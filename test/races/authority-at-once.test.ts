@@ -1,4 +1,4 @@
-// Two requests at once that change what an authority goes by: what was acknowledged stays.
+// Two requests at once that change what a CA goes by: what was acknowledged stays.
 
 import assert from 'node:assert/strict';
 import {
@@ -22,7 +22,7 @@ async function read({ bench, mount }: Place, path: string, field: string): Promi
 
 type Request = [method: string, path: string, body?: object];
 
-/** Two requests to an authority of their own, with a root and a role. */
+/** Two requests to a CA of their own, with a root and a role. */
 function contest(
   name: string,
   requests: readonly [Request, Request],
@@ -244,4 +244,4 @@ const things: ContestCase[] = [
   ),
 ];
 
-contestAll('an authority that is changed by two at once', [...roles, ...settings, ...things]);
+contestAll('a CA that is changed by two at once', [...roles, ...settings, ...things]);

@@ -34,7 +34,7 @@ interface Ends {
   mount?: string;
 }
 
-/** A session with a library's certificate, from an authority of its own. */
+/** A session with a library's certificate, from a CA of its own. */
 async function use(ends: Ends): Promise<Reply> {
   made += 1;
   const mount = `ends${made}`;

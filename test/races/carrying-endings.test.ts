@@ -11,7 +11,7 @@ import {
 } from '../../src/broker/sessions/connections/operations.ts';
 import { findSession } from '../../src/broker/sessions/store.ts';
 import { Failure } from '../../src/core/failure.ts';
-import { newPlace, type Place, type PlaceWishes, versionOf } from '../support/broker-places.ts';
+import { newPlace, type Place, type PlaceOptions, versionOf } from '../support/broker-places.ts';
 import { type Bench, must, type Outcome, type RaceCase, raceAll } from '../support/racing.ts';
 import { tokenIdOf } from '../support/seeded-broker.ts';
 import type { Reply } from '../support/server.ts';
@@ -75,7 +75,7 @@ const deleting =
 type End = [
   name: string,
   end: (bench: Bench, place: Place, id: string) => Promise<Reply>,
-  wishes?: PlaceWishes,
+  options?: PlaceOptions,
 ];
 
 /** Whoever cancels names a version, and an activation makes another one. */
@@ -115,11 +115,11 @@ async function requireOver({ remover }: Bench, id: string): Promise<void> {
 }
 
 function carrying([step, path, before]: (typeof STEPS)[number]): RaceCase<Outcome>[] {
-  return [...ends, ...(before === 0 ? otherEnds : [])].map(([name, end, wishes]) => ({
+  return [...ends, ...(before === 0 ? otherEnds : [])].map(([name, end, options]) => ({
     name: `${step} and ${name}`,
     refused: [403, 409],
     async setUp(bench: Bench) {
-      const place = await newPlace(bench, wishes);
+      const place = await newPlace(bench, options);
       const at = `targets/${place.target}:authorize-session`;
       const made = await must(bench.maker.call('POST', at, {}, { token: place.token }));
       const id = made.textAt('session_id');

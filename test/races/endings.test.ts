@@ -1,4 +1,4 @@
-// What ends with a removal on the authority's side, and what is being made at that moment.
+// What ends with a removal on the Vault API, and what is being made at that moment.
 
 import assert from 'node:assert/strict';
 import { X509Certificate } from 'node:crypto';
@@ -10,7 +10,7 @@ import { type Reply, startTestServer } from '../support/server.ts';
 
 const ROLE = { allow_any_name: true, key_type: 'ec', ttl: '1h' };
 
-/** An authority with a role, at a path of its own. */
+/** A CA with a role, at a path of its own. */
 async function mountAuthority({ maker, next }: Bench, role: object = {}): Promise<string> {
   const path = `pki${next()}`;
   await must(maker.call('POST', `sys/mounts/${path}`, { type: 'pki' }));
@@ -204,7 +204,7 @@ const changed: RaceCase[] = [
 
 const commonNameOf = (pem: string): string => new X509Certificate(pem).subject;
 
-/** Something that is written into an authority, while it is removed. */
+/** Something that is written into a CA, while it is removed. */
 function writing(name: string, write: (mount: string) => [path: string, body: object]): RaceCase {
   return {
     name: `${name} and its mount`,
@@ -228,11 +228,11 @@ const writings = [
     { common_name: 'Other', key_type: 'ec' },
   ]),
   writing('a key', (mount) => [`${mount}/keys/generate/internal`, { key_type: 'ec' }]),
-  writing('the addresses of an authority', (mount) => [
+  writing('the addresses of a CA', (mount) => [
     `${mount}/config/urls`,
     { ocsp_servers: ['http://a.test'] },
   ]),
-  writing('the rules of its lists', (mount) => [`${mount}/config/crl`, { expiry: '48h' }]),
+  writing('the rules of its CRLs', (mount) => [`${mount}/config/crl`, { expiry: '48h' }]),
   {
     name: 'a revocation and its mount',
     refused: [404],
@@ -617,7 +617,7 @@ const leases: RaceCase[] = [
 ];
 
 raceAll('who ends leases', leases);
-raceAll('what is made with an authority', [...issuance, ...signatures, ...changed, ...writings]);
+raceAll('what is made with a CA', [...issuance, ...signatures, ...changed, ...writings]);
 raceAll('who logs in', logIns);
 raceAll('what is made with a token', tokens);
 

@@ -1,4 +1,4 @@
-// Sessions that somebody authorizes by a token of the authority's API, and persons who end on that API.
+// Sessions that somebody authorizes by a token of the Vault API, and persons who end on that API.
 
 import assert from 'node:assert/strict';
 import { aliasPath, logIn, newPlace, outliveMethod, type Place } from '../support/broker-places.ts';
@@ -6,7 +6,7 @@ import { type Bench, must, type RaceCase, raceAll } from '../support/racing.ts';
 import { tokenIdOf } from '../support/seeded-broker.ts';
 import type { Reply } from '../support/server.ts';
 
-/** Somebody of the broker's who logs in at a mount of the authority's. */
+/** Somebody of the broker's who logs in at an auth mount of the Vault API. */
 interface Foreigner {
   place: Place;
   entity: string;
@@ -68,7 +68,7 @@ async function removeUserAlias(bench: Bench, { entity, place }: Foreigner): Prom
   return bench.remover.call('DELETE', await aliasPath(bench, entity, place.person));
 }
 
-/** What ends a token of a log-in of the authority's API, whether or not it has a row. */
+/** What ends a token of a log-in of the Vault API, whether or not it has a row. */
 type End = [name: string, end: (bench: Bench, person: Foreigner) => Promise<Reply>];
 
 const removing =

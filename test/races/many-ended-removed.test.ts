@@ -7,7 +7,7 @@ import { type RawBuilder, sql } from 'kysely';
 import { insertLease } from '../../src/access/leases/store.ts';
 import { build } from '../../src/store/database.ts';
 import { write } from '../../src/store/write.ts';
-import { deleteAllRemains } from '../../src/system/mounts/purge.operations.ts';
+import { purgeRemovedMounts } from '../../src/system/mounts/purge.operations.ts';
 import { insertRemovedMount } from '../../src/system/mounts/purge.store.ts';
 import { eachPlace } from '../support/engines.ts';
 import { copyRow, numbered } from '../support/many-rows.ts';
@@ -160,7 +160,7 @@ eachPlace('many at once', (newPlace) => {
       write(build.deleteFrom('mount').where('path', '=', 'gone/')),
       insertRemovedMount({ id: 'gone', accessor, removed_at: 1 }),
     ]);
-    await deleteAllRemains(client.running.app, { commit: store.commit, stopping: false });
+    await purgeRemovedMounts(client.running.app, { commit: store.commit, stopping: false });
     assert.deepEqual(await countAll(db, { left, others }), { left: 0, others: COUNT + 1 });
   });
 });

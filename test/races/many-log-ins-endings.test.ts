@@ -93,7 +93,7 @@ async function makeLeases({ client }: Served, { id: name, alias_id }: Person): P
 const going = (column: 'token_id' | 'target_id', id: string): RawBuilder<number> =>
   rowsOf('session', sql`status = 'pending' and ${sql.ref(column)} = ${id}`);
 
-/** Sessions that were authorized by a token of the authority's API, or that belong to an entity's user. */
+/** Sessions that were authorized by a token of the Vault API, or that belong to an entity's user. */
 async function makeSessions(served: Served, { id }: Person, entity_id = ''): Promise<string> {
   const { store, db } = served.client.running.app;
   const target = await served.make('targets', {

@@ -40,8 +40,8 @@ class World {
     return reply;
   }
 
-  async makeChild(parent: string, wish: object = {}): Promise<string> {
-    return (await this.must('POST', 'auth/token/create', { ttl: '1h', ...wish }, parent)).textAt(
+  async makeChild(parent: string, body: object = {}): Promise<string> {
+    return (await this.must('POST', 'auth/token/create', { ttl: '1h', ...body }, parent)).textAt(
       'auth.client_token',
     );
   }
@@ -51,7 +51,7 @@ class World {
     return n;
   }
 
-  /** Somebody who logged in at the authority's API, many times. */
+  /** Somebody who logged in on the Vault API, many times. */
   async logIn(kind: 'user' | 'role', policy = 'all'): Promise<LoggedIn> {
     const name = `p${this.#people++}`;
     const reply =
@@ -81,7 +81,7 @@ class World {
     return this.must('POST', 'auth/approle/login', { role_id, secret_id }, '');
   }
 
-  /** Somebody who logged in at the broker's API, many times, and may do anything at the authority's. */
+  /** Somebody who logged in at the broker's API, many times, and may do anything on the Vault API. */
   async logInAtBroker(): Promise<LoggedIn> {
     const { token, login_name: name, user_id } = await this.broker.person([]);
     const self = await this.must('GET', 'auth/token/lookup-self', undefined, token);

@@ -12,10 +12,10 @@ const sealedBy = (seal: Config['seal']): Partial<Config> => ({
   seal,
 });
 
-const STRANGER = { token: '' };
+const NO_TOKEN = { token: '' };
 
 async function isSealed({ call }: Client): Promise<unknown> {
-  return (await call('GET', 'sys/seal-status', undefined, STRANGER)).field('sealed');
+  return (await call('GET', 'sys/seal-status', undefined, NO_TOKEN)).field('sealed');
 }
 
 interface Bench {
@@ -31,8 +31,8 @@ async function startSealed(t: TestContext, shares: number): Promise<Bench> {
     store: holder.over,
     config: sealedBy({ type: 'shamir' }),
   });
-  const wish = { secret_shares: shares, secret_threshold: shares };
-  const made = await client.call('PUT', 'sys/init', wish, STRANGER);
+  const body = { secret_shares: shares, secret_threshold: shares };
+  const made = await client.call('PUT', 'sys/init', body, NO_TOKEN);
   const keys = made.field('keys');
   assert.ok(Array.isArray(keys), made.text);
   return { client, root: callOver(client.url, made.textAt('root_token')), keys, holder };
@@ -41,7 +41,7 @@ async function startSealed(t: TestContext, shares: number): Promise<Bench> {
 test('an unsealing that is written after a sealing leaves the server sealed', async (t) => {
   const { client, root, keys, holder } = await startSealed(t, 1);
   const [key] = keys;
-  const unseal = () => client.call('PUT', 'sys/unseal', { key }, STRANGER);
+  const unseal = () => client.call('PUT', 'sys/unseal', { key }, NO_TOKEN);
   const held = holder.hold('sys/unseal');
   const first = unseal();
   await held.reached;
@@ -58,7 +58,7 @@ test('an unsealing that is written after a sealing leaves the server sealed', as
 
 test('a share that came before a sealing is none of the next unsealing', async (t) => {
   const { client, root, keys, holder } = await startSealed(t, 2);
-  const give = (key: string | undefined) => client.call('PUT', 'sys/unseal', { key }, STRANGER);
+  const give = (key: string | undefined) => client.call('PUT', 'sys/unseal', { key }, NO_TOKEN);
   const [one, two] = keys;
   const held = holder.hold('sys/unseal', 'record');
   const first = give(one);
@@ -75,7 +75,7 @@ test('a share that came before a sealing is none of the next unsealing', async (
 
 test('a sealing that comes after the unsealing seals the server, and the other way about', async (t) => {
   const { client, root, keys } = await startSealed(t, 1);
-  const unseal = () => client.call('PUT', 'sys/unseal', { key: keys[0] }, STRANGER);
+  const unseal = () => client.call('PUT', 'sys/unseal', { key: keys[0] }, NO_TOKEN);
   assert.equal((await unseal()).field('sealed'), false);
   assert.equal((await unseal()).field('sealed'), false, 'of an open server it is its status');
   assert.equal((await root('PUT', 'sys/seal')).status, 204);

@@ -1,7 +1,7 @@
 // What ends sessions, and what becomes of those that are being made at that moment.
 
 import assert from 'node:assert/strict';
-import { newPlace, type Place, type PlaceWishes } from '../support/broker-places.ts';
+import { newPlace, type Place, type PlaceOptions } from '../support/broker-places.ts';
 import { type Bench, type RaceCase, raceAll } from '../support/racing.ts';
 import { tokenIdOf } from '../support/seeded-broker.ts';
 import type { Reply } from '../support/server.ts';
@@ -144,12 +144,12 @@ const byGroup: typeof losses = [
 ];
 
 const sessionsOf =
-  (wishes: PlaceWishes) =>
+  (options: PlaceOptions) =>
   ([name, refused, remove, ends]: (typeof losses)[number]): RaceCase => ({
     name: `a session and ${name}`,
     refused,
     async setUp(bench: Bench) {
-      const place = await newPlace(bench, wishes);
+      const place = await newPlace(bench, options);
       const path = `targets/${place.target}:authorize-session`;
       return {
         path,

@@ -1,5 +1,5 @@
 // What goes by the settings of its mount, while somebody tunes that: once the tuning is acknowledged
-// nothing is made by the settings of before.
+// nothing is made by former settings.
 
 import assert from 'node:assert/strict';
 import { type Bench, must, type RaceCase, raceAll } from '../support/racing.ts';

@@ -99,7 +99,7 @@ function shared(bench: Bench): Promise<LoggedIn> {
 }
 
 /** How a place differs from others. */
-export interface PlaceWishes {
+export interface PlaceOptions {
   /** Who the role is given to. */
   permitted?: 'user' | 'group';
   /** Nobody else depends on the person, their org and their log-in. */
@@ -108,7 +108,7 @@ export interface PlaceWishes {
 
 export async function newPlace(
   bench: Bench,
-  { permitted = 'user', own = false }: PlaceWishes = {},
+  { permitted = 'user', own = false }: PlaceOptions = {},
 ): Promise<Place> {
   const { call } = bench.maker;
   const { person, token } = await (own ? logInNew(bench) : shared(bench));

@@ -1,7 +1,7 @@
-import { encodeListFrame } from '../../src/x509/crl.ts';
+import { encodeCrlFrame } from '../../src/x509/crl.ts';
 
-/** The frame of a revocation list, signed with Ed25519. */
-export const LIST_FRAME = encodeListFrame({
+/** The frame of a CRL, signed with Ed25519. */
+export const CRL_FRAME = encodeCrlFrame({
   issuer: Uint8Array.of(0x30, 0),
   signatureAlgorithm: 'PureEd25519',
   thisUpdate: 1_800_000_000,

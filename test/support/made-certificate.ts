@@ -20,7 +20,7 @@ interface Made {
   extensions?: readonly Extension[];
 }
 
-/** A certificate that no authority of the product made, with nothing in it but what is given. */
+/** A certificate that no CA of the product made, with nothing in it but what is given. */
 export function makeCertificate({ subject, issuer, key, signer, extensions }: Made): Certificate {
   const tbs = encodeTbsCertificate({
     serialNumber: Uint8Array.of(1),

@@ -10,7 +10,7 @@ const subjectPublicKeyInfo = publicKey.export({ type: 'spki', format: 'der' });
 const key = String(privateKey.export({ type: 'pkcs8', format: 'pem' }));
 let serial = 0;
 
-/** @param dns of a server; absent: of an authority */
+/** @param dns of a server; absent: of a CA */
 function certificateOf(subject: string, issuer: string, dns?: string): string {
   const names = { dns: dns === undefined ? [] : [dns], email: [], ip: [], uri: [], other: [] };
   serial += 1;

@@ -71,7 +71,7 @@ import { makeCrl } from '../../src/pki/crl/builder/jobs.ts';
 import { listRoleNames } from '../../src/pki/roles/store.ts';
 import type { Db } from '../../src/store/database.ts';
 import type { Effect, Write } from '../../src/store/write.ts';
-import { deleteRemains, LEASES, REMAINS } from '../../src/system/mounts/purge.store.ts';
+import { deleteMountRows, LEASES, MOUNT_TABLES } from '../../src/system/mounts/purge.store.ts';
 import { removalReadsOf, removalWritesOf } from './removal-plan-cases.ts';
 
 /** A row for whoever reads on after one. */
@@ -86,7 +86,7 @@ export const ROW = {
 
 const page = { after: 'b', limit: 10 };
 const keysOf = (ids: readonly string[]): string[][] => ids.map((id) => [id]);
-const SECRET_IDS = REMAINS.filter(([table]) => table === 'approle_secret_id');
+const SECRET_IDS = MOUNT_TABLES.filter(([table]) => table === 'approle_secret_id');
 const named = aliasIds({ mount_accessor: 'a', name: 'n' });
 const range = { from: 'a', to: 'c' };
 const role = { mount_id: 'm', name: 'r' };
@@ -348,11 +348,11 @@ export const writesOf = async (ids: readonly string[]): Promise<Case[]> => [
   ['leases that have no turn yet', /lease_1 \(id=/, [giveTurns(ids)]],
   ['what workers were given', /session_id=/, [deleteExpiredInjected(ids, 1)]],
   ['tokens by aliases', /token_alias/, [deleteLogIns(named)]],
-  ['leases that a mount left', /lease_1 \(id=/, [deleteRemains('m', LEASES, keysOf(ids))]],
+  ['leases that a mount left', /lease_1 \(id=/, [deleteMountRows('m', LEASES, keysOf(ids))]],
   [
     'secret IDs that a mount left',
     /id_1 \(id=/,
-    SECRET_IDS.map((place) => deleteRemains('m', place, keysOf(ids))),
+    SECRET_IDS.map((place) => deleteMountRows('m', place, keysOf(ids))),
   ],
   ['dead tokens', /token_1 \(id=/, removePage({ ids, now: 1, limit: 500 })],
   ...(await removalWritesOf(ids)),

@@ -116,8 +116,8 @@ export async function begin(
   verified = false,
   secret_shares = COUNTS.secret_shares,
 ): Promise<string> {
-  const wish = { ...COUNTS, secret_shares, require_verification: verified };
-  return (await must(put(node, `${path}/init`, wish))).textAt('nonce');
+  const body = { ...COUNTS, secret_shares, require_verification: verified };
+  return (await must(put(node, `${path}/init`, body))).textAt('nonce');
 }
 
 /** A whole rekeying on a node: the answer to its last share. */
@@ -151,7 +151,7 @@ export async function authorise(
   const replies: Reply[] = [];
   for (const key of shares.slice(0, 2)) {
     replies.push(await put(b, 'sys/generate-root/update', { key, nonce }));
-    // New shares end an attempt that began under those of before.
+    // New shares end an attempt that began under the former ones.
     if (/start over/.test(replies.at(-1)?.text ?? '')) return authorise({ b, root }, shares);
   }
   return replies.at(-1)?.field('complete') === true;

@@ -27,7 +27,10 @@ export async function startVaultStores(t: TestContext, place: Place) {
     return started;
   };
   const vault = await another();
-  const wish = (token: string, { at = vault, path = '', namespace = '' }: Where): object => {
+  const attributesOf = (
+    token: string,
+    { at = vault, path = '', namespace = '' }: Where,
+  ): object => {
     if (!at.tokens.has(token)) at.tokens.set(token, { ...GOOD_TOKEN, accessor: token });
     return { attributes: { address: `${at.url}${path}`, token, namespace } };
   };
@@ -83,7 +86,7 @@ export async function startVaultStores(t: TestContext, place: Place) {
       broker.make('credential-stores', {
         scope_id: PROJECT,
         type: 'vault',
-        ...wish(token, where),
+        ...attributesOf(token, where),
       }),
     async remove(store: string): Promise<void> {
       const removed = await admin('DELETE', `credential-stores/${store}`);

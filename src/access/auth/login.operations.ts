@@ -1,7 +1,7 @@
 import type { App } from '../../app/app.ts';
 import type { Caller } from '../../app/caller.ts';
 import { effectiveLeaseTtls, type Mount } from '../../app/mount.ts';
-import type { VaultResult } from '../../app/result.ts';
+import type { AuthResult } from '../../app/output.ts';
 import { Failure, isConflict } from '../../core/failure.ts';
 import { presentMount } from '../../mounts/operations.ts';
 import { holdSettings } from '../../mounts/store.ts';
@@ -18,25 +18,25 @@ import { type LogIn, planLogIn } from '../tokens/settings.ts';
 import { answerMinted } from './minted.operations.ts';
 
 /**
- * Makes the token of a log-in that has succeeded, together with the effects it had. It stands for the entity that the
- * mount means by `alias`; whoever comes for the first time gets one. Who logs in is found again when what lets them in
- * was changed by somebody else meanwhile: nobody who came rightly is told that they did not.
+ * Makes the token of a log-in that has succeeded, together with the effects it had. It stands for the entity of the
+ * mount's `alias`, which is made at the first log-in. The user or role is read again when somebody else has changed it
+ * meanwhile: a right log-in is never refused for that.
  *
- * @param find reads what lets them in whenever it is called; undefined: nothing does
- * @returns undefined when nothing lets them in, or whom it stands for may not come in
+ * @param find reads the user or role whenever it is called; undefined: the log-in is refused
+ * @returns undefined when the log-in is refused, or its entity is disabled
  * @throws Failure `unavailable` when it is changed again and again
  */
 export async function logInIfFound(
   app: App,
   caller: Caller,
   find: () => Promise<SucceededLogIn | undefined>,
-): Promise<VaultResult | undefined> {
+): Promise<AuthResult | undefined> {
   // Who it is, and so where that is changed, is known once it was found.
-  const line = { app, thing: '' };
-  const attempt = async (): Promise<VaultResult | undefined> => {
+  const line = { app, key: '' };
+  const attempt = async (): Promise<AuthResult | undefined> => {
     const found = await find();
     if (!found) return undefined;
-    line.thing = found.line;
+    line.key = found.line;
     try {
       return await logIn(app, caller, found);
     } catch (error) {
@@ -55,9 +55,9 @@ export async function logInIfFound(
 }
 
 /**
- * Whether whom a mount means by a name may come in. It belongs to the proof, and is asked whether or not that
- * succeeds: a refusal of its own would tell that a password is right, and count for no failure. Whether or not there is
- * anybody, as much is read: no time tells that there is.
+ * Whether the entity of a mount's alias is enabled. It is part of the credentials check, and asked whether or not that
+ * succeeds: a refusal of its own would tell that a password is right, and count as no failure. As much is read whether
+ * or not there is an entity, so that timing does not tell.
  */
 export async function mayComeIn(app: App, mount: Mount, alias: string): Promise<boolean> {
   const known = await findAlias(app.db, mount.accessor, alias);
@@ -69,7 +69,7 @@ export async function mayComeIn(app: App, mount: Mount, alias: string): Promise<
 const NOBODY = '';
 
 /** @throws Failure `forbidden` for whoever it stands for */
-async function logIn(app: App, caller: Caller, input: SucceededLogIn): Promise<VaultResult> {
+async function logIn(app: App, caller: Caller, input: SucceededLogIn): Promise<AuthResult> {
   const person = await ensureEntityForAlias(app, caller.mount, input.alias);
   // Whoever has more policies than are read gets no token that could not be used. Who is new has
   // none, and is not to be remembered as somebody who is not there.
@@ -79,9 +79,9 @@ async function logIn(app: App, caller: Caller, input: SucceededLogIn): Promise<V
 
 /** Somebody who has proved to be who they say. */
 export interface SucceededLogIn extends Pick<LogIn, 'settings' | 'display_name' | 'meta'> {
-  /** What the mount calls whoever logs in. */
+  /** Name of the mount's alias for whoever logs in. */
   alias: string;
-  /** In which what lets them in is changed. */
+  /** Key of the line by which the user or role is changed. */
   line: string;
   effects?: readonly Effect[];
 }
@@ -91,7 +91,7 @@ async function logInAs(
   caller: Caller,
   input: SucceededLogIn,
   { entity, alias, effects }: Awaited<ReturnType<typeof ensureEntityForAlias>>,
-): Promise<VaultResult> {
+): Promise<AuthResult> {
   if (entity.disabled) throw new Failure('forbidden', 'permission denied');
   const mount = await presentMount(app, caller.mount);
   const { token: plan, warnings } = planLogIn({

@@ -25,7 +25,7 @@ interface Kind {
 
 const USERPASS = { kind: 'auth', path: 'userpass/', type: 'userpass' } as const;
 const APPROLE = { kind: 'auth', path: 'approle/', type: 'approle' } as const;
-const WISH = { secret_id: '', metadata: '', cidr_list: [], token_bound_cidrs: [] };
+const NOTHING_ASKED = { secret_id: '', metadata: '', cidr_list: [], token_bound_cidrs: [] };
 
 const makeUser: Kind['make'] = (app, caller, username, token_policies) =>
   writeUser(app, caller, { username, password: 'correct horse', token_policies });
@@ -61,7 +61,8 @@ const KINDS: Record<string, Kind> = {
   'secret IDs of AppRoles': {
     mount: APPROLE,
     make: makeApprole,
-    change: (app, caller, role_name) => createSecretId(app, caller, { role_name, ...WISH }),
+    change: (app, caller, role_name) =>
+      createSecretId(app, caller, { role_name, ...NOTHING_ASKED }),
   },
 };
 

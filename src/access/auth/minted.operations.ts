@@ -1,5 +1,5 @@
 import type { App } from '../../app/app.ts';
-import type { VaultResult } from '../../app/result.ts';
+import type { AuthResult } from '../../app/output.ts';
 import { listEntityPolicies } from '../identity/persons.operations.ts';
 import { describeAuth } from '../tokens/answers.ts';
 import { type MintedToken, nowSeconds } from '../tokens/minting.operations.ts';
@@ -10,7 +10,7 @@ export async function answerMinted(
   app: App,
   minted: MintedToken,
   warnings: string[],
-): Promise<VaultResult> {
+): Promise<AuthResult> {
   const policies = await identityPolicies(app, minted.token);
   const auth = describeAuth(minted.token, minted.client_token, nowSeconds(app), policies);
   return warnings.length > 0 ? { auth, warnings } : { auth };

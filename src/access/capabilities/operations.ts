@@ -4,13 +4,13 @@ import type { FormedSegment } from '../../acl/name-form.ts';
 import { RuleWalk } from '../../acl/rule-walk.ts';
 import { type App, perApp } from '../../app/app.ts';
 import type { Caller } from '../../app/caller.ts';
-import type { VaultResult } from '../../app/result.ts';
+import type { DataResult } from '../../app/output.ts';
 import { Failure } from '../../core/failure.ts';
 import { Breath } from '../../core/fairness/breath.ts';
 import { requireByAccessor } from '../auth/token/operations.ts';
 import { findLiving } from '../permissions/authentication.operations.ts';
 import { readPermissions } from '../permissions/operations.ts';
-import { whileThere } from '../presence.ts';
+import { whileConnected } from '../presence.ts';
 import { tokenId } from '../tokens/minting.operations.ts';
 import { noteToken } from '../tokens/recorded.ts';
 import type { Token } from '../tokens/token.ts';
@@ -25,7 +25,7 @@ export async function describeOwn(
   app: App,
   caller: Caller,
   input: { paths: readonly string[] },
-): Promise<VaultResult> {
+): Promise<DataResult<Record<string, string[]>>> {
   if (!caller.acl) throw new Failure('unauthenticated', 'permission denied');
   return describe(app, caller, caller.acl, input.paths);
 }
@@ -34,7 +34,7 @@ export async function describeOfToken(
   app: App,
   caller: Caller,
   input: { token: string; paths: readonly string[] },
-): Promise<VaultResult> {
+): Promise<DataResult<Record<string, string[]>>> {
   if (input.token === '') return describeOwn(app, caller, input);
   const token = await findLiving(app, input.token);
   noteToken(caller, token ?? { id: tokenId(app, input.token) });
@@ -46,7 +46,7 @@ export async function describeOfAccessor(
   app: App,
   caller: Caller,
   input: { accessor: string; paths: readonly string[] },
-): Promise<VaultResult> {
+): Promise<DataResult<Record<string, string[]>>> {
   const token = await requireByAccessor(app, input.accessor);
   return describeAll(app, caller, token, input.paths);
 }
@@ -56,7 +56,7 @@ async function describeAll(
   caller: Caller,
   token: Token,
   paths: readonly string[],
-): Promise<VaultResult> {
+): Promise<DataResult<Record<string, string[]>>> {
   const permissions = await readPermissions(app, token);
   // Its entity is disabled or gone: it may do nothing at all.
   return describe(app, caller, permissions?.acl ?? NOTHING_GRANTED, paths);
@@ -70,17 +70,18 @@ async function describe(
   caller: Caller,
   acl: Acl,
   paths: readonly string[],
-): Promise<VaultResult> {
+): Promise<DataResult<Record<string, string[]>>> {
   if (paths.length === 0) throw new Failure('invalid', 'paths must be supplied');
   if (paths.length > MOST_PATHS) {
     throw new Failure('invalid', `paths: at most ${MOST_PATHS}, this request has ${paths.length}`);
   }
-  const found = await whileThere(caller, (requireThere) =>
-    walkPaths(app, acl, paths, new RuleWalk(requireThere)),
+  const found = await whileConnected(caller, (requireConnected) =>
+    walkPaths(app, acl, paths, new RuleWalk(requireConnected)),
   );
   // One path is also answered under a name that does not depend on it.
-  const one = found.length === 1 ? { capabilities: found[0]?.[1] } : {};
-  return { data: { ...Object.fromEntries(found), ...one }, flat: true };
+  const [first, ...more] = found;
+  const one = first && more.length === 0 ? { capabilities: first[1] } : {};
+  return { data: { ...Object.fromEntries(found), ...one } };
 }
 
 async function walkPaths(

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { undeclared } from '../../app/output.ts';
+import { flat } from '../../app/output.ts';
 import { type AnyRoute, vaultRoute } from '../../app/route.ts';
 import { comparedBy, eachText } from '../../core/comparison.ts';
 import { shortList, text } from '../../core/fields.ts';
@@ -14,7 +14,15 @@ const pathFields = {
   paths: pathList([]).describe('Paths as policies write them, e.g. `pki/issue/web`.'),
   path: pathList([]).describe('Old name of paths.'),
 };
-const anything = undeclared;
+
+const capabilities = flat(
+  z
+    .object({
+      capabilities: z.array(z.string()).optional().describe('Where one path is asked about.'),
+    })
+    .catchall(z.array(z.string()))
+    .describe('By path.'),
+);
 
 function pathsOf(input: { paths: string[]; path: string[] }): string[] {
   return input.paths.length > 0 ? input.paths : input.path;
@@ -30,8 +38,8 @@ export const capabilityRoutes: AnyRoute[] = [
     old_names: { path: 'paths' },
     audit: ['paths', 'path'],
     input: z.object(pathFields),
-    output: anything,
-    failures: ['invalid'],
+    output: capabilities,
+    failures: ['invalid', 'rate_limited'],
     run: (app, caller, input) => describeOwn(app, caller, { paths: pathsOf(input) }),
   }),
   vaultRoute({
@@ -43,8 +51,8 @@ export const capabilityRoutes: AnyRoute[] = [
     old_names: { path: 'paths' },
     audit: ['paths', 'path'],
     input: z.object({ ...pathFields, token: text('').describe('The token; the own one if none.') }),
-    output: anything,
-    failures: ['invalid'],
+    output: capabilities,
+    failures: ['invalid', 'rate_limited'],
     run: (app, caller, input) =>
       describeOfToken(app, caller, { token: input.token, paths: pathsOf(input) }),
   }),
@@ -57,8 +65,8 @@ export const capabilityRoutes: AnyRoute[] = [
     old_names: { path: 'paths' },
     audit: ['paths', 'path', 'accessor'],
     input: z.object({ ...pathFields, accessor: text('').describe('Accessor of the token.') }),
-    output: anything,
-    failures: ['invalid'],
+    output: capabilities,
+    failures: ['invalid', 'rate_limited'],
     run: (app, caller, input) =>
       describeOfAccessor(app, caller, { accessor: input.accessor, paths: pathsOf(input) }),
   }),

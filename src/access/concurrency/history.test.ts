@@ -30,7 +30,7 @@ const cases: [why: string, before: Event[], rank: Rank, passed?: number][] = [
   ['failures of another address', [wrong('x', 'a2', 'a', 15)], UNPROVED],
   ['too many of the network', [wrong('x', 'a2', 'a', 16)], DOUBTED],
   ['too many of another network', [wrong('x', 'b1', 'b', 100)], UNPROVED],
-  ['who logged in, among strangers of the same address', [[ann, 'right'], wrong('x', 'a1', 'a', 100)], PROVED],
+  ['who logged in, among others of the same address', [[ann, 'right'], wrong('x', 'a1', 'a', 100)], PROVED],
 ]; // biome-ignore format: one table
 
 for (const [why, before, rank, passed = 0] of cases) {

@@ -29,7 +29,7 @@ const DOUBTED_NETWORK = 16;
 
 /**
  * What this node remembers of log-ins, to choose whose password is checked first when many wait, and whom a
- * lock by strangers does not concern: by which names somebody has logged in from which addresses, and how many
+ * lock by other callers does not concern: by which names somebody has logged in from which addresses, and how many
  * failures came from where. It never stands for a password: it is in memory only, and the oldest is forgotten
  * when it is too much.
  */

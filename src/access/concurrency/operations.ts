@@ -86,7 +86,7 @@ export async function checkInTurn<Found>(
 
 /**
  * How often a name that is locked may be tried by this caller all the same: from where it has logged in,
- * as far as this node remembers, since strangers may have locked it.
+ * as far as this node remembers, since other callers may have locked it.
  *
  * @param most so many failures in a row lock a name
  */

@@ -115,7 +115,7 @@ test('of long lists four are made at once, two of one address, and of the turns 
         isLong: true,
         isKnown: false,
         make() {
-          order.push('stranger');
+          order.push('unknown');
           return lists.read();
         },
       }),

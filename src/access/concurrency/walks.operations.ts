@@ -17,12 +17,12 @@ const turnsOf = perApp(
 );
 
 const KNOWN = 0;
-const STRANGER = 1;
+const UNKNOWN = 1;
 
 // What each holds until it is made is a page's rows and items, some megabytes where they are long; and of a long one a
-// compiled filter, or some hundred bytes for each of thousands of scopes. Strangers, who may list what everybody may,
+// compiled filter, or some hundred bytes for each of thousands of scopes. Unknown callers, who may list what everybody may,
 // have every other turn that somebody known waits for.
-const WAITING = { waiting: 16_384, waiting_each: 4_096, preference: [KNOWN, STRANGER] };
+const WAITING = { waiting: 16_384, waiting_each: 4_096, preference: [KNOWN, UNKNOWN] };
 const listsOf = perApp(() => ({
   short: new FairTurns({ at_once: 8, at_once_each: 4, at_once_site: 6, ...WAITING }, refuse),
   long: new FairTurns({ at_once: 4, at_once_each: 2, at_once_site: 3, ...WAITING }, refuse),
@@ -40,7 +40,7 @@ export function listInTurn<Result>(
   list: { isLong: boolean; isKnown: boolean; make(): Promise<Result> },
 ): Promise<Result> {
   const turns = listsOf(app)[list.isLong ? 'long' : 'short'];
-  const asker = { ...askerOf(caller), rank: list.isKnown ? KNOWN : STRANGER };
+  const asker = { ...askerOf(caller), rank: list.isKnown ? KNOWN : UNKNOWN };
   return turns.take(asker, () => doFor(SHARED_PARTY, () => list.make()));
 }
 

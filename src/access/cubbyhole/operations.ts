@@ -1,6 +1,6 @@
 import type { App } from '../../app/app.ts';
 import type { Caller } from '../../app/caller.ts';
-import type { VaultResult } from '../../app/result.ts';
+import type { DataResult, NothingResult } from '../../app/output.ts';
 import { Failure } from '../../core/failure.ts';
 import { commitPlanned } from '../standing/attempts.operations.ts';
 import {
@@ -36,7 +36,7 @@ export async function readEntry(
   app: App,
   caller: Caller,
   { path }: { path: string },
-): Promise<VaultResult> {
+): Promise<DataResult<Record<string, unknown>>> {
   const token_id = ownerOf(caller);
   const sealed = await findEntry(app.db, token_id, path);
   if (!sealed) throw new Failure('not_found', '');
@@ -58,12 +58,12 @@ export async function writeEntry(
   app: App,
   caller: Caller,
   { path, ...data }: { path: string; [field: string]: unknown },
-): Promise<VaultResult> {
+): Promise<NothingResult> {
   const token_id = ownerOf(caller);
   if (Object.keys(data).length === 0) throw new Failure('invalid', 'missing data fields');
   const text = Buffer.from(JSON.stringify(data), 'utf8');
   const sealed = app.barrier.encrypt('response', placeOf(token_id, path), text);
-  return commitPlanned<VaultResult>(app, caller, async () => {
+  return commitPlanned<NothingResult>(app, caller, async () => {
     const kept = await findKept(app.db, token_id, path);
     requireRoom({
       entries: kept.entries + 1,
@@ -99,7 +99,7 @@ export async function removeEntry(
   app: App,
   caller: Caller,
   { path }: { path: string },
-): Promise<VaultResult> {
+): Promise<NothingResult> {
   await app.commit(caller, [deleteEntry(ownerOf(caller), path)]);
   return {};
 }
@@ -109,7 +109,7 @@ export async function listEntries(
   app: App,
   caller: Caller,
   { path }: { path: string },
-): Promise<VaultResult> {
+): Promise<DataResult<{ keys: string[] }>> {
   const folder = path === '' ? '' : `${path}/`;
   const paths = await listPaths(app.db, ownerOf(caller), folder);
   const keys = new Set(

@@ -1,17 +1,18 @@
 import { z } from 'zod';
-import { undeclared } from '../../app/output.ts';
+import { nothing } from '../../app/output.ts';
 import { type AnyRoute, vaultRoute } from '../../app/route.ts';
 import { text } from '../../core/fields.ts';
 import { isEntry, listEntries, readEntry, removeEntry, writeEntry } from './operations.ts';
 
 const path = text().describe('Any name, with slashes for folders.');
-const anything = undeclared;
 const at = {
   path: '/v1/{mount}/{path+}',
   path_forms: { path: /^[^/].*$/ },
   input: z.object({ path }),
-  output: anything,
 } as const;
+const folder = z.object({
+  keys: z.array(z.string()).describe('What has more beneath it ends in a slash.'),
+});
 
 /** Endpoints of `cubbyhole/`: storage that belongs to the token it is used with, gone with it. */
 export const cubbyholeRoutes: readonly AnyRoute[] = [
@@ -21,7 +22,8 @@ export const cubbyholeRoutes: readonly AnyRoute[] = [
     method: 'GET',
     summary: "Read what is kept in the token's own storage",
     access: { capability: 'read' },
-    failures: ['not_found'],
+    output: z.record(z.string(), z.unknown()).describe('What is kept, as it was sent.'),
+    failures: ['invalid', 'not_found'],
     run: readEntry,
   }),
   vaultRoute({
@@ -30,7 +32,8 @@ export const cubbyholeRoutes: readonly AnyRoute[] = [
     method: 'LIST',
     summary: "List a folder of the token's own storage",
     access: { capability: 'list' },
-    failures: ['not_found'],
+    output: folder,
+    failures: ['invalid', 'not_found'],
     run: listEntries,
   }),
   vaultRoute({
@@ -40,8 +43,8 @@ export const cubbyholeRoutes: readonly AnyRoute[] = [
     summary: "List the token's own storage",
     access: { capability: 'list' },
     input: z.object({}),
-    output: anything,
-    failures: ['not_found'],
+    output: folder,
+    failures: ['invalid', 'not_found'],
     run: (app, caller) => listEntries(app, caller, { path: '' }),
   }),
   vaultRoute({
@@ -51,7 +54,8 @@ export const cubbyholeRoutes: readonly AnyRoute[] = [
     summary: "Keep something in the token's own storage",
     access: { capability: 'update', exists: isEntry },
     input: z.looseObject({ path }),
-    failures: ['invalid'],
+    output: nothing,
+    failures: ['invalid', 'conflict'],
     max_body: 1 << 20,
     run: writeEntry,
   }),
@@ -61,7 +65,8 @@ export const cubbyholeRoutes: readonly AnyRoute[] = [
     method: 'DELETE',
     summary: "Delete something from the token's own storage",
     access: { capability: 'delete' },
-    failures: [],
+    output: nothing,
+    failures: ['invalid'],
     run: removeEntry,
   }),
 ];

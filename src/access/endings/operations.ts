@@ -7,8 +7,8 @@ import type { Effect } from '../../store/write.ts';
 import { goesFirst } from './precedence.operations.ts';
 
 /**
- * Commits a page of what a request ends before it is done itself: with a record that says so. Should the request come
- * to nothing then, it is told what its pages have ended.
+ * Commits a page of what a request ends before its own write set, with a record that says so. Should the request be
+ * refused afterwards, its answer says what the pages have ended.
  */
 export async function commitPage(
   app: App,
@@ -19,39 +19,39 @@ export async function commitPage(
   const { record } = caller;
   const outcome = { ...record.outcome, ending: true };
   const commit = () => app.commit({ ...caller, record: { ...record, outcome } }, effects);
-  // Who goes first has others wait for it, and those who have a place may be among them.
+  // Others wait for whoever goes first, and may hold the places meanwhile: it takes none.
   await (goesFirst(app.store) ? commit() : pagesInTurn(app).run(commit));
   addEnded(record.ended_before, ended);
 }
 
-/** A page is much for the database: of one network one at a time, however much its requests end. */
+/** A page is much work for the database: each network has one at a time, however much its requests end. */
 const pagesInTurn = perApp(() => new FewInTurn(2));
 
-/** What ends with a thing is less than a page of each kind: of one network a few are written at once. */
+/** The last write set ends less than a page of each kind: each network may have a few at once. */
 const lastPagesInTurn = perApp(() => new FewInTurn(4));
 
-/** Commits what ends a thing, with what is left to end with it. */
+/** Commits an ending, with what is left to end with it. */
 export function commitEnd(app: App, commit: () => Promise<void>): Promise<void> {
   return goesFirst(app.store) ? commit() : lastPagesInTurn(app).run(commit);
 }
 
 const endingsOf = perApp(() => new Lines());
 
-/** Whether somebody is at ending a thing: whoever comes for it now waits. */
-export function isBeingEnded(app: App, thing: string): boolean {
-  return endingsOf(app).has(thing);
+/** Whether what has a key is being ended: whoever comes for it now waits. */
+export function isBeingEnded(app: App, key: string): boolean {
+  return endingsOf(app).has(key);
 }
 
 /**
- * Ends a thing, or what stands on it, once nobody else is at that: whoever waited finds what is left of it, and
+ * Ends something, or what stands on it, once nobody else is at that: whoever waited finds what is left of it, and
  * does not end the same page by page once more.
  *
- * @param run is told whether it had to wait, and looks again then whether the thing is there
+ * @param run is told whether it had to wait, and checks again then whether it is there
  */
 export function endInTurn<Result>(
   app: App,
-  thing: string,
+  key: string,
   run: (hasWaited: boolean) => Promise<Result>,
 ): Promise<Result> {
-  return endingsOf(app).wait(thing, run);
+  return endingsOf(app).wait(key, run);
 }

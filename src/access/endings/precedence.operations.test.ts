@@ -4,10 +4,10 @@ import { eachPlace } from '../../../test/support/engines.ts';
 import { Failure } from '../../core/failure.ts';
 import { findHolder } from '../../store/job-lock.ts';
 import type { Store } from '../../store/store.ts';
-import { type Ground, goFirst, letFirst } from './precedence.operations.ts';
+import { goFirst, letFirst, type WriteContext } from './precedence.operations.ts';
 
 let ids = 0;
-const groundOf = (store: Store): Ground => ({
+const contextOf = (store: Store): WriteContext => ({
   store,
   now: () => 1_800_000_000_000,
   newId: () => `request-${++ids}`,
@@ -42,7 +42,7 @@ eachPlace('a request that goes first', (newPlace, engine) => {
     // What is begun in a request belongs to it: others come from outside.
     const going = Promise.withResolvers<void>();
     const gate = Promise.withResolvers<void>();
-    const request = goFirst(groundOf(a), false, async () => {
+    const request = goFirst(contextOf(a), false, async () => {
       if (a !== b) await toldOf(b);
       going.resolve();
       await gate.promise;
@@ -63,7 +63,7 @@ eachPlace('a request that goes first', (newPlace, engine) => {
     const [a, b] = await openBoth();
     let going = 0;
     const go = (store: Store): Promise<number> =>
-      goFirst(groundOf(store), true, async () => {
+      goFirst(contextOf(store), true, async () => {
         going += 1;
         await letOthersRead(store);
         return going--;
@@ -76,7 +76,7 @@ eachPlace('a request that goes first', (newPlace, engine) => {
     const all = Promise.withResolvers<void>();
     let going = 0;
     const go = (): Promise<void> =>
-      goFirst(groundOf(a), false, async () => {
+      goFirst(contextOf(a), false, async () => {
         going += 1;
         if (going === 20) all.resolve();
         await all.promise;
@@ -87,14 +87,14 @@ eachPlace('a request that goes first', (newPlace, engine) => {
   test('does not wait for itself', async () => {
     const [a] = await openBoth();
     for (const changes of [false, true]) {
-      const again = () => goFirst(groundOf(a), changes, async () => 7);
-      assert.equal(await goFirst(groundOf(a), changes, again), 7);
+      const again = () => goFirst(contextOf(a), changes, async () => 7);
+      assert.equal(await goFirst(contextOf(a), changes, again), 7);
     }
   });
 
   test('is refused as it is refused, and is over then', async () => {
     const [a, b] = await openBoth();
-    const refused = goFirst(groundOf(a), true, async () =>
+    const refused = goFirst(contextOf(a), true, async () =>
       Promise.reject(new Failure('forbidden', 'no')),
     );
     await assert.rejects(refused, { kind: 'forbidden' });
@@ -111,10 +111,10 @@ eachPlace('a request that goes first', (newPlace, engine) => {
       commit: (effects) =>
         ++commits === 1 ? a.commit(effects) : Promise.reject(new Failure('unavailable', 'gone')),
     };
-    assert.equal(await goFirst(groundOf(stopping), true, async () => 'done'), 'done');
+    assert.equal(await goFirst(contextOf(stopping), true, async () => 'done'), 'done');
     await letTurn();
     assert.equal(commits, 2);
     await letFirst(b);
-    assert.equal(await goFirst(groundOf(b), true, async () => 'done too'), 'done too');
+    assert.equal(await goFirst(contextOf(b), true, async () => 'done too'), 'done too');
   });
 });

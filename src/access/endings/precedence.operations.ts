@@ -13,13 +13,13 @@ import {
 import type { Store } from '../../store/store.ts';
 
 /** What a request writes by. */
-export type Ground = Pick<App, 'store' | 'now' | 'newId'>;
+export type WriteContext = Pick<App, 'store' | 'now' | 'newId'>;
 
 /** Milliseconds that a change of permissions waits at most for requests that go first. */
 const LONGEST_MS = 2_000;
 /** So long others go with them: those that came too late in the same moment, for instance. */
 const JOINING_MS = 500;
-/** Between two looks at whether another node's request is done. */
+/** Between two checks whether another node's request is done. */
 const PAUSE_MS = 10;
 /** The row by which nodes tell each other that some of their requests go first. */
 const NAME = 'permissions/first';
@@ -46,29 +46,29 @@ function precedenceOf(store: Store): Precedence {
 const hasOthers = ({ engine }: Store): boolean => engine !== 'sqlite';
 
 /**
- * Has all that change what somebody is permitted wait, on every node, while requests that rest on that are
- * judged, planned and written: those that judge at length would else come too late for as long as others do.
+ * Runs a request while all changes of permissions wait, on every node: one that is judged or planned at length would
+ * otherwise lose to them for as long as they go on.
  *
- * @param changes the request does so itself: it goes alone, or it would make those late that go with it
+ * @param changes whether the request changes permissions itself: then it goes alone, or those beside it would lose to it
  */
 export function goFirst<Result>(
-  ground: Ground,
+  context: WriteContext,
   changes: boolean,
   run: (hold: Hold) => Promise<Result>,
 ): Promise<Result> {
-  const { here } = precedenceOf(ground.store);
-  if (!hasOthers(ground.store) || here.isMine) {
+  const { here } = precedenceOf(context.store);
+  if (!hasOthers(context.store) || here.isMine) {
     return changes ? here.takeAlone(run) : here.take(run);
   }
   if (!changes) {
     return here.take((hold) => {
-      // Not waited for: what other nodes are quicker with until they know is tried again.
-      void tell(ground, hold);
+      // Not waited for: what loses to another node before that node knows is tried again.
+      void tell(context, hold);
       return run(hold);
     });
   }
   return here.takeAlone(async (hold) => {
-    await tell(ground, hold);
+    await tell(context, hold);
     return run(hold);
   });
 }
@@ -79,14 +79,14 @@ export function goesFirst(store: Store): boolean {
 }
 
 /** Tells the other nodes that some go first here, and once that is over. Those who go together are told of once. */
-function tell(ground: Ground, hold: Hold): Promise<void> {
-  const { store } = ground;
+function tell(context: WriteContext, hold: Hold): Promise<void> {
+  const { store } = context;
   const precedence = precedenceOf(store);
   if (precedence.told?.hold === hold) return precedence.told.known;
   const { told } = precedence;
   // Those before are over on every node by then, or other nodes would never have their turn.
   const lease = Promise.resolve(told?.released)
-    .then(() => doFor(OWN_PARTY, () => announce(ground, hold)))
+    .then(() => doFor(OWN_PARTY, () => announce(context, hold)))
     .catch(() => undefined);
   // Where it cannot be said that it is over, others find that out by themselves.
   const released = Promise.all([lease, hold.over])
@@ -97,12 +97,15 @@ function tell(ground: Ground, hold: Hold): Promise<void> {
 }
 
 /** Undefined when others went first all the time. */
-async function announce({ store, now, newId }: Ground, hold: Hold): Promise<JobLock | undefined> {
+async function announce(
+  { store, now, newId }: WriteContext,
+  hold: Hold,
+): Promise<JobLock | undefined> {
   const watch = { seen: precedenceOf(store).elsewhere, longest_ms: LONGEST_MS };
   const holder = newId();
   while (!hold.isOver) {
-    const wish = { name: NAME, holder, now_ms: now(), ttl_ms: LONGEST_MS };
-    const lease = await acquireLease(store, wish, watch);
+    const request = { name: NAME, holder, now_ms: now(), ttl_ms: LONGEST_MS };
+    const lease = await acquireLease(store, request, watch);
     if (lease) return lease;
     await delay(PAUSE_MS);
   }
@@ -116,9 +119,9 @@ export async function letFirst(store: Store): Promise<void> {
   if (!hasOthers(store) || here.isMine) return;
   const first = await findHolder(store.db, NAME);
   let found = first;
-  // For these alone, so that nobody waits for a line of them.
+  // Only for those that are first now, not for any that follow them.
   while (found && found.expires_at_ms > 0 && found.fence === first?.fence) {
-    if (elsewhere.look(found, LONGEST_MS) === 0) return;
+    if (elsewhere.observe(found, LONGEST_MS) === 0) return;
     await delay(PAUSE_MS);
     found = await findHolder(store.db, NAME);
   }

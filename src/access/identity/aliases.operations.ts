@@ -1,6 +1,6 @@
 import type { App } from '../../app/app.ts';
 import type { Caller } from '../../app/caller.ts';
-import type { VaultResult } from '../../app/result.ts';
+import type { DataResult, NothingResult } from '../../app/output.ts';
 import { Failure } from '../../core/failure.ts';
 import { listTold } from '../../core/key-list.ts';
 import { holdAccessor } from '../../mounts/store.ts';
@@ -23,7 +23,16 @@ import {
   updateAlias,
 } from './aliases.store.ts';
 import { findEntityById, holdEntity, insertEntity } from './entities.store.ts';
-import { type Alias, checkMetadata, describeAlias, type Entity, isSameAlias } from './entity.ts';
+import {
+  type Alias,
+  type AliasAnswer,
+  checkMetadata,
+  describeAlias,
+  type Entity,
+  isSameAlias,
+  type Told,
+  type WrittenAlias,
+} from './entity.ts';
 import {
   endLogInsBeforehand,
   findAliasMount,
@@ -43,14 +52,18 @@ interface SentAlias {
 }
 
 /** Makes an alias, or changes the one that its id, or its name on its mount, stands for. */
-export async function writeAlias(app: App, caller: Caller, input: SentAlias): Promise<VaultResult> {
+export async function writeAlias(
+  app: App,
+  caller: Caller,
+  input: SentAlias,
+): Promise<DataResult<WrittenAlias>> {
   if (input.custom_metadata) checkMetadata('custom_metadata', input.custom_metadata);
   const { id, canonical_id } = input;
   await refuseDenied(caller, [
     ...aliasPaths(caller, 'entity-alias', id, NAMED_ALIAS),
     ...ownPaths(caller, 'entity', { id: canonical_id }, CONCERNED),
   ]);
-  const answer = await commitPlanned<VaultResult>(app, caller, async () => {
+  const answer = await commitPlanned<DataResult<WrittenAlias>>(app, caller, async () => {
     const existing = await findExisting(app, input);
     if (existing && id === '') {
       await refuseDeniedNow(caller, aliasPaths(caller, 'entity-alias', existing.id, FOUND_ALIAS));
@@ -92,7 +105,7 @@ async function planChange(
   input: SentAlias,
   existing: Alias,
   entity: Entity | undefined,
-): Promise<Planned<VaultResult>> {
+): Promise<Planned<DataResult<WrittenAlias>>> {
   const changed: Alias = {
     ...existing,
     name: input.name || existing.name,
@@ -126,7 +139,7 @@ async function planNew(
   app: App,
   input: SentAlias,
   entity: Entity | undefined,
-): Promise<Planned<VaultResult>> {
+): Promise<Planned<DataResult<WrittenAlias>>> {
   if (input.name === '') throw new Failure('invalid', 'missing alias name: name is needed');
   const mount_accessor = await requireAccessor(app, input.mount_accessor);
   const owner = entity ?? newEntity(app, { metadata: {}, policies: [], disabled: false });
@@ -150,7 +163,7 @@ async function planAlias(
   writes: readonly Effect[],
   /** The entity that has it so far. */
   before?: string,
-): Promise<Planned<VaultResult>> {
+): Promise<Planned<DataResult<WrittenAlias>>> {
   const { id, entity_id, mount_accessor } = alias;
   const namesake = await findAlias(app.db, mount_accessor, alias.name);
   const isTaken = namesake !== undefined && namesake.id !== id;
@@ -196,7 +209,7 @@ export async function readAlias(
   app: App,
   _caller: Caller,
   input: { id: string },
-): Promise<VaultResult> {
+): Promise<DataResult<AliasAnswer & { namespace_id: string }>> {
   const alias = await findAliasById(app.db, input.id);
   if (!alias) throw new Failure('not_found', '');
   const mount = await findAliasMount(app, alias.mount_accessor);
@@ -207,9 +220,9 @@ export async function removeAlias(
   app: App,
   caller: Caller,
   input: { id: string },
-): Promise<VaultResult> {
+): Promise<NothingResult> {
   const { id } = input;
-  const answer = await commitPlanned<VaultResult>(app, caller, async () => {
+  const answer = await commitPlanned<NothingResult>(app, caller, async () => {
     const alias = await findAliasById(app.db, id);
     if (!alias) return { effects: [], result: {} };
     const owner = await refuseDeniedOwners(app, caller, [alias.entity_id]);
@@ -227,7 +240,7 @@ export async function removeAlias(
 /** Aliases that are told of at once: each may have 40 KiB of what others say of it. */
 const TOLD = 10;
 
-export async function listAliasIds(app: App): Promise<VaultResult> {
+export async function listAliasIds(app: App): Promise<DataResult<Told<AliasAnswer>>> {
   const mounts = await readAliasMounts(app);
   const read = (last: AliasKey | undefined): Promise<AliasKey[]> => listAliasKeys(app.db, last);
   return listTold({ read, keyOf: ({ id }) => id }, async function* (some) {

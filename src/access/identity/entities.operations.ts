@@ -1,6 +1,6 @@
 import type { App } from '../../app/app.ts';
 import type { Caller } from '../../app/caller.ts';
-import type { VaultResult } from '../../app/result.ts';
+import type { DataResult, NothingResult } from '../../app/output.ts';
 import { Failure } from '../../core/failure.ts';
 import { mergePatch } from '../../core/patches.ts';
 import { bumpConfigVersion } from '../../store/config-version.ts';
@@ -11,13 +11,16 @@ import { findAlias, findAliasById, listAliases } from './aliases.store.ts';
 import { findEntityById, findEntityByName, insertEntity, updateEntity } from './entities.store.ts';
 import {
   type Alias,
+  type AliasAnswer,
   checkMetadata,
   checkName,
   describeAlias,
   describeEntity,
   type Entity,
+  type EntityAnswer,
   type EntitySettings,
   requireIdentityPolicies,
+  type WrittenEntity,
 } from './entity.ts';
 import { type Lookup, type LookupInput, parseLookup } from './lookup.ts';
 import { requireFewPolicies, withGroupsOf } from './memberships.operations.ts';
@@ -31,12 +34,12 @@ export async function writeEntity(
   app: App,
   caller: Caller,
   input: { id: string; name: string } & SentSettings,
-): Promise<VaultResult> {
+): Promise<DataResult<WrittenEntity> | NothingResult> {
   const { id, name, ...sent } = input;
   await refuseDenied(caller, pathsInBody(caller, 'entity', input));
   if (id !== '') return changeEntity(app, caller, input);
   checkName('name', name);
-  return commitPlanned<VaultResult>(app, caller, async () => {
+  return commitPlanned<DataResult<WrittenEntity> | NothingResult>(app, caller, async () => {
     const existing = name === '' ? undefined : await findEntityByName(app.db, name);
     if (existing) {
       await refuseDeniedNow(caller, otherPaths(caller, 'entity', existing));
@@ -57,7 +60,7 @@ export async function writeEntityById(
   app: App,
   caller: Caller,
   input: { id: string; name: string } & SentSettings,
-): Promise<VaultResult> {
+): Promise<NothingResult> {
   await refuseDenied(caller, ownPaths(caller, 'entity', { name: input.name }));
   return changeEntity(app, caller, input);
 }
@@ -66,9 +69,9 @@ async function changeEntity(
   app: App,
   caller: Caller,
   input: { id: string; name: string } & SentSettings,
-): Promise<VaultResult> {
+): Promise<NothingResult> {
   const { id, name, ...sent } = input;
-  return commitPlanned<VaultResult>(app, caller, async () => {
+  return commitPlanned<NothingResult>(app, caller, async () => {
     const existing = await findEntityById(app.db, id);
     if (!existing) throw new Failure('invalid', `id: there is no entity "${id}"`);
     await refuseDeniedNow(caller, otherPaths(caller, 'entity', existing));
@@ -89,7 +92,7 @@ async function planChange(
   caller: Caller,
   entity: Entity,
   sent: SentSettings,
-): Promise<Planned<VaultResult>> {
+): Promise<Planned<NothingResult>> {
   const settings = planSettings(entity, sent);
   const next: Entity = { ...entity, ...settings, updated_at_ms: app.now() };
   await requireFewPolicies(app, next, 'entity');
@@ -118,7 +121,7 @@ export async function readEntityById(
   app: App,
   _caller: Caller,
   input: { id: string },
-): Promise<VaultResult> {
+): Promise<DataResult<EntityAnswer>> {
   return answerEntity(app, await findEntityById(app.db, input.id));
 }
 
@@ -126,11 +129,14 @@ export async function readEntityByName(
   app: App,
   _caller: Caller,
   input: { name: string },
-): Promise<VaultResult> {
+): Promise<DataResult<EntityAnswer>> {
   return answerEntity(app, await findEntityByName(app.db, input.name));
 }
 
-async function answerEntity(app: App, entity: Entity | undefined): Promise<VaultResult> {
+async function answerEntity(
+  app: App,
+  entity: Entity | undefined,
+): Promise<DataResult<EntityAnswer>> {
   if (!entity) throw new Failure('not_found', '');
   const member = { id: entity.id, kind: 'entity' } as const;
   return withGroupsOf(app, member, async ({ direct, above: inherited }) => {
@@ -140,19 +146,19 @@ async function answerEntity(app: App, entity: Entity | undefined): Promise<Vault
 }
 
 async function describeAliases(app: App, aliases: readonly Alias[]) {
-  const described: Record<string, unknown>[] = [];
+  const described: AliasAnswer[] = [];
   for (const alias of aliases) {
     described.push(describeAlias(alias, await findAliasMount(app, alias.mount_accessor)));
   }
   return described;
 }
 
-/** Finds an entity by one of the things it is known by; nothing found is an empty answer. */
+/** Finds an entity by one of the names it is known by; nothing found is an empty answer. */
 export async function lookUpEntity(
   app: App,
   caller: Caller,
   input: LookupInput,
-): Promise<VaultResult> {
+): Promise<DataResult<EntityAnswer> | NothingResult> {
   const entity = await findLookedUp(app, caller, parseLookup(input));
   if (!entity) return {};
   await refuseDenied(caller, ownPaths(caller, 'entity', entity, LOOKED_UP));

@@ -1,9 +1,10 @@
+import type { z } from 'zod';
 import type { App } from '../../app/app.ts';
-import type { VaultResult } from '../../app/result.ts';
+import type { DataResult } from '../../app/output.ts';
 import { listThings, listTold } from '../../core/key-list.ts';
 import { countAliases, listAliasNames } from './aliases.store.ts';
 import { listEntityNames } from './entities.store.ts';
-import { nameAlias } from './entity.ts';
+import { type EntityInfo, nameAlias, type namesSchema, type Told } from './entity.ts';
 import type { Named } from './names.store.ts';
 import { readAliasMounts } from './operations.ts';
 
@@ -11,7 +12,7 @@ import { readAliasMounts } from './operations.ts';
 const TOLD = 500;
 
 /** Ids with what they are called, so that a list can be read by people. What others say of aliases is told of each alone. */
-export async function listEntityIds(app: App): Promise<VaultResult> {
+export async function listEntityIds(app: App): Promise<DataResult<Told<EntityInfo>>> {
   const mounts = await readAliasMounts(app);
   const read = (last: Named | undefined): Promise<Named[]> => listEntityNames(app.db, last);
   return listTold({ read, keyOf: ({ id }) => id }, async function* (some) {
@@ -47,7 +48,9 @@ function splitByCount<One>(all: readonly One[], countOf: (one: One) => number): 
   return split;
 }
 
-export async function listNamesOfEntities(app: App): Promise<VaultResult> {
+export async function listNamesOfEntities(
+  app: App,
+): Promise<DataResult<z.output<typeof namesSchema>>> {
   const read = (last: Named | undefined): Promise<Named[]> => listEntityNames(app.db, last);
   return listThings({ read, keyOf: ({ name }) => name });
 }

@@ -1,7 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { type App, perApp } from '../../app/app.ts';
 import type { Caller } from '../../app/caller.ts';
-import type { VaultResult } from '../../app/result.ts';
+import type { NothingResult } from '../../app/output.ts';
 import { addEnded } from '../../core/ended-counts.ts';
 import { Failure } from '../../core/failure.ts';
 import { Breath } from '../../core/fairness/breath.ts';
@@ -27,7 +27,7 @@ export async function removeEntityById(
   app: App,
   caller: Caller,
   input: { id: string },
-): Promise<VaultResult> {
+): Promise<NothingResult> {
   return removeEntities(app, caller, async () => [await findEntityById(app.db, input.id)]);
 }
 
@@ -35,7 +35,7 @@ export async function removeEntityByName(
   app: App,
   caller: Caller,
   input: { name: string },
-): Promise<VaultResult> {
+): Promise<NothingResult> {
   return removeEntities(app, caller, async () => [await findEntityByName(app.db, input.name)]);
 }
 
@@ -43,7 +43,7 @@ export async function removeEntityBatch(
   app: App,
   caller: Caller,
   input: { entity_ids: readonly string[] },
-): Promise<VaultResult> {
+): Promise<NothingResult> {
   if (input.entity_ids.length === 0) {
     throw new Failure('invalid', 'missing entity ids to delete: entity_ids is a list of ids');
   }
@@ -106,7 +106,7 @@ async function removeEntities(
   app: App,
   caller: Caller,
   find: () => Promise<readonly (Entity | undefined)[]>,
-): Promise<VaultResult> {
+): Promise<NothingResult> {
   await commitRemoval(app, caller, find);
   await removeLogInsAfterCommit(app, caller);
   return {};

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import type { Shown } from '../../app/output.ts';
 import { Failure } from '../../core/failure.ts';
 import { flag, stringMap } from '../../core/fields.ts';
 import { foldName } from '../../core/fold.ts';
@@ -96,11 +97,83 @@ export const timeOf = (ms: number): string => formatTimestamp(Math.floor(ms / 10
 export const orNull = (map: Readonly<Record<string, string>>) =>
   Object.keys(map).length > 0 ? map : null;
 
+/** What is told of every record. */
+export const toldFields = {
+  id: z.string(),
+  name: z.string(),
+  creation_time: z.string().describe('E.g. "2030-01-31T12:00:00Z".'),
+  last_update_time: z.string().describe('When it was written last.'),
+};
+/** A list of records by their ids, with what is told of each. */
+export const toldSchema = <Info extends z.ZodType>(info: Info) =>
+  z.object({
+    keys: z.array(z.string()).describe('Ids.'),
+    key_info: z.record(z.string(), info).describe('What is told of each, by its id.'),
+  });
+export interface Told<Info> {
+  keys: readonly string[];
+  key_info: Readonly<Record<string, Info>>;
+}
+export const namesSchema = z.object({ keys: z.array(z.string()).describe('Names.') });
+
+export const namespace_id = z.string().describe('Always "root".');
+const never = z.null().describe('Always null.');
+export const metadataOrNull = z.record(z.string(), z.string()).nullable();
+
+/** What is told of an alias of either kind. */
+export const aliasFields = {
+  ...toldFields,
+  name: z.string().describe('What the mount calls what it is an alias of.'),
+  canonical_id: z.string().describe('Id of what it is an alias of.'),
+  mount_accessor: z.string(),
+  mount_path: z.string().describe('E.g. "auth/userpass/"; empty when the mount is gone.'),
+  mount_type: z.string().describe('E.g. "userpass"; empty when the mount is gone.'),
+};
+export const mergeFields = { merged_from_canonical_ids: never, metadata: never };
+
+const aliasNameSchema = z.object({ ...aliasFields, local: z.boolean().describe('Always false.') });
+export const aliasSchema = aliasNameSchema.extend({
+  ...mergeFields,
+  custom_metadata: metadataOrNull,
+});
+export type AliasAnswer = z.output<typeof aliasSchema>;
+
+export const entityAnswerSchema = z.object({
+  ...toldFields,
+  namespace_id,
+  aliases: z.array(aliasSchema),
+  direct_group_ids: z.array(z.string()).describe('Groups that it is itself a member of.'),
+  inherited_group_ids: z.array(z.string()).describe('Groups above those.'),
+  group_ids: z.array(z.string()).describe('All of them.'),
+  merged_entity_ids: never,
+  metadata: metadataOrNull,
+  policies: entityFields.policies,
+  disabled: entityFields.disabled,
+});
+export type EntityAnswer = Shown<z.output<typeof entityAnswerSchema>>;
+
+/** What a list of entities tells of each. */
+export const entityInfoSchema = z.object({ name: z.string(), aliases: z.array(aliasNameSchema) });
+export type EntityInfo = z.output<typeof entityInfoSchema>;
+
+export const writtenEntitySchema = z.object({
+  id: z.string(),
+  name: z.string(),
+  aliases: z.null().describe('Always null: it has none yet.'),
+});
+export type WrittenEntity = z.output<typeof writtenEntitySchema>;
+
+export const writtenAliasSchema = z.object({
+  id: z.string(),
+  canonical_id: aliasFields.canonical_id,
+});
+export type WrittenAlias = z.output<typeof writtenAliasSchema>;
+
 export function describeEntity(
   entity: Entity,
-  aliases: readonly Record<string, unknown>[],
+  aliases: readonly AliasAnswer[],
   groups: { direct: readonly string[]; inherited: readonly string[] },
-): Record<string, unknown> {
+): EntityAnswer {
   return {
     aliases,
     creation_time: timeOf(entity.created_at_ms),
@@ -118,10 +191,7 @@ export function describeEntity(
   };
 }
 
-export function describeAlias(
-  alias: Alias,
-  mount: AliasMount | undefined,
-): Record<string, unknown> {
+export function describeAlias(alias: Alias, mount: AliasMount | undefined): AliasAnswer {
   return {
     ...nameAlias(alias, mount),
     custom_metadata: orNull(alias.custom_metadata),
@@ -137,7 +207,7 @@ export function nameAlias(
     'id' | 'entity_id' | 'mount_accessor' | 'name' | 'created_at_ms' | 'updated_at_ms'
   >,
   mount: AliasMount | undefined,
-): Record<string, unknown> {
+): z.output<typeof aliasNameSchema> {
   return {
     canonical_id: alias.entity_id,
     creation_time: timeOf(alias.created_at_ms),

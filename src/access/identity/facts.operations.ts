@@ -90,7 +90,7 @@ async function tellGroups(
     keysOfGroups(app, groups, of),
   );
   const told: IdentityFacts['groups'][number][] = [];
-  for await (const { id, name, metadata } of readGroupsById(app.db, keys.things())) {
+  for await (const { id, name, metadata } of readGroupsById(app.db, keys.ids())) {
     told.push({ id, name, metadata: keys.pick(id, metadata) ?? {} });
   }
   return told;
@@ -122,19 +122,19 @@ class Keys {
     return this.#keys.size;
   }
 
-  things(): string[] {
+  ids(): string[] {
     return [...this.#keys.keys()];
   }
 
-  /** @param key undefined where none is asked for, but the thing is */
-  add(thing: string, key: string | undefined): void {
-    const known = this.#keys.get(thing) ?? new Set();
+  /** @param key undefined where none is asked for, but the group or alias is */
+  add(id: string, key: string | undefined): void {
+    const known = this.#keys.get(id) ?? new Set();
     if (key !== undefined) known.add(key);
-    this.#keys.set(thing, known);
+    this.#keys.set(id, known);
   }
 
-  pick(thing: string, pairs: Readonly<Record<string, string>>): Record<string, string> | undefined {
-    const keys = this.#keys.get(thing);
+  pick(id: string, pairs: Readonly<Record<string, string>>): Record<string, string> | undefined {
+    const keys = this.#keys.get(id);
     return keys && Object.fromEntries(Object.entries(pairs).filter(([key]) => keys.has(key)));
   }
 }

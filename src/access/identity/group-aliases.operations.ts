@@ -1,6 +1,6 @@
 import type { App } from '../../app/app.ts';
 import type { Caller } from '../../app/caller.ts';
-import type { VaultResult } from '../../app/result.ts';
+import type { DataResult, NothingResult } from '../../app/output.ts';
 import { Failure } from '../../core/failure.ts';
 import { listTold } from '../../core/key-list.ts';
 import { holdAccessor } from '../../mounts/store.ts';
@@ -9,8 +9,8 @@ import type { Write } from '../../store/write.ts';
 import { commitPlanned } from '../standing/attempts.operations.ts';
 import { refuseDenied, refuseDeniedNow } from '../standing/operations.ts';
 import { requireAccessor } from './aliases.operations.ts';
-import { timeOf } from './entity.ts';
-import type { GroupAlias } from './group.ts';
+import { type Told, timeOf, type WrittenAlias } from './entity.ts';
+import type { GroupAlias, GroupAliasAnswer } from './group.ts';
 import {
   deleteGroupAlias,
   findAliasOfGroup,
@@ -37,13 +37,13 @@ export async function writeGroupAlias(
   app: App,
   caller: Caller,
   input: SentGroupAlias,
-): Promise<VaultResult> {
+): Promise<DataResult<WrittenAlias>> {
   const { id, canonical_id } = input;
   await refuseDenied(caller, [
     ...aliasPaths(caller, 'group-alias', id, NAMED_ALIAS),
     ...ownPaths(caller, 'group', { id: canonical_id }, CONCERNED),
   ]);
-  return commitPlanned<VaultResult>(app, caller, async () => {
+  return commitPlanned<DataResult<WrittenAlias>>(app, caller, async () => {
     const existing = await findExisting(app, input);
     if (existing && id === '') {
       await refuseDeniedNow(caller, aliasPaths(caller, 'group-alias', existing.id, FOUND_ALIAS));
@@ -133,10 +133,7 @@ async function requireFree(app: App, { id, group_id, mount_accessor, name }: Gro
   throw new Failure('conflict', GROUP_ALIAS_TAKEN);
 }
 
-export async function describeGroupAlias(
-  app: App,
-  alias: GroupAlias,
-): Promise<Record<string, unknown>> {
+export async function describeGroupAlias(app: App, alias: GroupAlias): Promise<GroupAliasAnswer> {
   const mount = await findAliasMount(app, alias.mount_accessor);
   return {
     canonical_id: alias.group_id,
@@ -156,7 +153,7 @@ export async function readGroupAlias(
   app: App,
   _caller: Caller,
   input: { id: string },
-): Promise<VaultResult> {
+): Promise<DataResult<GroupAliasAnswer>> {
   const alias = await findGroupAliasById(app.db, input.id);
   if (!alias) throw new Failure('not_found', '');
   return { data: await describeGroupAlias(app, alias) };
@@ -166,8 +163,8 @@ export async function removeGroupAlias(
   app: App,
   caller: Caller,
   input: { id: string },
-): Promise<VaultResult> {
-  return commitPlanned<VaultResult>(app, caller, async () => {
+): Promise<NothingResult> {
+  return commitPlanned<NothingResult>(app, caller, async () => {
     const alias = await findGroupAliasById(app.db, input.id);
     if (!alias) return { effects: [], result: {} };
     const held = await refuseDeniedOwners(app, caller, [alias.group_id]);
@@ -179,11 +176,11 @@ export async function removeGroupAlias(
 }
 
 /** Ids of all aliases of groups, with what is told of each. */
-export async function listGroupAliasIds(app: App): Promise<VaultResult> {
+export async function listGroupAliasIds(app: App): Promise<DataResult<Told<GroupAliasAnswer>>> {
   const read = (last: { id: string } | undefined) => listGroupAliasKeys(app.db, last);
   return listTold({ read, keyOf: ({ id }) => id }, async function* (some) {
     const ids = some.map(({ id }) => id);
-    const told: Record<string, unknown> = {};
+    const told: Record<string, GroupAliasAnswer> = {};
     for (const alias of await listGroupAliasesById(app.db, ids)) {
       told[alias.id] = await describeGroupAlias(app, alias);
     }

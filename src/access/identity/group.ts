@@ -1,10 +1,19 @@
 import { z } from 'zod';
+import type { Shown } from '../../app/output.ts';
 import { Failure } from '../../core/failure.ts';
 import { Breath } from '../../core/fairness/breath.ts';
 import { choice, stringMap } from '../../core/fields.ts';
 import { policyList } from '../tokens/field-kinds.ts';
 import { MOST_CHARACTERS } from '../tokens/policy-names.ts';
-import { orNull, timeOf } from './entity.ts';
+import {
+  aliasFields,
+  mergeFields,
+  metadataOrNull,
+  namespace_id,
+  orNull,
+  timeOf,
+  toldFields,
+} from './entity.ts';
 
 const GROUP_TYPES = ['internal', 'external'] as const;
 
@@ -126,15 +135,44 @@ export function checkMemberGroups(
   }
 }
 
+export const groupAliasSchema = z.object({ ...aliasFields, ...mergeFields });
+export type GroupAliasAnswer = z.output<typeof groupAliasSchema>;
+
+export const groupAnswerSchema = z.object({
+  ...toldFields,
+  namespace_id,
+  alias: groupAliasSchema.partial().describe('Empty without one.'),
+  member_entity_ids: z.array(z.string()),
+  member_group_ids: z.array(z.string()),
+  parent_group_ids: z.array(z.string()).describe('Groups that it is itself a member of.'),
+  metadata: metadataOrNull,
+  modify_index: z.int().describe('How often it was written.'),
+  policies: groupFields.policies,
+  type: groupFields.type,
+});
+export type GroupAnswer = Shown<z.output<typeof groupAnswerSchema>>;
+
+/** What a list of groups tells of each. */
+export const groupInfoSchema = z.object({
+  name: z.string(),
+  num_member_entities: z.int(),
+  num_parent_groups: z.int(),
+});
+
+export type GroupInfo = z.output<typeof groupInfoSchema>;
+
+export const writtenGroupSchema = z.object({ id: z.string(), name: z.string() });
+export type WrittenGroup = z.output<typeof writtenGroupSchema>;
+
 export function describeGroup(
   group: Group,
   more: {
-    alias: Record<string, unknown> | undefined;
+    alias: GroupAliasAnswer | undefined;
     member_entity_ids: readonly string[];
     member_group_ids: readonly string[];
     parent_group_ids: readonly string[];
   },
-): Record<string, unknown> {
+): GroupAnswer {
   return {
     alias: more.alias ?? {},
     creation_time: timeOf(group.created_at_ms),

@@ -1,15 +1,29 @@
+import type { z } from 'zod';
 import type { OwnPath } from '../../acl/name-form.ts';
 import type { App } from '../../app/app.ts';
 import type { Caller } from '../../app/caller.ts';
-import type { VaultResult } from '../../app/result.ts';
+import type { DataResult, NothingResult } from '../../app/output.ts';
 import { Failure } from '../../core/failure.ts';
 import { listThings, listTold } from '../../core/key-list.ts';
 import { mergePatch } from '../../core/patches.ts';
 import { bumpPermissionVersion } from '../../store/permission-version.ts';
 import { commitInTurn, commitPlanned, type Planned } from '../standing/attempts.operations.ts';
 import { refuseDenied, refuseDeniedNow } from '../standing/operations.ts';
-import { checkMetadata, checkName, requireIdentityPolicies } from './entity.ts';
-import { describeGroup, type Group, type GroupSettings } from './group.ts';
+import {
+  checkMetadata,
+  checkName,
+  type namesSchema,
+  requireIdentityPolicies,
+  type Told,
+} from './entity.ts';
+import {
+  describeGroup,
+  type Group,
+  type GroupAnswer,
+  type GroupInfo,
+  type GroupSettings,
+  type WrittenGroup,
+} from './group.ts';
 import { describeGroupAlias } from './group-aliases.operations.ts';
 import { findAliasOfGroup, findGroupAlias, findGroupAliasById } from './group-aliases.store.ts';
 import { planMembers, type SentMembers } from './group-members.operations.ts';
@@ -44,10 +58,14 @@ interface SentGroup extends SentMembers {
 }
 
 /** Makes a group, or changes the one that is named; what is left out stays. */
-export async function writeGroup(app: App, caller: Caller, input: SentGroup): Promise<VaultResult> {
+export async function writeGroup(
+  app: App,
+  caller: Caller,
+  input: SentGroup,
+): Promise<DataResult<WrittenGroup>> {
   checkName('name', input.name);
   await refuseDenied(caller, listNamed(caller, input));
-  const plan = async (): Promise<Planned<VaultResult>> => {
+  const plan = async (): Promise<Planned<DataResult<WrittenGroup>>> => {
     // What is above the group, and in it, is looked up among what is cached.
     await app.store.refreshConfig();
     const existing = await findExisting(app, input);
@@ -73,8 +91,8 @@ export async function writeGroup(app: App, caller: Caller, input: SentGroup): Pr
       found: existing !== undefined,
     };
   };
-  const { thing, bytes } = await measureChange(app, input);
-  return commitInTurn(app, caller, plan, { thing, changes: true, bytes });
+  const { key, bytes } = await measureChange(app, input);
+  return commitInTurn(app, caller, plan, { key, changes: true, bytes });
 }
 
 /** What a member takes, one that is there or is to be: all that come or leave are judged by their paths. */
@@ -86,7 +104,7 @@ const MOST_COUNTED = 500;
 async function measureChange(
   app: App,
   { id, name, member_entity_ids, member_group_ids }: SentGroup,
-): Promise<{ thing: string; bytes: number }> {
+): Promise<{ key: string; bytes: number }> {
   const group = await measureGroup(app.db, id === '' ? { name } : { id });
   const sent = (member_entity_ids?.length ?? 0) + (member_group_ids?.length ?? 0);
   const isOfMembers = member_entity_ids !== undefined || member_group_ids !== undefined;
@@ -94,7 +112,7 @@ async function measureChange(
   const present =
     group && isOfMembers ? await countMembers(app.db, { group_id: group.id }, most) : 0;
   return {
-    thing: group ? `group ${group.id}` : `group named ${name}`,
+    key: group ? `group ${group.id}` : `group named ${name}`,
     bytes: (group?.bytes ?? 0) + (sent + present) * BYTES_EACH,
   };
 }
@@ -159,7 +177,7 @@ export async function readGroupById(
   app: App,
   _caller: Caller,
   input: { id: string },
-): Promise<VaultResult> {
+): Promise<DataResult<GroupAnswer>> {
   return answerGroup(app, await findGroupById(app.db, input.id));
 }
 
@@ -167,11 +185,11 @@ export async function readGroupByName(
   app: App,
   _caller: Caller,
   input: { name: string },
-): Promise<VaultResult> {
+): Promise<DataResult<GroupAnswer>> {
   return answerGroup(app, await findGroupByName(app.db, input.name));
 }
 
-async function answerGroup(app: App, group: Group | undefined): Promise<VaultResult> {
+async function answerGroup(app: App, group: Group | undefined): Promise<DataResult<GroupAnswer>> {
   if (!group) throw new Failure('not_found', '');
   const alias = await findAliasOfGroup(app.db, group.id);
   const described = alias && (await describeGroupAlias(app, alias));
@@ -189,7 +207,7 @@ export async function removeGroupById(
   app: App,
   caller: Caller,
   input: { id: string },
-): Promise<VaultResult> {
+): Promise<NothingResult> {
   return removeGroup(app, caller, () => findGroupById(app.db, input.id));
 }
 
@@ -197,7 +215,7 @@ export async function removeGroupByName(
   app: App,
   caller: Caller,
   input: { name: string },
-): Promise<VaultResult> {
+): Promise<NothingResult> {
   return removeGroup(app, caller, () => findGroupByName(app.db, input.name));
 }
 
@@ -205,8 +223,8 @@ async function removeGroup(
   app: App,
   caller: Caller,
   find: () => Promise<Group | undefined>,
-): Promise<VaultResult> {
-  return commitPlanned<VaultResult>(app, caller, async () => {
+): Promise<NothingResult> {
+  return commitPlanned<NothingResult>(app, caller, async () => {
     const group = await find();
     if (!group) return { effects: [], result: {} };
     return {
@@ -220,7 +238,7 @@ async function removeGroup(
   });
 }
 
-export async function listGroupIds(app: App): Promise<VaultResult> {
+export async function listGroupIds(app: App): Promise<DataResult<Told<GroupInfo>>> {
   const read = (last: Named | undefined): Promise<Named[]> => listGroupNames(app.db, last);
   return listTold({ read, keyOf: ({ id }) => id }, async function* (some) {
     const ids = some.map(({ id }) => id);
@@ -239,17 +257,19 @@ export async function listGroupIds(app: App): Promise<VaultResult> {
   });
 }
 
-export async function listNamesOfGroups(app: App): Promise<VaultResult> {
+export async function listNamesOfGroups(
+  app: App,
+): Promise<DataResult<z.output<typeof namesSchema>>> {
   const read = (last: Named | undefined): Promise<Named[]> => listGroupNames(app.db, last);
   return listThings({ read, keyOf: ({ name }) => name });
 }
 
-/** Finds a group by one of the things it is known by; nothing found is an empty answer. */
+/** Finds a group by one of the names it is known by; nothing found is an empty answer. */
 export async function lookUpGroup(
   app: App,
   caller: Caller,
   input: LookupInput,
-): Promise<VaultResult> {
+): Promise<DataResult<GroupAnswer> | NothingResult> {
   const group = await findLookedUp(app, caller, parseLookup(input));
   if (!group) return {};
   await refuseDenied(caller, ownPaths(caller, 'group', group, LOOKED_UP));

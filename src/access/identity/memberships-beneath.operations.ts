@@ -17,10 +17,10 @@ interface GroupChange {
   members: Readonly<Record<MemberKind, readonly string[] | undefined>>;
 }
 
-/** Entities that are looked at before a group gives them something: some tenths of a millisecond each. */
-const MOST_LOOKED_AT = 10_000;
+/** Entities that are checked before a group gives them something: some tenths of a millisecond each. */
+const MOST_CHECKED = 10_000;
 
-/** What a group may give to more than those, who are not looked at. */
+/** What a group may give to more than those, who are not checked. */
 const GIVEN_TO_MANY = 100;
 
 /**
@@ -31,10 +31,10 @@ export async function requireFewBeneath(app: App, change: GroupChange): Promise<
   if (change.given.size === 0) return;
   const named = await listConcerned(app, change, 'entity');
   const breath = new Breath();
-  let looked = 0;
+  let checked = 0;
   for await (const id of listBeneath(app, named, await listConcerned(app, change, 'group'))) {
     await breath.take();
-    if (++looked > MOST_LOOKED_AT) return requireFewForMany(change);
+    if (++checked > MOST_CHECKED) return requireFewForMany(change);
     if (await hasRoomFor(app, change, id)) continue;
     const field = change.gives_more ? 'policies' : 'member_group_ids';
     const who = change.members.entity?.includes(id)
@@ -102,6 +102,6 @@ function requireFewForMany({ given }: GroupChange): void {
   if (given.size <= GIVEN_TO_MANY) return;
   throw new Failure(
     'invalid',
-    `policies: a group gives at most ${GIVEN_TO_MANY} to more than ${MOST_LOOKED_AT} entities`,
+    `policies: a group gives at most ${GIVEN_TO_MANY} to more than ${MOST_CHECKED} entities`,
   );
 }

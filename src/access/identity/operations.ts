@@ -109,7 +109,7 @@ export async function endLogInsBeforehand(
   await app.endDependants(app, work, { alias_ids: of });
 }
 
-/** One alias may have any number of leases, by as many log-ins: they let go of it some at a time. */
+/** Detaches leases from some aliases, a page at a time: one alias may have any number, of as many log-ins. */
 async function loosenBeforehand(
   app: App,
   work: EndingPages,
@@ -124,17 +124,17 @@ async function loosenBeforehand(
 }
 
 /**
- * Pages of a request, each with a record of its own that says so.
+ * Write sets of a request before its last one, each with a record of its own that says so.
  *
- * @param grounds what refuses the request refuses each page of it
+ * @param preconditions holds of the request itself, by which each page is refused as well
  */
 export async function pagesOf(
   app: App,
   caller: Caller,
-  grounds: readonly Effect[] = [],
+  preconditions: readonly Effect[] = [],
 ): Promise<EndingPages> {
   return {
-    commit: (effects, ended) => commitPage(app, caller, [...grounds, ...effects], ended),
+    commit: (effects, ended) => commitPage(app, caller, [...preconditions, ...effects], ended),
     own_token_ids: (await listOwnTokens(app, caller)).map(({ id }) => id),
     ending: caller.ending,
   };

@@ -1,37 +1,37 @@
 import { type OwnPath, pathOfName, type Sense } from '../../acl/name-form.ts';
 import type { Caller } from '../../app/caller.ts';
 
-/** What an entity or a group is known by; either may not be known yet. */
+/** The id and name of an entity or a group; either may not be known yet. */
 interface Known {
   id?: string;
   name?: string;
 }
 
-/** Named by one of these, and changed by all other fields of the request. */
+/** A change: these fields name the entity or group, all others are judged. */
 const CHANGED: Sense = { stands_for: ['id', 'name'] };
 
-/** Named by its id: a name besides is one that it gets. */
+/** A change that names it by id: a name in the request is its new one. */
 const RENAMED: Sense = { stands_for: ['id'] };
 
-/** Found by one of these, to be looked at. */
+/** A lookup by one of these fields. */
 export const LOOKED_UP: Sense = {
   stands_for: ['id', 'name', 'alias_id', 'alias_name', 'alias_mount_accessor'],
   isRead: true,
 };
 
-/** Put into a group, and so given its policies. */
+/** Membership in a group, which gives it the group's policies. */
 export const JOINED: Sense = { alike: ['policies'] };
 
-/** Something else is done to it: no field speaks of what it has itself. */
+/** Any other request that concerns it: no field describes it. */
 export const CONCERNED: Sense = { alike: [] };
 
 /** An alias that is named by its id. */
 export const NAMED_ALIAS: Sense = { stands_for: ['id'] };
 
-/** An alias that is found by what its mount calls somebody. */
+/** An alias that is found by its name on its mount. */
 export const FOUND_ALIAS: Sense = { stands_for: ['id', 'name', 'mount_accessor'] };
 
-/** The paths of its own that an entity or a group has, wherever else it is named or found. */
+/** The paths of an entity or a group itself, for requests at other paths that name or find it. */
 export function ownPaths(
   { mount }: Pick<Caller, 'mount'>,
   kind: 'entity' | 'group',
@@ -45,7 +45,7 @@ export function ownPaths(
   ];
 }
 
-/** Those of what a body names to be changed: the name is one that it gets where there is an id, too. */
+/** As {@link ownPaths}, for a body that changes it: with an id, the name is its new one. */
 export function pathsInBody(
   caller: Pick<Caller, 'mount'>,
   kind: 'entity' | 'group',
@@ -55,8 +55,7 @@ export function pathsInBody(
 }
 
 /**
- * The paths that count besides the one that was asked for: those of what a body named or found. What is
- * asked for at a path of its own is judged by that.
+ * The own paths of what a body named. A request at such a path itself is judged by that, and has none here.
  */
 export function otherPaths(
   caller: Pick<Caller, 'mount' | 'record'>,

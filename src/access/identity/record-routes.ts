@@ -1,12 +1,8 @@
 import { z } from 'zod';
-import type { App } from '../../app/app.ts';
-import type { Caller } from '../../app/caller.ts';
-import { undeclared } from '../../app/output.ts';
-import type { VaultResult } from '../../app/result.ts';
-import { type AnyRoute, vaultRoute } from '../../app/route.ts';
+import { nothing, type Output } from '../../app/output.ts';
+import { type AnyRoute, type Route, vaultRoute } from '../../app/route.ts';
 import { text } from '../../core/fields.ts';
 
-const anything = undeclared;
 export const id = text().describe('Id of the record.');
 export const optional_id = text('').describe(
   'Id of the record to change; a new one when left out.',
@@ -30,102 +26,81 @@ export const lookupFields = {
   alias_mount_accessor: text('').describe('Accessor of the mount that alias_name is of.'),
 };
 
-type Run<Input> = (app: App, caller: Caller, input: Input) => Promise<VaultResult>;
-
 /** How a kind of record is listed, read and removed by one of its keys. */
-export function recordRoutes(
-  base: `/v1/${string}`,
-  by: 'id' | 'name',
-  named: {
-    list: string;
-    read: string;
-    remove: string;
-    what: string;
-    plural: string;
-    /** Another list, of what this one tells beside its keys. */
-    lists_also?: readonly `/v1/${string}`[];
-  },
+export function keyRoutes<
+  Key extends z.ZodObject,
+  List extends z.ZodType,
+  Answer extends z.ZodType,
+>(declared: {
+  base: `/v1/${string}`;
+  key: Key;
+  /** Of which the operations' ids are made: `entity-list-by-id`, `entity-read-alias-by-id`. */
+  named: readonly [kind: string, one?: string, all?: string];
+  what: string;
+  plural: string;
+  /** Another list, of what this one tells beside its keys. */
+  lists_also?: readonly `/v1/${string}`[];
+  listed: List;
+  answer: Answer;
   run: {
-    list: AnyRoute['run'];
-    read: AnyRoute['run'];
-    remove: AnyRoute['run'];
-  },
-): AnyRoute[] {
-  const key = by === 'id' ? z.object({ id }) : z.object({ name });
+    list: Route<typeof none, List>['run'];
+    read: Route<Key, Answer>['run'];
+    remove: Route<Key, typeof nothing>['run'];
+  };
+}): AnyRoute[] {
+  const { base, key, what, run } = declared;
+  const [kind, one = '', all = ''] = declared.named;
+  const [by = ''] = Object.keys(key.shape);
+  const at = { path: `${base}/{${by}}`, path_forms, name_forms, input: key } as const;
   return [
     vaultRoute({
-      id: named.list,
+      id: `${kind}-list${all}-by-${by}`,
       method: 'LIST',
       path: base,
-      summary: `List ${named.plural}`,
+      summary: `List ${declared.plural}`,
       access: { capability: 'list' },
-      sets_also: named.lists_also?.map((path) => ({ path, fields: [], when: [] })),
-      input: z.object({}),
-      output: anything,
+      sets_also: declared.lists_also?.map((path) => ({ path, fields: [], when: [] })),
+      input: none,
+      output: declared.listed,
       failures: ['not_found'],
       run: run.list,
     }),
     vaultRoute({
-      id: named.read,
+      id: `${kind}-read${one}-by-${by}`,
       method: 'GET',
-      path: `${base}/{${by}}`,
-      summary: `Read ${named.what}`,
+      summary: `Read ${what}`,
       access: { capability: 'read' },
-      path_forms,
-      name_forms,
-      input: key,
-      output: anything,
+      ...at,
+      output: declared.answer,
       failures: ['not_found'],
       run: run.read,
     }),
     vaultRoute({
-      id: named.remove,
+      id: `${kind}-delete${one}-by-${by}`,
       method: 'DELETE',
-      path: `${base}/{${by}}`,
-      summary: `Delete ${named.what}`,
+      summary: `Delete ${what}`,
       access: { capability: 'delete' },
-      path_forms,
-      name_forms,
+      ...at,
       audit: [by],
-      input: key,
-      output: anything,
-      failures: [],
+      output: nothing,
+      failures: ['conflict'],
       run: run.remove,
     }),
   ];
 }
 
-/** A record is named by its key in the path; the schema has made sure of that. */
-export const byId =
-  (run: Run<{ id: string }>): AnyRoute['run'] =>
-  (app, caller, input) =>
-    run(app, caller, { id: String(input.id) });
-export const byName =
-  (run: Run<{ name: string }>): AnyRoute['run'] =>
-  (app, caller, input) =>
-    run(app, caller, { name: String(input.name) });
+const none = z.object({});
 
-interface WriteNames {
-  id: string;
-  path: `/v1/${string}`;
-  summary: string;
-  audit: readonly string[];
-}
-
-export function writeRoute<In extends z.ZodObject>(
-  named: WriteNames,
-  input: In,
-  run: Run<z.output<In>>,
+export function writeRoute<In extends z.ZodObject, Out extends Output>(
+  declared: Pick<Route<In, Out>, 'id' | 'path' | 'summary' | 'input' | 'output' | 'run'>,
 ): AnyRoute {
   return vaultRoute({
-    ...named,
+    ...declared,
     method: 'POST',
     access: { capability: 'update' },
     path_forms,
     name_forms,
-    input,
-    output: anything,
+    audit: Object.keys(declared.input.shape),
     failures: ['invalid', 'conflict'],
-    run,
   });
 }

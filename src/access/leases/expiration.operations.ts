@@ -111,12 +111,12 @@ export async function endDueByAsking(
   const whoseOf = tellingWhose(app);
   const breath = new Breath();
   await shareWork(app, work, 'ends', (shared) => {
-    const looking = {
+    const scan = {
       get stopping() {
         return shared.isOver;
       },
     };
-    return goThroughDue(app, looking, async (page) => {
+    return goThroughDue(app, scan, async (page) => {
       for (const lease of page.filter(mayTry)) {
         const whose = await whoseOf(lease);
         if (whose) shared.offer(pieceOf(app, work, { lease, whose }));

@@ -18,17 +18,17 @@ const SHARES: Shares = {
   begin_slow_ms: 3_000,
 };
 
-/** Of what jobs ask for: who is slow to revoke may be quick to renew. */
+/** What is known of other servers, by job: one that is slow to revoke may be quick to renew. */
 const knownOf = perApp(() => ({
   ends: { slow: new SlowOnes(), tries: new Tries() },
   renewals: { slow: new SlowOnes(), tries: new Tries() },
 }));
 
 /**
- * What one run of a job asks of other servers; who is slow, and what was asked in vain, is known to the next one.
+ * Shares out what one run of a job asks of other servers; the next run knows which are slow, and what failed.
  *
- * @param what jobs that ask for different things know different things
- * @param offer goes through all that there is to ask: again, once there is room for what was left out
+ * @param what whose knowledge of slow servers and failures counts
+ * @param offer offers everything that is to be asked; called again once there is room for what was left out
  * @returns when all has ended that was begun: where `offer` fails nothing more is, and nothing runs beside the next run
  */
 export async function shareWork(

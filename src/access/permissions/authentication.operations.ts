@@ -113,7 +113,7 @@ async function identifyToken(
   // Who has the token of a wrapped answer may take that answer; it is nobody's identity.
   if (!token || isWrappingToken(token)) return undefined;
   if (!judgeAddress(token.bound_cidrs, remote_address)) return undefined;
-  // Before what it stands for, see there.
+  // Read before what it stands for: see `readPermissionVersion`.
   const version = await readPermissionVersion(app);
   const permissions = await readPermissions(app, token);
   if (!permissions) return undefined;
@@ -164,7 +164,7 @@ const LARGEST_PART = 1 / 3;
  */
 async function findKeptToken(app: App, id: string): Promise<Token | undefined> {
   if (app.store.engine !== 'sqlite') return findToken(app.db, id);
-  // What was read before a write goes into the map of before, which nobody reads again.
+  // What was read before a write goes into the former map, which nobody reads again.
   const { tokens } = keptTokens(app);
   const known = tokens.find(id);
   if (known) return known;

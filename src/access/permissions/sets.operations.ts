@@ -170,7 +170,7 @@ function isSameRule(rule: PathRule, other: PathRule | undefined): boolean {
 /** What a list of names comes to. Policies are kept by {@link parsedBefore}, or are read again. */
 type Listed = { policies: readonly WeakRef<Policy>[] } | { excess: string };
 
-const weighList = (listed: Listed): number =>
+const weighListed = (listed: Listed): number =>
   'policies' in listed ? listed.policies.length * REFERENCE_BYTES : 0;
 
 const REFERENCE_BYTES = 64;
@@ -178,7 +178,7 @@ const REFERENCE_BYTES = 64;
 const listsOf = (app: App): Promise<LastOf<Listed>> =>
   app.cached(
     'policies:lists',
-    async () => new LastOf<Listed>(ROOMS.policy_lists, weighList, LARGEST_PART),
+    async () => new LastOf<Listed>(ROOMS.policy_lists, weighListed, LARGEST_PART),
     ['policies'],
   );
 

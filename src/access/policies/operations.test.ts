@@ -27,24 +27,19 @@ eachEngine('policies', (open) => {
     const { app, caller } = await openServer(open);
     await writePolicy(app, caller, { name: 'reader', text: POLICY });
     await writePolicy(app, caller, { name: 'reader', text: `${POLICY}\n` });
-    const { data } = await readPolicy(app, { name: 'reader' }, 'policy');
-    assert.deepEqual(data, {
+    assert.deepEqual(await readPolicy(app, { name: 'reader' }), {
       name: 'reader',
-      policy: `${POLICY}\n`,
+      body: `${POLICY}\n`,
       version: 2,
-      modified: '2027-01-15T08:00:00.000Z',
-      cas_required: false,
+      modified_at: Date.parse('2027-01-15T08:00:00.000Z') / 1000,
     });
-    const old = await readPolicy(app, { name: 'reader' }, 'rules');
-    assert.equal((old.data as Record<string, unknown>).rules, `${POLICY}\n`);
   });
 
   test('base64 of a policy is kept as the policy', async () => {
     const { app, caller } = await openServer(open);
     const text = Buffer.from(POLICY).toString('base64');
     await writePolicy(app, caller, { name: 'reader', text });
-    const { data } = await readPolicy(app, { name: 'reader' }, 'policy');
-    assert.equal((data as Record<string, unknown>).policy, POLICY);
+    assert.equal((await readPolicy(app, { name: 'reader' })).body, POLICY);
   });
 
   test('the list has the policies of the server itself', async () => {
@@ -93,7 +88,7 @@ eachEngine('policies', (open) => {
       await assert.rejects(writePolicy(app, caller, { name: 'bad', text }), refusal(/polic/));
     }
     await assert.rejects(
-      readPolicy(app, { name: 'bad' }, 'policy'),
+      readPolicy(app, { name: 'bad' }),
       (error: unknown) => error instanceof Failure && error.kind === 'not_found',
     );
   });

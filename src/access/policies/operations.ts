@@ -5,7 +5,7 @@ import { parsePolicy } from '../../acl/policy-reader.ts';
 import { decodePolicyText } from '../../acl/policy-text.ts';
 import type { App } from '../../app/app.ts';
 import type { Caller } from '../../app/caller.ts';
-import type { VaultResult } from '../../app/result.ts';
+import type { NothingResult } from '../../app/output.ts';
 import { Failure } from '../../core/failure.ts';
 import { foldName } from '../../core/fold.ts';
 import type { KeyPage } from '../../core/key-list.ts';
@@ -41,7 +41,7 @@ export async function listPolicies(app: App, page: KeyPage): Promise<string[]> {
 }
 
 /** @throws Failure `not_found` */
-async function requirePolicy(app: App, name: string): Promise<StoredPolicy> {
+export async function readPolicy(app: App, { name }: { name: string }): Promise<StoredPolicy> {
   const stored = await findPolicy(app.db, foldName(name));
   if (stored) return stored;
   const builtIn = { version: 1, modified_at: 0 };
@@ -50,30 +50,11 @@ async function requirePolicy(app: App, name: string): Promise<StoredPolicy> {
   throw new Failure('not_found', '');
 }
 
-/** @param key what the text is called: `policy`, or `rules` as of old */
-export async function readPolicy(
-  app: App,
-  input: { name: string },
-  key: 'policy' | 'rules',
-): Promise<VaultResult> {
-  const policy = await requirePolicy(app, input.name);
-  return {
-    data: {
-      name: policy.name,
-      [key]: policy.body,
-      version: policy.version,
-      modified: new Date(policy.modified_at * 1000).toISOString(),
-      cas_required: false,
-    },
-    flat: key === 'rules',
-  };
-}
-
 export async function writePolicy(
   app: App,
   caller: Caller,
   input: { name: string; text: string },
-): Promise<VaultResult> {
+): Promise<NothingResult> {
   const name = foldName(input.name);
   if (name === 'root') throw new Failure('invalid', 'cannot update "root" policy');
   // Names of a token's policies are read without them: no token could have this one.
@@ -113,7 +94,7 @@ export async function removePolicy(
   app: App,
   caller: Caller,
   input: { name: string },
-): Promise<VaultResult> {
+): Promise<NothingResult> {
   const name = foldName(input.name);
   if (BUILT_IN.includes(name)) {
     throw new Failure('invalid', `cannot delete "${name}" policy`);

@@ -1,9 +1,8 @@
 import { z } from 'zod';
 import { readEscapes, unpackPolicyText } from '../../acl/policy-text.ts';
 import type { App } from '../../app/app.ts';
-import { undeclared } from '../../app/output.ts';
-import type { VaultResult } from '../../app/result.ts';
-import { type AnyRoute, vaultRoute } from '../../app/route.ts';
+import { flat, nothing, type Output } from '../../app/output.ts';
+import { type AnyRoute, type Route, vaultRoute } from '../../app/route.ts';
 import { comparedBy, eachText } from '../../core/comparison.ts';
 import { Failure } from '../../core/failure.ts';
 import { duration, flag, longText, text } from '../../core/fields.ts';
@@ -20,7 +19,8 @@ const name = text().describe('Name of the policy; upper case counts as lower cas
 /** Policy names may hold anything but a slash. */
 const path_forms = { name: /^[^/]+$/ };
 const name_forms = { name: 'lower_case' } as const;
-const anything = undeclared;
+const none = z.object({});
+const named = z.object({ name });
 
 const notHere = 'Not supported: refused, as without it more would be permitted than was meant.';
 
@@ -41,13 +41,16 @@ function refuseConditions(sent: Readonly<Record<keyof typeof conditions, unknown
   });
 }
 
-/** The same policies as they are addressed now and as they were of old. */
-function routesAt(
+/** The same policies as they are addressed now and as they were of old, when they were shown otherwise. */
+function routesAt<All extends Output, One extends Output>(
   base: '/v1/sys/policies/acl' | '/v1/sys/policy',
-  key: 'policy' | 'rules',
+  list: Pick<Route<typeof none, All>, 'output' | 'run'>,
+  read: Pick<Route<typeof named, One>, 'output' | 'run'>,
 ): AnyRoute[] {
-  const id = key === 'policy' ? 'policies' : 'policy';
-  const other = key === 'policy' ? '/v1/sys/policy' : '/v1/sys/policies/acl';
+  const [id, other] =
+    base === '/v1/sys/policy'
+      ? (['policy', '/v1/sys/policies/acl'] as const)
+      : (['policies', '/v1/sys/policy'] as const);
   const alike = (...fields: string[]) => [{ path: `${other}/{name}`, fields, when: [] }] as const;
   return [
     vaultRoute({
@@ -60,10 +63,9 @@ function routesAt(
         { path: other, fields: [], when: [] },
         { path: '/v1/sys/policy', method: 'GET', fields: [], when: [] },
       ],
-      input: z.object({}),
-      output: anything,
+      input: none,
       failures: [],
-      run: (app) => listAnswer(app, key),
+      ...list,
     }),
     vaultRoute({
       id: `${id}-read-acl-policy`,
@@ -74,10 +76,9 @@ function routesAt(
       path_forms,
       name_forms,
       sets_also: alike(),
-      input: z.object({ name }),
-      output: anything,
+      input: named,
       failures: ['not_found'],
-      run: (app, _caller, input) => readPolicy(app, input, key),
+      ...read,
     }),
     vaultRoute({
       id: `${id}-write-acl-policy`,
@@ -96,7 +97,7 @@ function routesAt(
         rules: policyText('').describe('Old name of policy.'),
         ...conditions,
       }),
-      output: anything,
+      output: nothing,
       failures: ['invalid'],
       run(app, caller, { name, policy, rules, ...sent }) {
         refuseConditions(sent);
@@ -113,29 +114,67 @@ function routesAt(
       name_forms,
       audit: ['name'],
       sets_also: alike(),
-      input: z.object({ name }),
-      output: anything,
+      input: named,
+      output: nothing,
       failures: ['invalid'],
       run: removePolicy,
     }),
   ];
 }
 
-async function listAnswer(app: App, key: 'policy' | 'rules'): Promise<VaultResult> {
-  const { keys, pages } = await listAllKeys((page) => listPolicies(app, page));
-  const long_list = pages && { field: 'keys', pages };
-  if (key === 'policy') return { data: { keys }, ...(long_list ? { long_list } : {}) };
-  const info = pages && { field: 'policies', pages };
-  return {
-    data: { keys, policies: keys },
-    flat: true,
-    ...(long_list && info ? { long_list: { ...long_list, info } } : {}),
-  };
-}
+const keys = z.array(z.string());
+const facts = {
+  version: z.int().describe('Grows by one with each write.'),
+  modified: z.string().describe('RFC 3339.'),
+  cas_required: z.boolean(),
+};
+
+const describeFacts = ({ version, modified_at }: { version: number; modified_at: number }) => ({
+  version,
+  modified: new Date(modified_at * 1000).toISOString(),
+  cas_required: false,
+});
+
+const listNames = (app: App) => listAllKeys((page) => listPolicies(app, page));
+
+const listedTwice = flat(z.object({ keys, policies: keys }));
+const listTwice: Pick<Route<typeof none, typeof listedTwice>, 'output' | 'run'> = {
+  output: listedTwice,
+  async run(app) {
+    const { keys, pages } = await listNames(app);
+    const info = pages && { field: 'policies', pages };
+    return {
+      data: { keys, policies: keys },
+      ...(pages && info ? { long_list: { field: 'keys', pages, info } } : {}),
+    };
+  },
+};
 
 export const policyRoutes: AnyRoute[] = [
-  ...routesAt('/v1/sys/policies/acl', 'policy'),
-  ...routesAt('/v1/sys/policy', 'rules'),
+  ...routesAt(
+    '/v1/sys/policies/acl',
+    {
+      output: z.object({ keys }),
+      async run(app) {
+        const { keys, pages } = await listNames(app);
+        return { data: { keys }, ...(pages ? { long_list: { field: 'keys', pages } } : {}) };
+      },
+    },
+    {
+      output: z.object({ name: z.string(), policy: z.string(), ...facts }),
+      async run(app, _caller, input) {
+        const policy = await readPolicy(app, input);
+        return { data: { name: policy.name, policy: policy.body, ...describeFacts(policy) } };
+      },
+    },
+  ),
+  ...routesAt('/v1/sys/policy', listTwice, {
+    output: flat(z.object({ name: z.string(), rules: z.string(), ...facts })),
+    async run(app, _caller, input) {
+      const policy = await readPolicy(app, input);
+      return { data: { name: policy.name, rules: policy.body, ...describeFacts(policy) } };
+    },
+  }),
   vaultRoute({
     id: 'policy-read-all',
     method: 'GET',
@@ -146,9 +185,8 @@ export const policyRoutes: AnyRoute[] = [
       { path: '/v1/sys/policies/acl', method: 'LIST', fields: [], when: [] },
       { path: '/v1/sys/policy', method: 'LIST', fields: [], when: [] },
     ],
-    input: z.object({}),
-    output: anything,
+    input: none,
     failures: [],
-    run: (app) => listAnswer(app, 'rules'),
+    ...listTwice,
   }),
 ];

@@ -119,7 +119,7 @@ eachEngine('a request that merges what it has read with what it was sent', (open
   test('has those who change the same wait once it does, and nobody who only goes by it', async () => {
     const { app, caller } = await openBench(open);
     const [isInLine, goOn] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
-    const line = { thing: 'a role', changes: true };
+    const line = { key: 'a role', changes: true };
     let attempts = 0;
     const late = commitPlanned(
       app,
@@ -139,7 +139,7 @@ eachEngine('a request that merges what it has read with what it was sent', (open
     const change = commitPlanned(app, caller, plan, line).then(() => {
       isDone = true;
     });
-    await commitPlanned(app, caller, plan, { thing: 'a role', changes: false });
+    await commitPlanned(app, caller, plan, { key: 'a role', changes: false });
     await commitPlanned(app, caller, plan);
     assert.equal(isDone, false, 'waited');
     goOn.resolve();

@@ -6,7 +6,7 @@ import { Lines } from '../../core/fairness/line.ts';
 import type { Hold } from '../../core/fairness/right-of-way.ts';
 import type { Effect } from '../../store/write.ts';
 import { commitEnd, endInTurn, isBeingEnded } from '../endings/operations.ts';
-import { type Ground, goFirst } from '../endings/precedence.operations.ts';
+import { goFirst, type WriteContext } from '../endings/precedence.operations.ts';
 import { commitOnceFor } from './operations.ts';
 import { Patience } from './patience.operations.ts';
 
@@ -20,21 +20,21 @@ import { Patience } from './patience.operations.ts';
  *   write set's own
  */
 export async function commitFor(
-  ground: Ground,
+  context: WriteContext,
   caller: Caller,
   effects: readonly Effect[],
 ): Promise<void> {
-  return tryWithin(1, ground, caller, () => commitOnceFor(ground.store, caller, effects));
+  return tryWithin(1, context, caller, () => commitOnceFor(context.store, caller, effects));
 }
 
-/** Ends what would be much for one write set, page by page, once nothing but a change by others can refuse the plan. */
+/** Ends page by page what would be much for one write set, once only a change by others can refuse the plan. */
 export interface Beforehand {
-  /** What it is of, whatever paths lead to that: it is ended once at a time. */
+  /** Key of what is ended, whatever the path of the request: it is ended by one request at a time. */
   of: string;
   end(): Promise<void>;
 }
 
-/** What a request would do, by what it has read. */
+/** What a request would do, given what it has read. */
 export interface Planned<Result> {
   effects: readonly Effect[];
   result: Result;
@@ -45,18 +45,18 @@ export interface Planned<Result> {
   beforehand?: Beforehand | undefined;
 }
 
-/** Each but the last means that somebody else's change of what was read was durable. */
+/** Most plans of a request: a new one is made each time that somebody else has changed what was read. */
 const PLANS = 8;
 
-/** What an attempt has come to; undefined after a conflict that may pass. */
+/** The result of an attempt; undefined after a conflict that may pass. */
 type Tried<Result> = { done: Result } | undefined;
 
 /**
- * Tries on while there is patience. Judging and planning at length gives way to others, and so to those who change
- * what is permitted: whoever came too late for them again and again goes first.
+ * Tries once more while there is patience. Judging and planning at length gives way to others, also to changes of
+ * permissions: a request that has lost to these again and again goes first.
  */
 async function tryAgain<Result>(
-  ground: Ground,
+  context: WriteContext,
   caller: Caller,
   attempt: () => Promise<Tried<Result>>,
   patience: Patience,
@@ -64,13 +64,13 @@ async function tryAgain<Result>(
   const { isBehind } = patience;
   const first = async (hold: Hold): Promise<Tried<Result>> => {
     // What was permitted before it was this request's turn may be outdated by now.
-    await ground.store.refreshConfig();
+    await context.store.refreshConfig();
     caller.standing = await caller.standing?.renew();
     let tried = await attempt();
     while (!tried && !hold.isOver && patience.isBehind === isBehind) tried = await attempt();
     return tried;
   };
-  return patience.isWorn ? goFirst(ground, patience.changes, first) : attempt();
+  return patience.isWorn ? goFirst(context, patience.changes, first) : attempt();
 }
 
 /** Until it is done. */
@@ -81,30 +81,30 @@ async function tryOn<Result>(...how: Parameters<typeof tryAgain<Result>>): Promi
   }
 }
 
-/** Where those wait for each other that others were quicker than again and again: what they rest on changes by this line. */
+/** A line in which requests that lost to others again and again run one by one; changes of what they rest on go by it, too. */
 interface ChangeLine {
   app: App;
-  thing: string;
+  key: string;
 }
 
 /**
- * Tries again what a conflict has ended: what plans anew, and commits by `commitOnce`.
+ * Runs an attempt again after a conflict; each attempt plans anew, and commits by `commitOnce`.
  *
- * @param line of those who change what is planned by
+ * @param line by which what the attempt rests on is changed
  * @throws Failure `conflict` after some attempts, not counting those by which the request was judged again
  */
 export async function retryOnConflict<Result>(
-  ground: Ground,
+  context: WriteContext,
   caller: Caller,
   attempt: () => Promise<Result>,
   line?: ChangeLine,
 ): Promise<Result> {
-  return tryWithin(PLANS, ground, caller, attempt, line);
+  return tryWithin(PLANS, context, caller, attempt, line);
 }
 
 async function tryWithin<Result>(
   plans: number,
-  ground: Ground,
+  context: WriteContext,
   caller: Caller,
   attempt: () => Promise<Result>,
   line?: ChangeLine,
@@ -118,36 +118,36 @@ async function tryWithin<Result>(
       return undefined;
     }
   };
-  return tryInLine(ground, caller, tryOnce, patience, {
+  return tryInLine(context, caller, tryOnce, patience, {
     line,
     mayStayOut: () => line !== undefined && !patience.isFarBehind,
   });
 }
 
-/** Until it is done: in a line, if there is one, once it may stay out of it no longer. */
+/** Tries until it is done: in the line, if there is one, once the request may not stay out of it any longer. */
 async function tryInLine<Result>(
-  ground: Ground,
+  context: WriteContext,
   caller: Caller,
   attempt: () => Promise<Tried<Result>>,
   patience: Patience,
   { line, mayStayOut }: { line: ChangeLine | undefined; mayStayOut(): boolean },
 ): Promise<Result> {
-  // Nearly always the only attempt: it is in the way of every certificate.
+  // Nearly always the only attempt, and on the path of every issuance: no line is asked for before it.
   let tried = await attempt();
-  while (!tried && mayStayOut()) tried = await tryAgain(ground, caller, attempt, patience);
+  while (!tried && mayStayOut()) tried = await tryAgain(context, caller, attempt, patience);
   if (tried) return tried.done;
-  const goOn = () => tryOn(ground, caller, attempt, patience);
-  return line ? linesOf(line.app).wait(line.thing, goOn) : goOn();
+  const goOn = () => tryOn(context, caller, attempt, patience);
+  return line ? linesOf(line.app).wait(line.key, goOn) : goOn();
 }
 
 /**
  * Plans and commits. A plan rests on rows that it has read, and its effects are refused once one of
  * them is another one (`saveAsRead`, `deleteAsRead`, a version, a hold): then everything is planned
- * anew, and judged anew, by what is there now. What cannot be at all is told by the next plan.
+ * anew, and judged anew, by what is there now. A change that is impossible by then is refused by the next plan.
  *
  * @param plan reads what it rests on from the database, whenever it is called; costly parts that
  *   rest on nothing, such as the hash of a password, are made once
- * @param line where those wait that others were quicker than, where that is not the request's own path
+ * @param line where the request waits after it has lost to others; unless given, that goes by its own path
  * @throws Failure `conflict` after some attempts, or when what was to be changed was removed
  */
 export async function commitPlanned<Result>(
@@ -158,28 +158,28 @@ export async function commitPlanned<Result>(
 ): Promise<Result> {
   const noted = { ...caller.record.outcome };
   const planAnew = async (): Promise<Planned<Result>> => {
-    // What an attempt before has noted has not come to pass.
+    // What an earlier attempt has noted did not happen.
     caller.record.outcome = { ...noted };
     return plan();
   };
-  const thing = line?.thing ?? thingOf(caller);
-  const isAwaited = line?.changes === true && linesOf(app).has(thing);
+  const key = line?.key ?? keyOf(caller);
+  const isAwaited = line?.changes === true && linesOf(app).has(key);
   const made = isAwaited ? [] : [await plan()];
   const wasThere = caller.found === true || made[0]?.found === true;
-  const how = { made, thing, wasThere };
+  const how = { made, key, wasThere };
   const of = made[0]?.beforehand?.of;
   if (of === undefined) return commitByPlans(app, caller, planAnew, how);
   // Who waits plans anew, and holds nothing of this plan meanwhile.
   if (isBeingEnded(app, of)) made.length = 0;
-  // Not within what follows: there it may go first, and who has this turn would wait for that.
+  // Taken before `commitByPlans`, in which a request may go first: whoever has this turn would wait for that.
   return endInTurn(app, of, () => commitByPlans(app, caller, planAnew, how));
 }
 
-/** Where those wait that plan by a thing. */
+/** Where those wait that plan by the same. */
 interface PlansLine {
-  thing: string;
+  key: string;
   /**
-   * Whether it is the thing that is changed: then whoever comes while others stand in line stands in it as well.
+   * Whether that is what is changed: then whoever comes while others stand in line stands in it as well.
    * Others are in nobody's way.
    */
   changes: boolean;
@@ -188,10 +188,10 @@ interface PlansLine {
 const changesOf = perApp(() => new ChangesInTurn());
 
 /**
- * As {@link commitPlanned}, of a plan that reads what may be long: such a thing is changed by few at once, and whoever
+ * As {@link commitPlanned}, of a plan that reads what may be long: that is changed by few at once, and whoever
  * waits for that holds nothing of it.
  *
- * @param how.bytes of the thing before the change, as far as they are known
+ * @param how.bytes of it before the change, as far as they are known
  */
 export function commitInTurn<Result>(
   app: App,
@@ -199,16 +199,16 @@ export function commitInTurn<Result>(
   plan: () => Promise<Planned<Result>>,
   { bytes, ...line }: PlansLine & { bytes: number },
 ): Promise<Result> {
-  return changesOf(app).run(line.thing, bytes, () => commitPlanned(app, caller, plan, line));
+  return changesOf(app).run(line.key, bytes, () => commitPlanned(app, caller, plan, line));
 }
 
-const thingOf = ({ mount, record }: Caller): string => `${mount.id} ${record.path}`;
+const keyOf = ({ mount, record }: Caller): string => `${mount.id} ${record.path}`;
 
 /** How a write set is planned and tried. */
 interface Planning<Result> {
   /** A plan that there is already; it is taken from here, so that nothing of it is held for longer. */
   made: Planned<Result>[];
-  thing: string;
+  key: string;
   /** Whether what is changed is known to have been there. */
   wasThere: boolean;
 }
@@ -217,7 +217,7 @@ async function commitByPlans<Result>(
   app: App,
   caller: Caller,
   planAnew: () => Promise<Planned<Result>>,
-  { made, thing, ...known }: Planning<Result>,
+  { made, key, ...known }: Planning<Result>,
 ): Promise<Result> {
   let { wasThere } = known;
   const patience = new Patience(PLANS);
@@ -225,7 +225,7 @@ async function commitByPlans<Result>(
     const { effects, result, found, outcome, beforehand } = made.pop() ?? (await planAnew());
     if (found === false && wasThere) throw new Failure('conflict', REMOVED);
     wasThere ||= found ?? false;
-    // Who may make a thing may perhaps not change one that has come meanwhile.
+    // Permission to create is not permission to update what somebody else has created meanwhile.
     if (found && caller.found === false) caller.standing = await caller.standing?.renew();
     if (outcome) Object.assign(caller.record.outcome, outcome);
     try {
@@ -239,13 +239,13 @@ async function commitByPlans<Result>(
     }
   };
   const lines = linesOf(app);
-  if (made.length === 0 && lines.has(thing)) {
-    return lines.wait(thing, () => tryOn(app, caller, attempt, patience));
+  if (made.length === 0 && lines.has(key)) {
+    return lines.wait(key, () => tryOn(app, caller, attempt, patience));
   }
   return tryInLine(app, caller, attempt, patience, {
-    // Of many at once one is quicker: the others go on one by one, or all but one would lose again.
-    line: { app, thing },
-    // Those that are only judged anew are in nobody's way, unless they change what is permitted.
+    // Of many at once one wins: the others go on one by one, or all but one would lose again.
+    line: { app, key },
+    // Requests that are only judged anew stay out of the line, unless they change permissions.
     mayStayOut: () => !patience.isBehind && !patience.changes,
   });
 }

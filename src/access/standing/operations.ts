@@ -15,16 +15,16 @@ import { letFirst } from '../endings/precedence.operations.ts';
 import { byVersion, holdFooting, takeFooting } from './store.ts';
 
 /**
- * The version of what is permitted. It is read before what it stands for, in every generation of
- * what is cached: then permissions are never older than the version they go by.
+ * The version of all permissions. It is read before the permissions themselves, in every generation of
+ * the cache: then these are never older than the version they go by.
  */
 export function readPermissionVersion(app: App): Promise<number> {
   return app.cached('permission-version', () => findPermissionVersion(app.db));
 }
 
 /**
- * Refuses a write set that rests on what somebody else is permitted, once anybody may be permitted
- * less; it is asked for before that is looked at.
+ * Refuses a write set that rests on what somebody else is permitted, once permissions have changed. It is
+ * called before that is read.
  */
 export async function holdPermissions(app: App): Promise<Write> {
   return byVersion({ version: await readPermissionVersion(app) });
@@ -40,7 +40,7 @@ export function standOn(footing: Footing, renew: () => Promise<Standing>): Stand
   };
 }
 
-/** A mount as something that can go; those of the server's own cannot, and are not looked at. */
+/** A mount that may be removed while the request goes on; the built-in ones cannot be, and are not checked. */
 export function footingOf(mount: Mount): Footing['mount'] {
   const { kind, path } = mount;
   const isOwn = kind === 'auth' ? path === 'token/' : OWN.has(path);
@@ -86,8 +86,7 @@ export async function commitOnceFor(
 }
 
 /**
- * Has a verdict that an operation gave by what the caller may do, or is, given again whenever the
- * request is judged again.
+ * Judges by what the caller may do, or is, now and again whenever the request is judged again.
  *
  * @param judge throws when the caller may not, by what the caller has now
  */
@@ -96,13 +95,13 @@ export function judgeWith(caller: Caller, judge: () => void): void {
   judgeAgainWith(caller, judge);
 }
 
-/** The same of a verdict that may take its turns. */
+/** As {@link judgeWith}, where judging may take several turns of the event loop. */
 export async function judgeSlowlyWith(caller: Caller, judge: () => Promise<void>): Promise<void> {
   await judge();
   judgeAgainWith(caller, judge);
 }
 
-/** Of a verdict that is given already. */
+/** As {@link judgeWith}, where it was judged already. */
 export function judgeAgainWith(caller: Caller, judge: () => Soon<void>): void {
   const also = (standing: Standing): Standing => ({
     ...standing,
@@ -116,7 +115,7 @@ export function judgeAgainWith(caller: Caller, judge: () => Soon<void>): void {
 }
 
 /**
- * Refuses what the caller may not do at a path of its own, where what a plan does can be done as well.
+ * Refuses what the caller may not do at the paths where the same could be done by itself.
  *
  * @param paths canonical, after `/v1/`
  */
@@ -131,15 +130,15 @@ export async function requireAtNow(
 }
 
 /**
- * As {@link requireAtNow}, where what is granted here need not be granted there: a denial counts, and
- * the conditions that a policy has there. It is asked again whenever the request is judged again.
+ * As {@link requireAtNow}, where nothing need be granted at those paths: only denials count, and conditions that
+ * policies have there. It is judged again whenever the request is.
  */
 export async function refuseDenied(caller: Caller, paths: readonly OwnPath[]): Promise<void> {
   await refuseDeniedNow(caller, paths);
   judgeAgainWith(caller, () => refuseDeniedNow(caller, paths));
 }
 
-/** As {@link refuseDenied}, of what a plan has found: one that is made anew finds and asks anew. */
+/** As {@link refuseDenied}, once: for what a plan has found, since the next plan judges what it finds. */
 export async function refuseDeniedNow(
   caller: Pick<Caller, 'acl' | 'own'>,
   paths: readonly OwnPath[],
@@ -149,7 +148,7 @@ export async function refuseDeniedNow(
   requireAllowed(await ownJudge(caller).judge(acl, paths));
 }
 
-/** What comes somewhere as it stands, as if it were made there. */
+/** Something that is moved to paths at which it could have been made. */
 interface Made {
   fields: Readonly<Record<string, unknown>>;
   reader: ParameterReader;

@@ -1,13 +1,13 @@
 import { isConflict } from '../../core/failure.ts';
 import { JudgedAnew } from './operations.ts';
 
-/** Each attempt means that somebody else's change of permissions was durable. */
+/** Most attempts: each further one means that somebody else has changed permissions. */
 const ATTEMPTS = 50;
 
-/** After so many attempts that others were quicker than, these wait for the next ones. */
+/** After so many lost attempts, others have to wait for the next one. */
 const LOSSES = 2;
 
-/** Lets so many conflicts pass, and those that only had the request judged again besides. */
+/** Allows so many conflicts, not counting those by which the request was only judged again. */
 export class Patience {
   readonly #of: number;
   #plans: number;
@@ -20,22 +20,22 @@ export class Patience {
     this.#plans = plans;
   }
 
-  /** Whether a request that goes on has to go first: changes of what is permitted have been quicker again and again. */
+  /** Whether the request has to go first: it has lost to changes of permissions again and again. */
   get isWorn(): boolean {
     return this.#judged >= LOSSES;
   }
 
-  /** Whether others have been quicker again and again with what is planned. */
+  /** Whether its plans have lost to others again and again. */
   get isFarBehind(): boolean {
     return this.#plans <= this.#of - LOSSES;
   }
 
-  /** Whether others were quicker with what is planned. */
+  /** Whether one of its plans has lost to others. */
   get isBehind(): boolean {
     return this.#plans < this.#of;
   }
 
-  /** Whether it changes what somebody is permitted, as far as an attempt has shown. */
+  /** Whether the request changes permissions, as far as an attempt has shown. */
   get changes(): boolean {
     return this.#changes;
   }

@@ -119,9 +119,9 @@ export function holdFooting({ token, has_line, mount, version }: Footing): Write
 }
 
 /**
- * As {@link holdFooting}, by a write set that goes on to change the version: it takes the row at
- * once as its own, so that two of them do not wait for each other. Whoever rests on what is permitted
- * has written by then, or will be refused: what the set ends, with what was made of it, is all there.
+ * As {@link holdFooting}, for a write set that changes the version: it locks the version's row for update at once, so
+ * that two of them do not deadlock. Requests that rest on permissions have written by then or will be refused: the
+ * set finds all that it has to end.
  */
 export function takeFooting(footing: Footing): Write[] {
   const { version } = footing;

@@ -1,3 +1,4 @@
+import { z } from 'zod';
 import type { AuthAnswer } from '../../app/result.ts';
 import { formatTimestamp } from '../../core/timestamps.ts';
 import type { Token } from './token.ts';
@@ -36,17 +37,41 @@ export function describeAuth(
   };
 }
 
-/**
- * What a look-up tells of a token.
- *
- * @param id its text, or empty where the caller named it by its accessor
- */
+/** What a look-up tells of a token. */
+export const tokenReply = z.object({
+  accessor: z.string().describe('Empty for a batch token.'),
+  bound_cidrs: z.array(z.string()).optional().describe('Addresses that it may be used from.'),
+  creation_time: z.int().describe('Unix seconds.'),
+  creation_ttl: z.int().describe('Seconds; 0: it does not run out.'),
+  display_name: z.string(),
+  entity_id: z.string().describe('Empty where it stands for nobody.'),
+  expire_time: z.string().nullable().describe('RFC 3339.'),
+  explicit_max_ttl: z.int().describe('Seconds; 0: no such bound.'),
+  id: z.string().describe('Its text; empty where it was looked up by its accessor.'),
+  identity_policies: z.array(z.string()).optional().describe('What the entity behind it adds.'),
+  issue_time: z.string().describe('RFC 3339.'),
+  last_renewal: z.string().optional().describe('RFC 3339.'),
+  last_renewal_time: z.int().optional().describe('Unix seconds.'),
+  meta: z.record(z.string(), z.string()).nullable(),
+  num_uses: z.int().describe('Requests that it is good for yet. 0: unlimited.'),
+  orphan: z.boolean(),
+  path: z.string().describe('Where it was made.'),
+  period: z.int().optional().describe('Seconds that each renewal gives.'),
+  policies: z.array(z.string()),
+  renewable: z.boolean(),
+  role: z.string().optional().describe('The token role it was made by.'),
+  ttl: z.int().describe('Seconds that are left; 0: it does not run out.'),
+  type: z.enum(['service', 'batch']),
+});
+export type TokenReply = z.output<typeof tokenReply>;
+
+/** @param id its text, or empty where the caller named it by its accessor */
 export function describeToken(
   token: Token,
   id: string,
   now: number,
   identity_policies: readonly string[] = [],
-): Record<string, unknown> {
+): TokenReply {
   const { expires_at, renewed_at } = token;
   return {
     accessor: token.accessor,
@@ -58,7 +83,7 @@ export function describeToken(
     expire_time: expires_at === undefined ? null : formatTimestamp(expires_at),
     explicit_max_ttl: token.explicit_max_ttl,
     id,
-    ...(identity_policies.length > 0 ? { identity_policies } : {}),
+    ...(identity_policies.length > 0 ? { identity_policies: [...identity_policies] } : {}),
     issue_time: formatTimestamp(token.created_at),
     ...(renewed_at === undefined
       ? {}

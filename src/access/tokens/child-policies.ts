@@ -9,14 +9,20 @@ import { type CreationFacts, refuse, type TokenRequest } from './wish.ts';
 const NOT_ASSIGNABLE = ['response-wrapping', 'control-group'];
 
 export function choosePolicies(facts: CreationFacts): string[] {
-  const { wish, parent, sudo, role } = facts;
-  const wanted = canonicalPolicies(wish.policies);
+  const { request, parent, sudo, role } = facts;
+  const wanted = canonicalPolicies(request.policies);
   const forbidden = wanted.find((name) => NOT_ASSIGNABLE.includes(name));
   if (forbidden !== undefined) throw refuse(`cannot assign policy "${forbidden}"`);
   const policies =
     role && restricts(role.rules)
-      ? policiesOfRole(wish, wanted, parent, role.rules)
-      : policiesOfParent(wish, wanted, parent, sudo, role?.rules.token_no_default_policy ?? false);
+      ? policiesOfRole(request, wanted, parent, role.rules)
+      : policiesOfParent(
+          request,
+          wanted,
+          parent,
+          sudo,
+          role?.rules.token_no_default_policy ?? false,
+        );
   if (!policies.includes('root')) return policies;
   if (!parent.policies.includes('root')) {
     throw refuse('root tokens may not be created without parent token being root');
@@ -26,23 +32,23 @@ export function choosePolicies(facts: CreationFacts): string[] {
 
 /** @see S-44 */
 function policiesOfParent(
-  wish: TokenRequest,
+  request: TokenRequest,
   wanted: string[],
   parent: TokenFacts,
   sudo: boolean,
   noDefault: boolean,
 ): string[] {
   // A list of blank names is a list: it does not stand for all that the parent has.
-  const named = wish.policies.length > 0;
+  const named = request.policies.length > 0;
   if (named && !sudo && !wanted.every((name) => parent.policies.includes(name))) {
     throw refuse('child policies must be subset of parent');
   }
   const chosen = named ? wanted : [...parent.policies];
   // Whoever has no "default" can pass none on, unless there is nothing it may not do.
   const adds =
-    !wish.no_default_policy && !noDefault && (sudo || parent.policies.includes('default'));
+    !request.no_default_policy && !noDefault && (sudo || parent.policies.includes('default'));
   if (!named && !parent.policies.includes('default')) return canonicalPolicies(chosen);
-  const withoutDefault = (wish.no_default_policy || noDefault) && !wanted.includes('default');
+  const withoutDefault = (request.no_default_policy || noDefault) && !wanted.includes('default');
   const kept = withoutDefault ? chosen.filter((name) => name !== 'default') : chosen;
   return canonicalPolicies(adds ? [...kept, 'default'] : kept);
 }
@@ -60,7 +66,7 @@ export function restricts(role: TokenRole): boolean {
 
 /** A role with policy lists stands in for the rule that a child has no more than its parent. @see S-53 */
 function policiesOfRole(
-  wish: TokenRequest,
+  request: TokenRequest,
   wanted: string[],
   parent: TokenFacts,
   role: TokenRole,
@@ -68,7 +74,7 @@ function policiesOfRole(
   const allowed = canonicalPolicies(role.allowed_policies);
   const isListed = allowsSome(role);
   const fallback = isListed ? allowed : [...parent.policies];
-  const chosen = wish.policies.length > 0 ? wanted : fallback;
+  const chosen = request.policies.length > 0 ? wanted : fallback;
   const disallowed = canonicalPolicies(role.disallowed_policies);
   const fitsDisallowed = namedBy(role.disallowed_policies_glob, true);
   const fitsAllowed = namedBy(role.allowed_policies_glob, false);
@@ -86,7 +92,8 @@ function policiesOfRole(
   const refused = chosen.find(isDisallowed);
   if (refused !== undefined) throw refuse(`token policy "${refused}" is disallowed by this role`);
 
-  const adds = !wish.no_default_policy && !role.token_no_default_policy && !isDisallowed('default');
+  const adds =
+    !request.no_default_policy && !role.token_no_default_policy && !isDisallowed('default');
   return canonicalPolicies(adds ? [...chosen, 'default'] : chosen);
 }
 

@@ -34,7 +34,7 @@ const PARENT: TokenFacts = {
 const ROOT: TokenFacts = { ...PARENT, policies: ['root'], expires_at: undefined };
 
 interface Case {
-  wish?: Partial<TokenRequest>;
+  request?: Partial<TokenRequest>;
   parent?: TokenFacts;
   sudo?: boolean;
   role?: Partial<TokenRole>;
@@ -42,7 +42,7 @@ interface Case {
 
 function plan(given: Case) {
   const facts: CreationFacts = {
-    wish: { ...PLAIN_REQUEST, ...given.wish },
+    request: { ...PLAIN_REQUEST, ...given.request },
     parent: given.parent ?? PARENT,
     entity_policies: ['team'],
     sudo: given.sudo ?? false,
@@ -58,28 +58,36 @@ function plan(given: Case) {
 const byRoot = { parent: ROOT, sudo: true };
 
 const policies: [why: string, given: Case, policies: string[]][] = [
-  ['without a wish a child has what its parent has', {}, ['default', 'reader', 'writer']],
-  ['a child may have less', { wish: { policies: ['reader'] } }, ['default', 'reader']],
+  [
+    'without anything asked for a child has what its parent has',
+    {},
+    ['default', 'reader', 'writer'],
+  ],
+  ['a child may have less', { request: { policies: ['reader'] } }, ['default', 'reader']],
   [
     '"default" can be done without',
-    { wish: { policies: ['reader'], no_default_policy: true } },
+    { request: { policies: ['reader'], no_default_policy: true } },
     ['reader'],
   ],
   [
     'a parent without "default" passes none on',
-    { parent: { ...PARENT, policies: ['reader'] }, wish: { policies: ['reader'] } },
+    { parent: { ...PARENT, policies: ['reader'] }, request: { policies: ['reader'] } },
     ['reader'],
   ],
   [
     'sudo may grant more than it has',
-    { sudo: true, wish: { policies: ['other'] } },
+    { sudo: true, request: { policies: ['other'] } },
     ['default', 'other'],
   ],
   ['a child of root is root, and nothing beside', byRoot, ['root']],
-  ['root beside others is root alone', { ...byRoot, wish: { policies: ['a', 'root'] } }, ['root']],
+  [
+    'root beside others is root alone',
+    { ...byRoot, request: { policies: ['a', 'root'] } },
+    ['root'],
+  ],
   [
     'names are trimmed, lowered, sorted and told once',
-    { ...byRoot, wish: { policies: [' B', 'a', 'b'] } },
+    { ...byRoot, request: { policies: [' B', 'a', 'b'] } },
     ['a', 'b', 'default'],
   ],
   [
@@ -89,7 +97,7 @@ const policies: [why: string, given: Case, policies: string[]][] = [
   ],
   [
     'a role with a glob grants what matches',
-    { role: { allowed_policies_glob: ['ci-*'] }, wish: { policies: ['ci-build'] } },
+    { role: { allowed_policies_glob: ['ci-*'] }, request: { policies: ['ci-build'] } },
     ['ci-build', 'default'],
   ],
   [
@@ -104,12 +112,12 @@ const policies: [why: string, given: Case, policies: string[]][] = [
   ],
   [
     'a role that has a name beside a blank allows the name',
-    { role: { allowed_policies: ['', 'other'] }, wish: { policies: ['other'] } },
+    { role: { allowed_policies: ['', 'other'] }, request: { policies: ['other'] } },
     ['default', 'other'],
   ],
   [
     'blanks that a role disallows leave a child with less than its parent',
-    { role: { disallowed_policies: [' '] }, wish: { policies: ['reader'] } },
+    { role: { disallowed_policies: [' '] }, request: { policies: ['reader'] } },
     ['default', 'reader'],
   ],
   [
@@ -126,12 +134,12 @@ for (const [why, given, expected] of policies) {
 const refusals: [why: string, given: Case, message: RegExp][] = [
   [
     'a child may not have more',
-    { wish: { policies: ['reader', 'other'] } },
+    { request: { policies: ['reader', 'other'] } },
     /child policies must be subset of parent/,
   ],
   [
     'sudo is not enough for root',
-    { sudo: true, wish: { policies: ['root'] } },
+    { sudo: true, request: { policies: ['root'] } },
     /root tokens may not be created without parent token being root/,
   ],
   [
@@ -141,12 +149,12 @@ const refusals: [why: string, given: Case, message: RegExp][] = [
   ],
   [
     'root in capitals is root',
-    { sudo: true, wish: { policies: ['ROOT'] } },
+    { sudo: true, request: { policies: ['ROOT'] } },
     /root tokens may not be created/,
   ],
   [
     'the policy of wrappings is not handed out',
-    { ...byRoot, wish: { policies: ['response-wrapping'] } },
+    { ...byRoot, request: { policies: ['response-wrapping'] } },
     /cannot assign policy/,
   ],
   [
@@ -156,12 +164,20 @@ const refusals: [why: string, given: Case, message: RegExp][] = [
   ],
   [
     'an id of its own needs sudo',
-    { wish: { id: 'mine' } },
+    { request: { id: 'mine' } },
     /privileges required to specify token id/,
   ],
-  ['an id may not look like a token of ours', { ...byRoot, wish: { id: 'hvs.mine' } }, /no prefix/],
-  ['an orphan needs sudo', { wish: { no_parent: true } }, /privileges required to create orphan/],
-  ['a period needs sudo', { wish: { period: 60 } }, /privileges required to create periodic/],
+  [
+    'an id may not look like a token of ours',
+    { ...byRoot, request: { id: 'hvs.mine' } },
+    /no prefix/,
+  ],
+  [
+    'an orphan needs sudo',
+    { request: { no_parent: true } },
+    /privileges required to create orphan/,
+  ],
+  ['a period needs sudo', { request: { period: 60 } }, /privileges required to create periodic/],
   [
     'a token with counted uses has no children',
     { parent: { ...PARENT, num_uses: 1 } },
@@ -174,67 +190,67 @@ const refusals: [why: string, given: Case, message: RegExp][] = [
   ],
   [
     'a batch token is not root',
-    { ...byRoot, wish: { type: 'batch' } },
+    { ...byRoot, request: { type: 'batch' } },
     /batch tokens cannot be root/,
   ],
   [
     'a batch token has no explicit maximum',
-    { wish: { type: 'batch', explicit_max_ttl: 60 } },
+    { request: { type: 'batch', explicit_max_ttl: 60 } },
     /batch tokens cannot have/,
   ],
   [
     'a batch token has no counted uses',
-    { wish: { type: 'batch', num_uses: 1 } },
+    { request: { type: 'batch', num_uses: 1 } },
     /batch tokens cannot have/,
   ],
   [
     'a batch token has no uses counted by its role',
-    { wish: { type: 'batch' }, role: { token_num_uses: 1 } },
+    { request: { type: 'batch' }, role: { token_num_uses: 1 } },
     /batch tokens cannot have/,
   ],
   [
     'a batch token has no period',
-    { ...byRoot, wish: { policies: ['a'], type: 'batch', period: 60 } },
+    { ...byRoot, request: { policies: ['a'], type: 'batch', period: 60 } },
     /batch tokens cannot have/,
   ],
-  ['there are no other types', { wish: { type: 'recovery' } }, /"service" or "batch"/],
-  ['uses are not counted below nothing', { wish: { num_uses: -1 } }, /cannot be negative/],
+  ['there are no other types', { request: { type: 'recovery' } }, /"service" or "batch"/],
+  ['uses are not counted below nothing', { request: { num_uses: -1 } }, /cannot be negative/],
   [
     'a role grants nothing beyond its list',
-    { role: { allowed_policies: ['other'] }, wish: { policies: ['reader'] } },
+    { role: { allowed_policies: ['other'] }, request: { policies: ['reader'] } },
     /subset of the role's allowed policies/,
   ],
   [
     'a role grants nothing that only begins like its glob',
-    { role: { allowed_policies_glob: ['ci-*-x'] }, wish: { policies: ['ci-build'] } },
+    { role: { allowed_policies_glob: ['ci-*-x'] }, request: { policies: ['ci-build'] } },
     /subset of the role's allowed policies/,
   ],
   [
     'a role whose allowed names are blanks grants no policy',
-    { role: { allowed_policies: [''] }, wish: { policies: ['reader'] } },
+    { role: { allowed_policies: [''] }, request: { policies: ['reader'] } },
     /subset of the role's allowed policies/,
   ],
   [
     'a role whose allowed names and patterns are blanks grants no policy',
     {
       role: { allowed_policies: [' '], allowed_policies_glob: [''] },
-      wish: { policies: ['other'] },
+      request: { policies: ['other'] },
     },
     /subset of the role's allowed policies/,
   ],
   [
     'a role whose allowed patterns are blanks grants no policy',
-    { role: { allowed_policies_glob: [' '] }, wish: { policies: ['reader'] } },
+    { role: { allowed_policies_glob: [' '] }, request: { policies: ['reader'] } },
     /subset of the role's allowed policies/,
   ],
   [
     'blanks that a role disallows do not free a child of the bounds of its parent',
-    { role: { disallowed_policies: [' '] }, wish: { policies: ['other'] } },
+    { role: { disallowed_policies: [' '] }, request: { policies: ['other'] } },
     /child policies must be subset of parent/,
   ],
   [
     'blank patterns that a role disallows do not free a child of the bounds of its parent',
-    { role: { disallowed_policies_glob: ['', ' '] }, wish: { policies: ['other'] } },
+    { role: { disallowed_policies_glob: ['', ' '] }, request: { policies: ['other'] } },
     /child policies must be subset of parent/,
   ],
   [
@@ -280,12 +296,12 @@ const copies: [why: string, given: Case, made: boolean][] = [
   ['one more is not', { parent: withNames([...namesOf(WHOLE), 'z']) }, false],
   [
     'what a maker has bounds a child with less, and counts with it',
-    { parent: withNames(namesOf(WHOLE - 1024)), wish: aboutLess },
+    { parent: withNames(namesOf(WHOLE - 1024)), request: aboutLess },
     true,
   ],
   [
     'a child with less of a maker with as much as may be is too much',
-    { parent: withNames(namesOf(WHOLE)), wish: aboutLess },
+    { parent: withNames(namesOf(WHOLE)), request: aboutLess },
     false,
   ],
   [
@@ -332,19 +348,23 @@ test('a child of root does not end and cannot be renewed', () => {
 });
 
 test('a child of root with a TTL ends, and can be renewed', () => {
-  const token = plan({ ...byRoot, wish: { ttl: 60 } });
+  const token = plan({ ...byRoot, request: { ttl: 60 } });
   assert.equal(token.expires_at, NOW + 60);
   assert.equal(token.renewable, true);
 });
 
 const restrictions: [why: string, given: Case, restricted: boolean][] = [
-  ['a child without a wish', {}, false],
-  ['a short-lived child without a wish', { wish: { ttl: 60, num_uses: 1 } }, false],
+  ['a child without anything asked for', {}, false],
+  ['a short-lived child without anything asked for', { request: { ttl: 60, num_uses: 1 } }, false],
   ['a child of a role without lists', { role: { renewable: false } }, false],
-  ['a child that names one of the policies', { wish: { policies: ['reader'] } }, true],
-  ['a child that names all of them', { wish: { policies: ['default', 'reader', 'writer'] } }, true],
-  ['a child with nothing but a blank name', { wish: { policies: [''] } }, true],
-  ['a child without "default"', { wish: { no_default_policy: true } }, true],
+  ['a child that names one of the policies', { request: { policies: ['reader'] } }, true],
+  [
+    'a child that names all of them',
+    { request: { policies: ['default', 'reader', 'writer'] } },
+    true,
+  ],
+  ['a child with nothing but a blank name', { request: { policies: [''] } }, true],
+  ['a child without "default"', { request: { no_default_policy: true } }, true],
   ['a child of a role without "default"', { role: { token_no_default_policy: true } }, true],
   [
     'a child of a role with allowed policies',
@@ -355,7 +375,7 @@ const restrictions: [why: string, given: Case, restricted: boolean][] = [
   ['a child of a role whose allowed names are blanks', { role: { allowed_policies: [''] } }, true],
   ['a child of a role that disallows blanks', { role: { disallowed_policies: [' '] } }, false],
   ['a child of a restricted token', { parent: { ...PARENT, restricted: true } }, true],
-  ['a batch token that names a policy', { wish: { policies: ['reader'], type: 'batch' } }, true],
+  ['a batch token that names a policy', { request: { policies: ['reader'], type: 'batch' } }, true],
 ];
 
 for (const [why, given, restricted] of restrictions) {
@@ -365,7 +385,7 @@ for (const [why, given, restricted] of restrictions) {
 }
 
 test('a list of blank names does not stand for all that the parent has', () => {
-  assert.deepEqual(plan({ wish: { policies: [' '] } }).policies, ['default']);
+  assert.deepEqual(plan({ request: { policies: [' '] } }).policies, ['default']);
 });
 
 test('a child stays where its parent may be used from, unless a role says from where or sudo makes an orphan', () => {
@@ -376,7 +396,7 @@ test('a child stays where its parent may be used from, unless a role says from w
   assert.deepEqual(boundsOf({ role: { token_bound_cidrs: ['198.51.100.7'] } }), ['198.51.100.7']);
   assert.deepEqual(boundsOf({ role: { orphan: true } }), ['192.0.2.0/24']);
   assert.deepEqual(boundsOf({ role: { orphan: true }, sudo: true }), []);
-  assert.deepEqual(boundsOf({ wish: { no_parent: true }, sudo: true }), []);
+  assert.deepEqual(boundsOf({ request: { no_parent: true }, sudo: true }), []);
 });
 
 test('a token has its parent, and an orphan neither parent nor entity', () => {
@@ -387,16 +407,16 @@ test('a token has its parent, and an orphan neither parent nor entity', () => {
   assert.equal(orphan.entity_id, '');
 });
 
-test('the tighter explicit maximum of role and wish holds', () => {
+test('the tighter explicit maximum of role and request holds', () => {
   const role = { token_explicit_max_ttl: 600 };
-  assert.equal(plan({ role, wish: { explicit_max_ttl: 300 } }).explicit_max_ttl, 300);
-  assert.equal(plan({ role, wish: { explicit_max_ttl: 900 } }).explicit_max_ttl, 600);
+  assert.equal(plan({ role, request: { explicit_max_ttl: 300 } }).explicit_max_ttl, 300);
+  assert.equal(plan({ role, request: { explicit_max_ttl: 900 } }).explicit_max_ttl, 600);
 });
 
 test('a role decides the type and the path of its tokens', () => {
   const token = plan({
     role: { token_type: 'batch', path_suffix: 'ci' },
-    wish: { type: 'service' },
+    request: { type: 'service' },
   });
   assert.equal(token.type, 'batch');
   assert.equal(token.path, 'auth/token/create/r/ci');

@@ -18,31 +18,32 @@ export interface Creation {
  * @throws Failure `invalid` when it asks for more than it has, or for what cannot go together
  */
 export function planToken(facts: CreationFacts): Creation {
-  const { wish, parent, sudo, role, now } = facts;
+  const { request, parent, sudo, role, now } = facts;
   requireParentMayCreate(parent);
-  if (wish.id !== '') requireOwnId(wish.id, sudo);
-  if (wish.no_parent && !sudo) {
+  if (request.id !== '') requireOwnId(request.id, sudo);
+  if (request.no_parent && !sudo) {
     throw refuse('root or sudo privileges required to create orphan token');
   }
-  if (wish.period > 0 && !sudo) {
+  if (request.period > 0 && !sudo) {
     throw refuse('root or sudo privileges required to create periodic token');
   }
-  if (wish.entity_alias !== '') {
+  if (request.entity_alias !== '') {
     throw refuse(
-      `entity_alias "${wish.entity_alias}" is not among the role's allowed_entity_aliases`,
+      `entity_alias "${request.entity_alias}" is not among the role's allowed_entity_aliases`,
     );
   }
-  if (wish.num_uses < 0) throw refuse('num_uses cannot be negative');
+  if (request.num_uses < 0) throw refuse('num_uses cannot be negative');
 
   const policies = choosePolicies(facts);
-  const type = chooseType(wish.type, role?.rules);
-  const isOrphan = facts.orphan || wish.no_parent || role?.rules.orphan === true;
+  const type = chooseType(request.type, role?.rules);
+  const isOrphan = facts.orphan || request.no_parent || role?.rules.orphan === true;
   const limits = limitsOf(facts);
-  const num_uses = leastUses(wish.num_uses, role?.rules.token_num_uses ?? 0);
-  if (type === 'batch') requireBatchable({ ...wish, num_uses }, policies, limits);
+  const num_uses = leastUses(request.num_uses, role?.rules.token_num_uses ?? 0);
+  if (type === 'batch') requireBatchable({ ...request, num_uses }, policies, limits);
 
   const isRoot = policies.includes('root');
-  const unending = isRoot && wish.ttl === 0 && limits.period === 0 && limits.explicit_max_ttl === 0;
+  const unending =
+    isRoot && request.ttl === 0 && limits.period === 0 && limits.explicit_max_ttl === 0;
   if (unending && parent.expires_at !== undefined) {
     throw refuse('expiring root tokens cannot create non-expiring root tokens');
   }
@@ -55,19 +56,20 @@ export function planToken(facts: CreationFacts): Creation {
     may_leave: sudo,
   });
   requireModestNames('policies', policies, ...listNames(bounds));
-  const lifetime = unending ? { ttl: 0, warnings: [] } : planLifetime(limits, wish.ttl, 0);
+  const lifetime = unending ? { ttl: 0, warnings: [] } : planLifetime(limits, request.ttl, 0);
   const body: TokenBody = {
     policies,
     path: pathOf(facts),
-    meta: wish.meta && Object.keys(wish.meta).length > 0 ? wish.meta : null,
-    display_name: displayName(wish.display_name),
+    meta: request.meta && Object.keys(request.meta).length > 0 ? request.meta : null,
+    display_name: displayName(request.display_name),
     num_uses,
     created_at: now,
     creation_ttl: lifetime.ttl,
     explicit_max_ttl: limits.explicit_max_ttl,
     role_max_ttl: 0,
     period: limits.period,
-    renewable: !unending && type === 'service' && wish.renewable && (role?.rules.renewable ?? true),
+    renewable:
+      !unending && type === 'service' && request.renewable && (role?.rules.renewable ?? true),
     role: role?.name ?? '',
     entity_id: isOrphan ? '' : parent.entity_id,
     bound_cidrs: addressesOf(facts, isOrphan),
@@ -93,8 +95,11 @@ function addressesOf({ parent, role, sudo }: CreationFacts, isOrphan: boolean): 
  * Whether a token is made to have less than its parent: it names its policies, or lacks one of
  * the parent's. What the parent has by its entity it must then not have either.
  */
-function isRestricted({ wish, parent, role }: CreationFacts, policies: readonly string[]): boolean {
-  if (parent.restricted || wish.policies.length > 0) return true;
+function isRestricted(
+  { request, parent, role }: CreationFacts,
+  policies: readonly string[],
+): boolean {
+  if (parent.restricted || request.policies.length > 0) return true;
   if (role && restricts(role.rules)) return true;
   return !parent.policies.every((name) => policies.includes(name));
 }
@@ -134,15 +139,15 @@ function requireOwnId(id: string, sudo: boolean): void {
 
 /** @see S-46 */
 function requireBatchable(
-  wish: TokenRequest,
+  request: TokenRequest,
   policies: readonly string[],
   limits: LifetimeBounds,
 ): void {
   if (policies.includes('root')) throw refuse('batch tokens cannot be root tokens');
-  if (wish.id !== '') throw refuse('batch tokens cannot have an id of your own');
+  if (request.id !== '') throw refuse('batch tokens cannot have an id of your own');
   if (limits.explicit_max_ttl > 0) throw refuse('batch tokens cannot have "explicit_max_ttl" set');
   if (limits.period > 0) throw refuse('batch tokens cannot have "period" set');
-  if (wish.num_uses > 0) throw refuse('batch tokens cannot have "num_uses" set');
+  if (request.num_uses > 0) throw refuse('batch tokens cannot have "num_uses" set');
 }
 
 function chooseType(wanted: string, role: TokenRole | undefined): TokenType {
@@ -159,17 +164,17 @@ function chooseType(wanted: string, role: TokenRole | undefined): TokenType {
   }
 }
 
-function limitsOf({ wish, role, default_ttl, max_ttl }: CreationFacts): LifetimeBounds {
+function limitsOf({ request, role, default_ttl, max_ttl }: CreationFacts): LifetimeBounds {
   const rules = role?.rules;
   const roleMax = rules ? rules.token_explicit_max_ttl || rules.explicit_max_ttl : 0;
   const rolePeriod = rules ? rules.token_period || rules.period : 0;
-  const bounds = [wish.explicit_max_ttl, roleMax].filter((bound) => bound > 0);
+  const bounds = [request.explicit_max_ttl, roleMax].filter((bound) => bound > 0);
   return {
     default_ttl,
     max_ttl,
     explicit_max_ttl: bounds.length > 0 ? Math.min(...bounds, max_ttl) : 0,
     role_max_ttl: 0,
-    period: rolePeriod || wish.period,
+    period: rolePeriod || request.period,
   };
 }
 

@@ -90,7 +90,15 @@ function requireSomeName(field: string, names: readonly string[]): void {
 }
 
 /** A role as it is read; fields that are rarely set are there only when they are. */
-export function describeTokenRole(name: string, role: TokenRole): Record<string, unknown> {
+export const tokenRoleReply = z.object({
+  name: z.string(),
+  ...tokenRoleFields,
+  token_bound_cidrs: z.array(z.string()).optional().describe('Left out where it is empty.'),
+  token_num_uses: z.int().optional().describe('Left out where it is 0.'),
+});
+export type TokenRoleReply = z.output<typeof tokenRoleReply>;
+
+export function describeTokenRole(name: string, role: TokenRole): TokenRoleReply {
   const { token_bound_cidrs, token_num_uses, ...always } = role;
   return {
     name,

@@ -47,19 +47,19 @@ const FAMILY = [
   token('root'),
   token('child', 'root'),
   token('grandchild', 'child'),
-  token('stranger'),
+  token('unrelated'),
 ];
 
 const named = sql<string>`(select id from token where accessor = 'accessor of root')`;
 
 /** What lives of the tokens, with what is above each. */
 const endings: [name: string, ends: () => Write[], left: Record<string, string>][] = [
-  ['one tree', () => [deleteTree('root')], { stranger: '' }],
-  ['the trees that a question names', () => [deleteTreesOf(named)], { stranger: '' }],
+  ['one tree', () => [deleteTree('root')], { unrelated: '' }],
+  ['the trees that a question names', () => [deleteTreesOf(named)], { unrelated: '' }],
   [
     'one token alone',
     () => deleteAlone('root'),
-    { child: '', grandchild: 'child', stranger: '', late: '' },
+    { child: '', grandchild: 'child', unrelated: '', late: '' },
   ],
 ];
 
@@ -102,7 +102,7 @@ eachPlace('tokens', (newPlace, engine) => {
       const dead = await listDead(store.db, Object.keys(await listRows(store)), NOW);
       assert.deepEqual(
         [...dead].sort(),
-        ['child', 'grandchild', 'root', 'stranger'].filter((id) => !(id in rest)),
+        ['child', 'grandchild', 'root', 'unrelated'].filter((id) => !(id in rest)),
       );
       assert.equal(await isLineDead(store.db, 'root', NOW), !('child' in rest));
       const living = await listLiving(store.db, [...FAMILY.map(({ id }) => id), 'absent'], NOW);
@@ -146,7 +146,7 @@ eachPlace('tokens', (newPlace, engine) => {
       kind: 'conflict',
     });
     await removeRemains(store);
-    assert.deepEqual(await listRows(store), { grandchild: '', stranger: '' });
+    assert.deepEqual(await listRows(store), { grandchild: '', unrelated: '' });
   });
 
   test('who descends from a token of a mount that is gone is dead', async () => {

@@ -13,9 +13,9 @@ const CASES: [
   ['the one it names', at('a', 0), { ...made(0), parent_accessor: 'a' }, true],
   ['the one it names, of a clock ahead', at('a', 9), { ...made(0), parent_accessor: 'a' }, true],
   ['another one of the same second', at('b', 0), { ...made(0), parent_accessor: 'a' }, false],
-  ['another one of before', at('b', -9), { ...made(0), parent_accessor: 'a' }, false],
+  ['an earlier one of another parent', at('b', -9), { ...made(0), parent_accessor: 'a' }, false],
   ['one without an accessor', at('', 0), { ...made(0), parent_accessor: 'a' }, false],
-  ['one of before, where none is named', at('a', -9), made(0), true],
+  ['an earlier one, where none is named', at('a', -9), made(0), true],
   ['one of the same second, where none is named', at('a', 0), made(0), true],
   ['one of a second later, where none is named', at('a', 1), made(0), false],
 ];

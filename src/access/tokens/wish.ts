@@ -20,7 +20,7 @@ export interface TokenRequest {
 }
 
 export interface CreationFacts {
-  wish: TokenRequest;
+  request: TokenRequest;
   parent: TokenFacts;
   /** Policies of the parent's entity and its groups. */
   entity_policies: readonly string[];

@@ -2,7 +2,8 @@ import { isDenied, judgeAccess, judgeGrants } from '../../acl/acl.ts';
 import { MOST_COMPARISONS } from '../../acl/comparisons.ts';
 import type { App } from '../../app/app.ts';
 import type { Caller } from '../../app/caller.ts';
-import type { VaultResult, WrapInfo } from '../../app/result.ts';
+import type { DataResult } from '../../app/output.ts';
+import type { RawAnswer, WrapInfo } from '../../app/result.ts';
 import { Failure, isConflict } from '../../core/failure.ts';
 import { holdMount } from '../../mounts/store.ts';
 import type { WrappedAnswerRow } from '../../store/tables.ts';
@@ -201,7 +202,7 @@ async function take(
 export async function wrapData(
   caller: Caller,
   data: Record<string, unknown>,
-): Promise<VaultResult> {
+): Promise<DataResult<Record<string, unknown>>> {
   if (!caller.wrap_ttl) {
     throw new Failure('invalid', 'endpoint requires response wrapping to be used');
   }
@@ -213,7 +214,7 @@ export async function unwrap(
   app: App,
   caller: Caller,
   input: { token: string },
-): Promise<VaultResult> {
+): Promise<{ raw: RawAnswer }> {
   await requirePermission(caller);
   const row = await requireWrapped(app, input.token);
   // Opened first: an answer that cannot be read is not thrown away.
@@ -231,7 +232,7 @@ export async function rewrap(
   app: App,
   caller: Caller,
   input: { token: string },
-): Promise<VaultResult> {
+): Promise<{ wrap_info: WrapInfo }> {
   await requirePermission(caller);
   const row = await requireWrapped(app, input.token);
   const { creation_path, ttl, wrapped_accessor, mount_id, maker } = row;
@@ -248,13 +249,12 @@ export async function lookUpWrapping(
   app: App,
   caller: Caller,
   input: { token: string },
-): Promise<VaultResult> {
+): Promise<DataResult<{ creation_path: string; creation_time: string; creation_ttl: number }>> {
   await refuseForbidden(caller);
   const { id } = await requireWrappingToken(app, input.token);
   const row = await findWrapping(app.db, id);
   if (!row) throw unusable();
   return {
-    flat: true,
     data: {
       creation_path: row.creation_path,
       creation_time: creationTime(row),

@@ -1,11 +1,10 @@
 import { z } from 'zod';
-import { undeclared } from '../../app/output.ts';
+import { flat, storedOutput, wrapOutput } from '../../app/output.ts';
 import { type AnyRoute, vaultRoute } from '../../app/route.ts';
 import { text } from '../../core/fields.ts';
 import { lookUpWrapping, rewrap, unwrap, wrapData } from './operations.ts';
 
 const token = text('').describe('The wrapping token; without it the one in X-Vault-Token.');
-const anything = undeclared;
 
 // A wrapping token is nobody's: it does not authenticate its bearer, it is what is asked about.
 const byToken = {
@@ -14,9 +13,16 @@ const byToken = {
   identify: true,
   token_field: 'token',
   input: z.object({ token }),
-  output: anything,
   failures: ['invalid', 'forbidden'],
 } as const;
+
+const wrapping = flat(
+  z.object({
+    creation_path: z.string().describe('Where the answer came from.'),
+    creation_time: z.string().describe('RFC 3339.'),
+    creation_ttl: z.int().describe('Seconds.'),
+  }),
+);
 
 export const wrappingRoutes: readonly AnyRoute[] = [
   vaultRoute({
@@ -26,7 +32,7 @@ export const wrappingRoutes: readonly AnyRoute[] = [
     summary: 'Wrap what is sent; needs the header X-Vault-Wrap-TTL',
     access: { capability: 'update' },
     input: z.looseObject({}),
-    output: anything,
+    output: z.record(z.string(), z.unknown()).describe('What was sent; it is answered wrapped.'),
     failures: ['invalid'],
     run: (_app, caller, input) => wrapData(caller, input),
   }),
@@ -35,6 +41,7 @@ export const wrappingRoutes: readonly AnyRoute[] = [
     id: 'unwrap',
     path: '/v1/sys/wrapping/unwrap',
     summary: 'Take the answer that a wrapping token stands for',
+    output: storedOutput,
     run: unwrap,
   }),
   vaultRoute({
@@ -42,6 +49,7 @@ export const wrappingRoutes: readonly AnyRoute[] = [
     id: 'rewrap',
     path: '/v1/sys/wrapping/rewrap',
     summary: 'Put a wrapped answer under a new token',
+    output: wrapOutput,
     run: rewrap,
   }),
   vaultRoute({
@@ -49,6 +57,7 @@ export const wrappingRoutes: readonly AnyRoute[] = [
     id: 'look-up-wrapping',
     path: '/v1/sys/wrapping/lookup',
     summary: 'Look up what a wrapping token stands for',
+    output: wrapping,
     run: lookUpWrapping,
   }),
   vaultRoute({
@@ -57,6 +66,7 @@ export const wrappingRoutes: readonly AnyRoute[] = [
     method: 'GET',
     path: '/v1/sys/wrapping/lookup',
     summary: 'Look up what the own wrapping token stands for',
+    output: wrapping,
     run: lookUpWrapping,
   }),
 ];

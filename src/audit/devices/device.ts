@@ -1,21 +1,20 @@
+import { z } from 'zod';
 import { parseSyslogAddress, SYSLOG_FACILITIES, type SyslogAddress } from '../../config/syslog.ts';
 import { Failure } from '../../core/failure.ts';
 import { mayHaveUser } from '../../core/place.ts';
 
 /** A sink that was enabled over the API, on every node. */
-export interface Device {
-  /** With its trailing slash, e.g. `file/`. */
-  path: string;
-  type: DeviceType;
-  description: string;
-  /** As they were sent. */
-  options: Readonly<Record<string, string>>;
-  local: boolean;
-}
+export const deviceSchema = z.object({
+  path: z.string().describe('With its trailing slash, e.g. "file/".'),
+  type: z.string().describe('"file", "syslog", "socket", or what a newer version has enabled.'),
+  description: z.string(),
+  options: z.record(z.string(), z.string()).describe('As they were sent.'),
+  local: z.boolean(),
+});
+export type Device = z.output<typeof deviceSchema>;
 
-/** A device as it is kept: of any type, as a newer version may have enabled it. */
-export interface KeptDevice extends Omit<Device, 'type'> {
-  type: string;
+/** A device as it is kept. */
+export interface KeptDevice extends Device {
   /** Of this enabling: another one at the same path has another. None: it is from before there were any. */
   id: string;
 }

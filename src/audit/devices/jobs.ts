@@ -4,7 +4,7 @@ import { onceAtATime } from '../../core/fairness/once-at-a-time.ts';
 import type { StoreLog } from '../../store/committer.ts';
 import type { Store } from '../../store/store.ts';
 import { type OwnChain, openFileSink } from '../sinks/file.store.ts';
-import { createFeeder, type Forwarder } from '../sinks/jobs.ts';
+import { createForwarder, type Forwarder } from '../sinks/jobs.ts';
 import { ownFolders, retryPause, type Sink } from '../sinks/sink.ts';
 import { openStdoutSink } from '../sinks/stdout.store.ts';
 import { openSocketSink, openSyslogSink } from '../sinks/syslog.store.ts';
@@ -24,38 +24,43 @@ export async function startFeeding(
   store: Store,
   log: StoreLog,
 ): Promise<Pick<Forwarder, 'wake' | 'reopen' | 'close'>> {
-  const feeder = createFeeder({ store, node: nodeName(config), log });
+  const forwarder = createForwarder({ store, node: nodeName(config), log });
   const chain = chainOf(config, store);
   for (const sink of config.audit.sinks) {
-    feeder.add(
+    forwarder.add(
       sinkName(sink),
       openSink(config, chain, sink.type === 'file' ? { ...sink, mode: 0o600 } : sink),
     );
   }
-  const devices = followDevices(feeder, (device) => openDevice(config, chain, device), store, log);
-  await devices.look();
-  await feeder.forgetOthers();
-  store.onConfigChange(devices.lookSoon);
-  // What has changed since the first look told nobody.
-  devices.lookSoon();
+  const devices = followDevices(
+    forwarder,
+    (device) => openDevice(config, chain, device),
+    store,
+    log,
+  );
+  await devices.refresh();
+  await forwarder.forgetOthers();
+  store.onConfigChange(devices.refreshSoon);
+  // Changes since the first read were not notified of.
+  devices.refreshSoon();
   return {
-    wake: feeder.wake,
-    reopen: feeder.reopen,
+    wake: forwarder.wake,
+    reopen: forwarder.reopen,
     async close() {
       devices.stop();
-      await feeder.close();
+      await forwarder.close();
     },
   };
 }
 
 /** Keeps what is fed as the devices are. */
 function followDevices(
-  feeder: Forwarder,
+  forwarder: Forwarder,
   open: (device: KeptDevice) => Sink,
   store: Pick<Store, 'db'>,
   log: StoreLog,
-): { look(): Promise<void>; lookSoon(): void; stop(): void } {
-  const fixed = new Set(feeder.names());
+): { refresh(): Promise<void>; refreshSoon(): void; stop(): void } {
+  const fixed = new Set(forwarder.names());
   let stopped = false;
   let failures = 0;
   let again: NodeJS.Timeout | undefined;
@@ -66,25 +71,25 @@ function followDevices(
     const why = err instanceof Error ? err.message : String(err);
     if (failures === 1) log.error({ why }, 'audit devices could not be followed; tried again');
     clearTimeout(again);
-    again = setTimeout(lookSoon, retryPause(failures)).unref();
+    again = setTimeout(refreshSoon, retryPause(failures)).unref();
   };
-  const look = async (): Promise<void> => {
+  const refresh = async (): Promise<void> => {
     const devices = new Map(
       (await listDevices(store.db)).map((device) => [deviceSinkName(device), device]),
     );
     if (stopped) return;
-    const present = new Set(feeder.names());
+    const present = new Set(forwarder.names());
     // All that go end at once; none of them is waited for before another ends or begins.
     for (const name of present) {
-      if (!fixed.has(name) && !devices.has(name)) feeder.remove(name).catch(fail);
+      if (!fixed.has(name) && !devices.has(name)) forwarder.remove(name).catch(fail);
     }
-    for (const [name, device] of devices) if (!present.has(name)) feeder.add(name, open(device));
+    for (const [name, device] of devices) if (!present.has(name)) forwarder.add(name, open(device));
   };
-  const lookSoon = onceAtATime(async () => {
+  const refreshSoon = onceAtATime(async () => {
     try {
-      await look();
+      await refresh();
       if (failures === 0) return;
-      await feeder.forgetOthers();
+      await forwarder.forgetOthers();
       failures = 0;
       log.info({}, 'audit devices are followed again');
     } catch (err) {
@@ -92,8 +97,8 @@ function followDevices(
     }
   });
   return {
-    look,
-    lookSoon,
+    refresh,
+    refreshSoon,
     stop() {
       stopped = true;
       clearTimeout(again);

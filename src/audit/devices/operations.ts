@@ -1,6 +1,6 @@
 import type { App } from '../../app/app.ts';
 import type { Caller } from '../../app/caller.ts';
-import type { VaultResult } from '../../app/result.ts';
+import type { DataResult, NothingResult } from '../../app/output.ts';
 import { withoutTrailing } from '../../core/edges.ts';
 import { Failure } from '../../core/failure.ts';
 import { bumpConfigVersion } from '../../store/config-version.ts';
@@ -11,10 +11,11 @@ import { chainOf, deleteCursor } from '../store.ts';
 import { type Device, deviceSinkName, planDevice, requireDeviceType } from './device.ts';
 import { deleteDevice, insertDevice, listDevices } from './store.ts';
 
-export async function describeDevices(app: App): Promise<VaultResult> {
+export async function describeDevices(app: App): Promise<DataResult<Record<string, Device>>> {
   const devices = await listDevices(app.db);
-  const told = devices.map(({ id: _, ...device }) => [device.path, device]);
-  return { data: Object.fromEntries(told), flat: true };
+  return {
+    data: Object.fromEntries(devices.map(({ id: _, ...device }) => [device.path, device])),
+  };
 }
 
 /**
@@ -24,8 +25,8 @@ export async function describeDevices(app: App): Promise<VaultResult> {
 export async function enableDevice(
   app: App,
   caller: Caller,
-  input: Omit<Device, 'type' | 'path'> & { path: string; type: string },
-): Promise<VaultResult> {
+  input: Device,
+): Promise<NothingResult> {
   const path = devicePath(input.path);
   const type = requireDeviceType(input.type);
   if ((await listDevices(app.db)).some((known) => known.path === path)) {
@@ -47,7 +48,7 @@ export async function disableDevice(
   app: App,
   caller: Caller,
   input: { path: string },
-): Promise<VaultResult> {
+): Promise<NothingResult> {
   const path = devicePath(input.path);
   const present = (await listDevices(app.db)).filter((known) => known.path === path);
   await app.commit(caller, [
@@ -63,7 +64,7 @@ export async function hashForRecords(
   app: App,
   _caller: Caller,
   input: { path: string; input: string },
-): Promise<VaultResult> {
+): Promise<DataResult<{ hash: string }>> {
   if (input.input === '') throw new Failure('invalid', 'the "input" parameter is empty');
   const path = devicePath(input.path);
   if (!(await listDevices(app.db)).some((device) => device.path === path)) {

@@ -1,13 +1,12 @@
 import { z } from 'zod';
-import { undeclared } from '../../app/output.ts';
+import { flat, nothing } from '../../app/output.ts';
 import { type AnyRoute, vaultRoute } from '../../app/route.ts';
 import { flag, longText, stringMap, text } from '../../core/fields.ts';
-import { DEVICE_OPTIONS } from './device.ts';
+import { DEVICE_OPTIONS, deviceSchema } from './device.ts';
 import { describeDevices, disableDevice, enableDevice, hashForRecords } from './operations.ts';
 
 const path = text().describe('Name of the device, with or without a trailing slash.');
 const path_forms = { path: /^[^/].*$/ };
-const anything = undeclared;
 
 export const auditDeviceRoutes: AnyRoute[] = [
   vaultRoute({
@@ -17,7 +16,7 @@ export const auditDeviceRoutes: AnyRoute[] = [
     summary: 'List audit devices',
     access: { capability: 'read', sudo: true },
     input: z.object({}),
-    output: anything,
+    output: flat(z.record(z.string().describe('Path of the device.'), deviceSchema)),
     failures: [],
     run: (app) => describeDevices(app),
   }),
@@ -40,8 +39,8 @@ export const auditDeviceRoutes: AnyRoute[] = [
       ),
       local: flag(false).describe('Kept and answered; devices are on every node.'),
     }),
-    output: anything,
-    failures: ['invalid'],
+    output: nothing,
+    failures: ['invalid', 'conflict'],
     run: enableDevice,
   }),
   vaultRoute({
@@ -53,7 +52,7 @@ export const auditDeviceRoutes: AnyRoute[] = [
     path_forms,
     audit: ['path'],
     input: z.object({ path }),
-    output: anything,
+    output: nothing,
     failures: [],
     run: disableDevice,
   }),
@@ -66,7 +65,7 @@ export const auditDeviceRoutes: AnyRoute[] = [
     path_forms,
     audit: ['path'],
     input: z.object({ path, input: longText('').describe('The token to look for.') }),
-    output: anything,
+    output: z.object({ hash: z.string().describe('E.g. "hmac-sha256:" with 64 digits.') }),
     failures: ['invalid'],
     run: hashForRecords,
   }),

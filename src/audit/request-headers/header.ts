@@ -1,7 +1,14 @@
+import { z } from 'zod';
 import { Failure } from '../../core/failure.ts';
 
-/** Which headers records tell, by name in lower case, and whether as a keyed hash alone. */
-export type AuditedHeaders = ReadonlyMap<string, { hmac: boolean }>;
+/** How records tell a header. */
+export const headerSettingsSchema = z.object({
+  hmac: z.boolean().describe('Its values are told as keyed hashes.'),
+});
+export type HeaderSettings = z.output<typeof headerSettingsSchema>;
+
+/** Which headers records tell, by name in lower case. */
+export type AuditedHeaders = ReadonlyMap<string, HeaderSettings>;
 
 /** A field name (RFC 9110 §5.1), which clients may write in either case. */
 const NAME = /^[a-z0-9][!#$%&'*+.^_`|~0-9a-z-]{0,255}$/;

@@ -1,10 +1,16 @@
 import type { App } from '../../app/app.ts';
 import type { Caller } from '../../app/caller.ts';
-import type { VaultResult } from '../../app/result.ts';
+import type { DataResult, NothingResult } from '../../app/output.ts';
 import { Failure } from '../../core/failure.ts';
 import { bumpConfigVersion } from '../../store/config-version.ts';
 import { hashSecret } from '../operations.ts';
-import { type AuditedHeaders, MOST_HEADERS, parseHeaderName, tellHeaders } from './header.ts';
+import {
+  type AuditedHeaders,
+  type HeaderSettings,
+  MOST_HEADERS,
+  parseHeaderName,
+  tellHeaders,
+} from './header.ts';
 import { deleteAuditedHeader, listAuditedHeaders, saveAuditedHeader } from './store.ts';
 
 function readAuditedHeaders(app: App): Promise<AuditedHeaders> {
@@ -22,9 +28,10 @@ export async function headersForRecord(
     : tellHeaders(headers, raw, (value) => hashSecret(app, value));
 }
 
-export async function describeAuditedHeaders(app: App): Promise<VaultResult> {
-  const headers = await listAuditedHeaders(app.db);
-  return { data: { headers: Object.fromEntries(headers) }, flat: true };
+export async function describeAuditedHeaders(
+  app: App,
+): Promise<DataResult<{ headers: Record<string, HeaderSettings> }>> {
+  return { data: { headers: Object.fromEntries(await listAuditedHeaders(app.db)) } };
 }
 
 interface HeaderName {
@@ -36,7 +43,7 @@ export async function readAuditedHeader(
   app: App,
   _caller: Caller,
   input: HeaderName,
-): Promise<VaultResult> {
+): Promise<DataResult<Record<string, HeaderSettings>>> {
   const settings = (await listAuditedHeaders(app.db)).get(parseHeaderName(input.header));
   if (!settings) throw new Failure('invalid', 'Could not find header in config');
   return { data: { [input.header]: settings } };
@@ -46,7 +53,7 @@ export async function writeAuditedHeader(
   app: App,
   caller: Caller,
   input: HeaderName & { hmac: boolean },
-): Promise<VaultResult> {
+): Promise<NothingResult> {
   const name = parseHeaderName(input.header);
   const present = await listAuditedHeaders(app.db);
   if (!present.has(name) && present.size >= MOST_HEADERS) {
@@ -61,7 +68,7 @@ export async function removeAuditedHeader(
   app: App,
   caller: Caller,
   input: HeaderName,
-): Promise<VaultResult> {
+): Promise<NothingResult> {
   const name = parseHeaderName(input.header);
   await app.commit(caller, [deleteAuditedHeader(name), bumpConfigVersion()]);
   return {};

@@ -1,7 +1,8 @@
 import { z } from 'zod';
-import { undeclared } from '../../app/output.ts';
+import { flat, nothing } from '../../app/output.ts';
 import { type AnyRoute, vaultRoute } from '../../app/route.ts';
 import { flag, text } from '../../core/fields.ts';
+import { headerSettingsSchema } from './header.ts';
 import {
   describeAuditedHeaders,
   readAuditedHeader,
@@ -15,7 +16,7 @@ const ofName = {
   name_forms: { header: 'lower_case' },
   path_forms: { header: /^[^/]+$/ },
 } as const;
-const _settings = z.object({ hmac: z.boolean() });
+const headers = z.record(z.string().describe('Name of the header.'), headerSettingsSchema);
 
 export const auditHeaderRoutes: AnyRoute[] = [
   vaultRoute({
@@ -25,7 +26,7 @@ export const auditHeaderRoutes: AnyRoute[] = [
     summary: 'List the request headers that audit records tell',
     access: { capability: 'read', sudo: true },
     input: z.object({}),
-    output: undeclared,
+    output: flat(z.object({ headers })),
     failures: [],
     run: (app) => describeAuditedHeaders(app),
   }),
@@ -37,7 +38,7 @@ export const auditHeaderRoutes: AnyRoute[] = [
     summary: 'Read how a request header is told',
     access: { capability: 'read', sudo: true },
     input: z.object({ header }),
-    output: undeclared,
+    output: headers,
     failures: ['invalid'],
     run: readAuditedHeader,
   }),
@@ -55,7 +56,7 @@ export const auditHeaderRoutes: AnyRoute[] = [
         'Tell its values as keyed hashes. Those of credentials, and long ones, always are.',
       ),
     }),
-    output: undeclared,
+    output: nothing,
     failures: ['invalid'],
     run: writeAuditedHeader,
   }),
@@ -68,7 +69,7 @@ export const auditHeaderRoutes: AnyRoute[] = [
     access: { capability: 'delete', sudo: true },
     audit: ['header'],
     input: z.object({ header }),
-    output: undeclared,
+    output: nothing,
     failures: ['invalid'],
     run: removeAuditedHeader,
   }),

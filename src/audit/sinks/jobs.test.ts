@@ -8,7 +8,7 @@ import { eachEngine } from '../../../test/support/engines.ts';
 import type { StoreLog } from '../../store/committer.ts';
 import type { Store } from '../../store/store.ts';
 import { cutChain, findCursor, findHead, saveCursor } from '../store.ts';
-import { createFeeder } from './jobs.ts';
+import { createForwarder } from './jobs.ts';
 import { type FedRecord, type Reading, retryPause, type Sink } from './sink.ts';
 import { openSocketSink } from './syslog.store.ts';
 
@@ -45,15 +45,21 @@ function newUnsureSink() {
   return { sink: Object.assign(sink, { reading }), state };
 }
 
-function feederOf(store: Store, now = () => performance.now()) {
+function forwarderOf(store: Store, now = () => performance.now()) {
   const said: string[] = [];
   const log: StoreLog = {
     info: (_detail, message) => said.push(message),
     warn: (_detail, message) => said.push(message),
     error: (_detail, message) => said.push(message),
   };
-  const feeder = createFeeder({ store, node: 'a', log, now, pause: async () => setImmediate() });
-  return { feeder, said };
+  const forwarder = createForwarder({
+    store,
+    node: 'a',
+    log,
+    now,
+    pause: async () => setImmediate(),
+  });
+  return { forwarder, said };
 }
 
 async function until(holds: () => boolean | Promise<boolean>): Promise<void> {
@@ -71,21 +77,21 @@ const fill = async (store: Store, count: number) => {
 };
 const numbers = (count: number, from = 1) => Array.from({ length: count }, (_, n) => n + from);
 
-eachEngine('a feeder', (open) => {
+eachEngine('a forwarder', (open) => {
   test('feeds a new sink with everything, in order, and goes on where it stopped', async () => {
     const store = await open({ node_name: 'a' });
     await fill(store, 700);
     const first = newSink();
-    const one = feederOf(store);
-    one.feeder.add('s', first);
-    await one.feeder.close();
+    const one = forwarderOf(store);
+    one.forwarder.add('s', first);
+    await one.forwarder.close();
     assert.deepEqual(first.taken, numbers(700));
     assert.equal(await findCursor(store.db, { name: 's', node: 'a' }), 700);
     await fill(store, 3);
     const second = newSink();
-    const other = feederOf(store);
-    other.feeder.add('s', second);
-    await other.feeder.close();
+    const other = forwarderOf(store);
+    other.forwarder.add('s', second);
+    await other.forwarder.close();
     assert.deepEqual(second.taken, [701, 702, 703]);
   });
 
@@ -93,16 +99,16 @@ eachEngine('a feeder', (open) => {
     const store = await open({ node_name: 'a' });
     const [good, bad] = [newSink(), newSink()];
     bad.broken = true;
-    const { feeder, said } = feederOf(store);
-    feeder.add('good', good);
-    feeder.add('bad', bad);
+    const { forwarder, said } = forwarderOf(store);
+    forwarder.add('good', good);
+    forwarder.add('bad', bad);
     await fill(store, 5);
     await until(() => good.taken.length === 5 && bad.refused > 3);
     assert.equal(said.length, 1);
     assert.equal(await findCursor(store.db, { name: 'bad', node: 'a' }), 0, 'records wait for it');
     bad.broken = false;
     await until(() => bad.taken.length >= 5);
-    await feeder.close();
+    await forwarder.close();
     assert.deepEqual(bad.taken, numbers(5));
     assert.deepEqual(said.slice(1), ['an audit sink is fed again']);
   });
@@ -110,41 +116,41 @@ eachEngine('a feeder', (open) => {
   test('forgets sinks that are not there any more', async () => {
     const store = await open({ node_name: 'a' });
     await fill(store, 1);
-    const { feeder } = feederOf(store);
-    for (const name of ['kept', 'removed']) feeder.add(name, newSink());
+    const { forwarder } = forwarderOf(store);
+    for (const name of ['kept', 'removed']) forwarder.add(name, newSink());
     await until(async () => (await findCursor(store.db, { name: 'removed', node: 'a' })) === 1);
     await until(async () => (await findCursor(store.db, { name: 'kept', node: 'a' })) === 1);
-    await feeder.remove('removed');
+    await forwarder.remove('removed');
     assert.equal(await findCursor(store.db, { name: 'removed', node: 'a' }), undefined);
-    await feeder.close();
-    const later = feederOf(store);
-    await later.feeder.forgetOthers();
+    await forwarder.close();
+    const later = forwarderOf(store);
+    await later.forwarder.forgetOthers();
     assert.equal(await findCursor(store.db, { name: 'kept', node: 'a' }), undefined);
   });
 });
 
-eachEngine('a feeder of sinks that are not told what was read', (open) => {
+eachEngine('a forwarder of sinks that are not told what was read', (open) => {
   const cursorOf = (store: Store) => findCursor(store.db, { name: 's', node: 'a' });
 
   test('goes back to what was surely read when a connection broke, and keeps no more than that', async () => {
     const store = await open({ node_name: 'a' });
     await fill(store, 5);
     const { sink, state } = newUnsureSink();
-    const { feeder } = feederOf(store);
-    feeder.add('s', sink);
+    const { forwarder } = forwarderOf(store);
+    forwarder.add('s', sink);
     await until(() => sink.taken.length === 5);
     state.sure = 2;
     await until(async () => (await cursorOf(store)) === 2);
     state.broken.push(new Error('the connection broke'));
     await until(() => sink.taken.length === 8);
     assert.deepEqual(sink.taken, [1, 2, 3, 4, 5, 3, 4, 5]);
-    await feeder.close();
+    await forwarder.close();
     assert.equal(await cursorOf(store), 2);
     const later = newUnsureSink();
     later.state.does_finish = true;
-    const other = feederOf(store);
-    other.feeder.add('s', later.sink);
-    await other.feeder.close();
+    const other = forwarderOf(store);
+    other.forwarder.add('s', later.sink);
+    await other.forwarder.close();
     assert.deepEqual(later.sink.taken, [3, 4, 5], 'also after the server was started anew');
     assert.equal(await cursorOf(store), 5, 'what was read to the end does not come again');
   });
@@ -154,8 +160,8 @@ eachEngine('a feeder of sinks that are not told what was read', (open) => {
     await fill(store, 1);
     const clock = { now: 0 };
     const { sink, state } = newUnsureSink();
-    const { feeder, said } = feederOf(store, () => clock.now);
-    feeder.add('s', sink);
+    const { forwarder, said } = forwarderOf(store, () => clock.now);
+    forwarder.add('s', sink);
     for (let times = 1; times < 5; times++) {
       await until(() => sink.taken.length === times);
       clock.now += 29_999;
@@ -166,7 +172,7 @@ eachEngine('a feeder of sinks that are not told what was read', (open) => {
     clock.now += 30_000;
     await until(() => said.length === 2);
     assert.equal(said[1], 'an audit sink is fed again');
-    await feeder.close();
+    await forwarder.close();
   });
 
   test('says that records are gone which were deleted before they were surely read', async () => {
@@ -176,9 +182,9 @@ eachEngine('a feeder of sinks that are not told what was read', (open) => {
     assert.ok(head);
     await store.commit([...cutChain('a', head), saveCursor({ name: 's', node: 'a', seq: 2 })]);
     const { sink } = newUnsureSink();
-    const { feeder, said } = feederOf(store);
-    feeder.add('s', sink);
-    await feeder.close();
+    const { forwarder, said } = forwarderOf(store);
+    forwarder.add('s', sink);
+    await forwarder.close();
     assert.deepEqual(sink.taken, [4, 5]);
     assert.deepEqual(said, ['records were deleted before an audit sink surely had them']);
   });
@@ -197,10 +203,10 @@ eachEngine('a feeder of sinks that are not told what was read', (open) => {
     await once(server, 'listening');
     const address = server.address();
     assert.ok(address && typeof address === 'object');
-    const { feeder } = feederOf(store);
+    const { forwarder } = forwarderOf(store);
     const sink = openSocketSink({ host: '127.0.0.1', port: address.port });
     const taken = countTaken(sink);
-    feeder.add('s', sink);
+    forwarder.add('s', sink);
     await fill(store, 3);
     await until(() => came.size === 3);
     const [hung] = sockets;
@@ -213,7 +219,7 @@ eachEngine('a feeder of sinks that are not told what was read', (open) => {
     assert.equal(came.size, 3, 'all were taken, and none of them was read');
     hung.resetAndDestroy();
     await until(() => came.size === 100);
-    await feeder.close();
+    await forwarder.close();
     for (const socket of sockets) socket.destroy();
   });
 });
@@ -233,7 +239,7 @@ eachEngine('removed sinks', (open) => {
   test('are all ended before any of them is waited for, and given nothing that was being read', async () => {
     const store = await open({ node_name: 'a' });
     await fill(store, 3);
-    const { feeder } = feederOf(store);
+    const { forwarder } = forwarderOf(store);
     const [hung, other] = [newSink(), newSink()];
     const [held, closed] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
     hung.close = () => {
@@ -244,17 +250,17 @@ eachEngine('removed sinks', (open) => {
       ['hung', hung],
       ['other', other],
     ] as const) {
-      feeder.add(name, sink);
+      forwarder.add(name, sink);
     }
     // Their first records are being read.
-    const removals = [feeder.remove('hung'), feeder.remove('other')];
-    assert.deepEqual(feeder.names(), []);
+    const removals = [forwarder.remove('hung'), forwarder.remove('other')];
+    assert.deepEqual(forwarder.names(), []);
     await closed.promise;
     await removals[1];
     held.resolve();
     await removals[0];
     assert.deepEqual([hung.taken, other.taken], [[], []]);
-    await feeder.close();
+    await forwarder.close();
   });
 });
 

@@ -21,7 +21,7 @@ const DRAIN_TIME = 3_000;
 /** A sink that takes records before they are read is well again when it has not failed for so long. */
 const STEADY_TIME = 30_000;
 
-interface FeederOptions {
+interface ForwarderOptions {
   store: Pick<Store, 'db' | 'commit'>;
   /** Whose chain is fed: this node's. */
   node: string;
@@ -60,7 +60,7 @@ interface ForwardedSink {
   done: Promise<void>;
 }
 
-export function createFeeder(options: FeederOptions): Forwarder {
+export function createForwarder(options: ForwarderOptions): Forwarder {
   const fed = new Map<string, ForwardedSink>();
   const leaving = new Set<Promise<void>>();
   const draining = new AbortController();
@@ -125,7 +125,7 @@ interface Feeding {
 
 /** Feeds one sink until it is stopped, or has all that there is once `draining` is aborted. */
 async function feed(
-  options: FeederOptions,
+  options: ForwarderOptions,
   { name, sink, entry, draining }: Feeding,
 ): Promise<void> {
   const pauseFor = options.pause ?? pause;
@@ -163,7 +163,7 @@ async function feed(
  * seems well after each attempt, also where nobody is.
  */
 function createStanding(
-  { log, now = () => performance.now() }: FeederOptions,
+  { log, now = () => performance.now() }: ForwarderOptions,
   { name, sink }: { name: string; sink: Sink },
 ): { succeed(): void; fail(error: unknown): void; pause(): number } {
   const steady_ms = sink.reading ? STEADY_TIME : 0;
@@ -190,7 +190,7 @@ function createStanding(
 
 /** The steps of feeding a sink from where it stopped. */
 function createStep(
-  { store, node, log }: FeederOptions,
+  { store, node, log }: ForwarderOptions,
   { name, sink, stopping }: { name: string; sink: Sink; stopping: AbortSignal },
 ): { take(): Promise<boolean>; finish(): Promise<void> } {
   let taken: number | undefined;

@@ -5,7 +5,7 @@ import { omitEmpty } from '../../core/omit-empty.ts';
 import type { Effect } from '../../store/write.ts';
 import type { BrokerCaller } from '../resource/caller.ts';
 import { type FieldErrors, IN_REQUEST, refuseField } from '../resource/field-errors.ts';
-import type { ResourceHandler, ResourceInput } from '../resource/handler.ts';
+import type { ResourceHandler } from '../resource/handler.ts';
 import { isIdOf, newResourceId } from '../resource/ids.ts';
 import {
   deleteLinksFrom,
@@ -15,28 +15,34 @@ import {
   listLinksFrom,
   listLinksOfAll,
 } from '../resource/links/store.ts';
+import { isOf } from '../resource/operations.ts';
 import { BOUNDS, MOST_ALIASES_OF_TARGET } from '../resource/org-bounds/bounds.ts';
-import type { Resource } from '../resource/resource.ts';
-import type { BoundaryRequest } from '../resource/route.ts';
+import { newResource } from '../resource/resource.ts';
+import type { BoundaryReference } from '../resource/route.ts';
 import { requireScope } from '../resource/scope-tree/operations.ts';
 import { findResource, findResourceByKey, insertResource } from '../resource/store.ts';
 import {
   type AliasBody,
+  type AliasItem,
+  type AliasKind,
   aliasAttributes,
   aliasFields,
   aliasKey,
+  aliasShown,
   faultOfValue,
   hostIdOf,
+  type WantedAlias,
 } from './alias.ts';
 
 const HOST_FIELD = 'attributes.authorize_session_arguments.host_id';
 
-export const aliasDefinition: ResourceHandler = {
+export const aliasDefinition: ResourceHandler<AliasKind> = {
   type: 'alias',
   containerField: 'scope_id',
   boundedField: 'destination_id',
   fields: aliasFields,
   attributes: aliasAttributes,
+  shown: aliasShown,
   showsType: true,
   words: { stale: 'Alias "%" doesn\'t exist or incorrect version provided.' },
 
@@ -57,8 +63,7 @@ export const aliasDefinition: ResourceHandler = {
     }
   },
   async planNew(app, _caller, { id, item }) {
-    const value = String(item.value);
-    const destination_id = String(item.destination_id ?? '');
+    const { value = '', destination_id = '' } = item;
     if (destination_id !== '') await requireTarget(app, destination_id);
     const body: AliasBody = { value, host_id: hostIdOf(item.attributes) ?? '' };
     return {
@@ -80,10 +85,10 @@ export const aliasDefinition: ResourceHandler = {
     checkDestination(item, errors);
   },
   async planChange(app, _caller, { resource, item, mask }) {
-    const body = resource.body as AliasBody;
+    const { body } = resource;
     const [present = ''] = await listLinksFrom(app.db, resource.id, 'alias-destination');
     const moves = mask.includes('destination_id');
-    const destination_id = moves ? String(item.destination_id ?? '') : present;
+    const destination_id = moves ? (item.destination_id ?? '') : present;
     if (moves && destination_id !== '' && destination_id !== present) {
       await requireTarget(app, destination_id);
     }
@@ -96,7 +101,7 @@ export const aliasDefinition: ResourceHandler = {
         IN_REQUEST,
       );
     }
-    const value = mask.includes('value') ? String(item.value) : body.value;
+    const value = mask.includes('value') ? (item.value ?? '') : body.value;
     const next: AliasBody = {
       value,
       // A host belongs to its target: without one, or with one lost since, there is none.
@@ -118,28 +123,27 @@ export const aliasDefinition: ResourceHandler = {
       ['alias-destination'],
     );
     const destinations = new Map(links.map(({ from_id, to_id }) => [from_id, to_id]));
-    return aliases.map((alias) => {
-      const { value, host_id } = alias.body as AliasBody;
-      const destination_id = destinations.get(alias.id);
+    return aliases.map(({ id, body: { value, host_id } }) => {
+      const destination_id = destinations.get(id);
       return omitEmpty({
         value,
         destination_id,
         attributes:
           destination_id !== undefined && host_id !== ''
             ? { authorize_session_arguments: { host_id } }
-            : {},
+            : undefined,
       });
     });
   },
 };
 
-function checkValue(item: ResourceInput, errors: FieldErrors): void {
-  const fault = item.value ? faultOfValue(String(item.value)) : undefined;
+function checkValue({ value = '' }: AliasItem, errors: FieldErrors): void {
+  const fault = value === '' ? undefined : faultOfValue(value);
   if (fault !== undefined) errors.add('value', fault);
 }
 
-function checkDestination(item: ResourceInput, errors: FieldErrors): void {
-  if (item.destination_id !== undefined && !isIdOf(String(item.destination_id), 'target')) {
+function checkDestination(item: AliasItem, errors: FieldErrors): void {
+  if (item.destination_id !== undefined && !isIdOf(item.destination_id, 'target')) {
     errors.add('destination_id', 'Incorrectly formatted identifier.');
   }
   const host_id = hostIdOf(item.attributes);
@@ -169,13 +173,6 @@ const linkTo = (from_id: string, to_id: string): Effect[] => [
   ...holdLinksTo([to_id], ALIASES_OF_TARGET),
 ];
 
-/** An alias that a new target is to be reached by. */
-export interface WantedAlias {
-  value: string;
-  scope_id: string;
-  host_id: string;
-}
-
 /**
  * Aliases as part of a target's creation, in its write set.
  *
@@ -193,7 +190,7 @@ export async function planAliases(
     const { parent_scope_id } = scope;
     const place = { scope_id, parent_scope_id, type: 'alias' } as const;
     judgeWith(caller, () => {
-      const { authorized } = caller.who.authority.judge({ ...place, action: 'create' });
+      const { authorized } = caller.who.grants.judge({ ...place, action: 'create' });
       if (!authorized) throw new Failure('forbidden', 'Forbidden.');
     });
     const fault = faultOfValue(value);
@@ -204,24 +201,16 @@ export async function planAliases(
     if (scope_id !== 'global') {
       refuseField('with_aliases', 'Aliases lie in the global scope.', IN_REQUEST);
     }
-    const now = app.now();
     const body: AliasBody = { value, host_id };
-    const alias: Resource = {
+    const alias = newResource({
       id: newResourceId('alt', app.randomBytes(32)),
       type: 'alias',
       subtype: 'target',
       scope_id,
-      container_id: scope_id,
-      owner_id: '',
-      name: null,
-      description: null,
       unique_key: aliasKey(value),
-      version: 1,
-      created_ms: now,
-      updated_ms: now,
+      created_ms: app.now(),
       body,
-      secret_sealed: null,
-    };
+    });
     effects.push(insertResource(alias), ...linkTo(alias.id, target_id));
   }
   return effects;
@@ -237,10 +226,10 @@ interface Destination {
 /** Where an alias leads, by its value in any case; undefined if nowhere. */
 export async function findDestination(app: App, value: string): Promise<Destination | undefined> {
   const alias = await findResourceByKey(app.db, 'alias', aliasKey(value));
-  if (!alias) return undefined;
+  if (!isOf(aliasDefinition, alias)) return undefined;
   const [target_id] = await listLinksFrom(app.db, alias.id, 'alias-destination');
   if (target_id === undefined) return undefined;
-  return { target_id, host_id: (alias.body as AliasBody).host_id };
+  return { target_id, host_id: alias.body.host_id };
 }
 
 /**
@@ -248,7 +237,10 @@ export async function findDestination(app: App, value: string): Promise<Destinat
  *
  * @throws Failure `not_found` for an alias that is unknown or leads nowhere
  */
-export async function resolveAlias(app: App, request: BoundaryRequest): Promise<BoundaryRequest> {
+export async function resolveAlias(
+  app: App,
+  request: BoundaryReference,
+): Promise<BoundaryReference> {
   if (request.id === '' || request.id.includes('_')) return request;
   const destination = await findDestination(app, request.id);
   if (!destination) throw new Failure('not_found', 'Resource not found.');

@@ -1,5 +1,5 @@
-import type { BoundaryRoute } from '../resource/route.ts';
+import type { AnyBoundaryRoute } from '../resource/route.ts';
 import { standardRoutes } from '../resource/routes.ts';
 import { aliasDefinition } from './operations.ts';
 
-export const aliasRoutes: readonly BoundaryRoute[] = standardRoutes(aliasDefinition);
+export const aliasRoutes: readonly AnyBoundaryRoute[] = standardRoutes(aliasDefinition);

@@ -1,11 +1,11 @@
 import { z } from 'zod';
-import { type BoundaryRoute, boundaryRoute } from '../resource/route.ts';
+import { type AnyBoundaryRoute, boundaryRoute } from '../resource/route.ts';
 import { requireScope } from '../resource/scope-tree/operations.ts';
 import { listActiveUsers } from './operations.ts';
 
 const month = (about: string) => z.string().optional().describe(`${about}, such as 2026-01.`);
 
-export const billingRoutes: readonly BoundaryRoute[] = [
+export const billingRoutes: readonly AnyBoundaryRoute[] = [
   boundaryRoute({
     id: 'list-monthly-active-users',
     method: 'GET',

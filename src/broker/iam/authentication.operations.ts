@@ -55,7 +55,7 @@ export async function identify(
   living: Token | undefined,
   before?: { who: Pick<Principal, 'user_id'> },
 ): Promise<Identified> {
-  // Before what it stands for, see there.
+  // Read before what it stands for: see `readPermissionVersion`.
   const version = await readPermissionVersion(app);
   const wasNobody = before?.who.user_id === ANONYMOUS_USER;
   if (text === '' || wasNobody) return nobody(app, version);
@@ -73,16 +73,16 @@ export async function identify(
     ? await userOfAuthToken(app, token)
     : await userOfVaultToken(app, token);
   if (!who) return { ...(await nobody(app, version)), bearer: token };
-  const isRepair = who.authority.asker === 'recovery';
+  const isRepair = who.grants.asker === 'recovery';
   const permission_version = isRepair ? known.permission_version : version;
   return { who, token, acl, identity, token_row, has_line, permission_version };
 }
 
 async function nobody(app: App, permission_version: number): Promise<Identified> {
   const user = { user_id: ANONYMOUS_USER, account_id: '' };
-  const authority = await loadGrantSet(app, user);
+  const grants = await loadGrantSet(app, user);
   return {
-    who: { ...user, auth_method_id: '', auth_token_id: '', authority },
+    who: { ...user, auth_method_id: '', auth_token_id: '', grants },
     token: undefined,
     acl: undefined,
     identity: undefined,
@@ -96,7 +96,7 @@ async function nobody(app: App, permission_version: number): Promise<Identified>
 function recovery(): Identified {
   const bare = { account_id: '', auth_method_id: '', auth_token_id: '' };
   return {
-    who: { ...bare, user_id: RECOVERY_USER, authority: new GrantSet('recovery', []) },
+    who: { ...bare, user_id: RECOVERY_USER, grants: new GrantSet('recovery', []) },
     token: undefined,
     acl: undefined,
     identity: undefined,
@@ -112,8 +112,8 @@ async function userOfAuthToken(app: App, token: TokenFacts): Promise<Principal |
   if (!resource) return undefined;
   const { account_id, auth_method_id, principals } = resource.body as AuthTokenBody;
   const user_id = resource.owner_id;
-  const authority = await loadGrantSet(app, { user_id, account_id, principals });
-  return { user_id, account_id, auth_method_id, auth_token_id: resource.id, authority };
+  const grants = await loadGrantSet(app, { user_id, account_id, principals });
+  return { user_id, account_id, auth_method_id, auth_token_id: resource.id, grants };
 }
 
 /** When log-ins were last known to be used, by the ids of their tokens: so long they need not be read. */
@@ -181,11 +181,11 @@ async function userOfVaultToken(app: App, token: TokenFacts): Promise<Principal 
       ? undefined
       : await findResourceByKey(app.db, 'user', `entity:${token.entity_id}`);
   if (user) {
-    const authority = await loadGrantSet(app, { user_id: user.id, account_id: '' });
-    return { ...bare, user_id: user.id, authority };
+    const grants = await loadGrantSet(app, { user_id: user.id, account_id: '' });
+    return { ...bare, user_id: user.id, grants };
   }
   if (token.policies.includes('root')) {
-    return { ...bare, user_id: RECOVERY_USER, authority: new GrantSet('recovery', []) };
+    return { ...bare, user_id: RECOVERY_USER, grants: new GrantSet('recovery', []) };
   }
   return undefined;
 }

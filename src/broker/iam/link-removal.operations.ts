@@ -4,7 +4,7 @@ import { bumpPermissionVersion } from '../../store/permission-version.ts';
 import type { LinkKind } from '../resource/links/store.ts';
 import { type Left, type LinkEnd, listLinksOfSome, unlink, unlinkAt } from './removal.store.ts';
 
-/** A link is less than what else ends: as many go in one write set as one request names. */
+/** Links removed by one write set: they take less than whatever else ends. */
 export const LINKS = 2_000;
 
 export async function unlinkBeforehand(
@@ -20,7 +20,7 @@ export async function unlinkBeforehand(
   }
 }
 
-/** What a thousand groups, or any number of targets, lead to may be one of these, or what leads to as many. */
+/** Removes the links at one end of some resources, page by page: each may have any number of them. */
 export async function unlinkThoseAt(
   app: App,
   work: EndingPages,

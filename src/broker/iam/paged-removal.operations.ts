@@ -20,7 +20,7 @@ import { endLogInsBeforehand } from './auth-tokens/log-ins.operations.ts';
 import { endLogIns } from './auth-tokens/operations.ts';
 import { unlinkThoseAt } from './link-removal.operations.ts';
 
-/** What ends with what is removed, for the page that removes it, and how many of what kind. */
+/** What ends with a page of what is removed, and how many of each kind. */
 interface Ends {
   effects: readonly Effect[];
   ended: EndedCounts;
@@ -52,7 +52,7 @@ export async function removeBeforehand(
   }
 }
 
-/** What ends with pages of what is removed, in the same write set; more than a page of it ends before. */
+/** Plans what ends in the write set that removes a page; of what that is, all but a page is ended before. */
 function endsOf(app: App, work: EndingPages, type: ResourceTypeName): EndsOf {
   switch (type) {
     case 'host':
@@ -80,7 +80,7 @@ function endsOf(app: App, work: EndingPages, type: ResourceTypeName): EndsOf {
     case 'user':
       return async (user_ids) => {
         const { log_ins = 0 } = await endLogInsBeforehand(app, work, { user_ids });
-        // All that are theirs, also those by the log-ins that are left.
+        // All sessions of these users, also those of log-ins that are left.
         const sessions = await endSessionsBeforehand(app, work, { user_ids });
         const effects = [
           ...(await endLogIns(app, { user_ids })),

@@ -17,9 +17,9 @@ import { removeBeforehand } from './paged-removal.operations.ts';
 import { type Left, listContainedIds } from './removal.store.ts';
 import { endProjectsBeforehand, endScopesBeforehand } from './scope-removal.operations.ts';
 
-// A removal ends all that stands on what it removes in its own write set, by statements that find
-// it there. However much that is, the set stays small: whatever is more than a page is ended before,
-// page by page, each with a record of its own. Others write in between.
+// A removal ends everything that depends on what it removes in its own write set, by statements that find
+// it there. The set stays small however much that is: all but a page is ended before, page by page, each
+// with a record of its own. Others write in between.
 
 /** The log-ins that a request stands on: whose token it came with, or one that was made from theirs. */
 async function listOwnLogIns(app: App, caller: BrokerCaller): Promise<Resource[]> {
@@ -31,15 +31,15 @@ async function listOwnLogIns(app: App, caller: BrokerCaller): Promise<Resource[]
   return listResourcesById(app.db, ids);
 }
 
-/** What permits whoever removes: that is left to the end. */
+/** What the remover's own permission rests on: it is removed last. */
 async function findOwn(app: App, caller: BrokerCaller): Promise<Left> {
   const { user_id } = caller.who;
-  const grounds = (await listOwnLogIns(app, caller)).flatMap(({ owner_id, body }) => {
+  const permitting = (await listOwnLogIns(app, caller)).flatMap(({ owner_id, body }) => {
     // Managed groups that the account was in when it logged in.
     const { account_id, auth_method_id, principals } = body as AuthTokenBody;
     return [owner_id, account_id, auth_method_id, ...principals];
   });
-  return { ids: [user_id, ...grounds], member_id: user_id };
+  return { ids: [user_id, ...permitting], member_id: user_id };
 }
 
 /** Ends what a removal would end, but for a page of each kind. */

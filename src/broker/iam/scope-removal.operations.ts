@@ -18,8 +18,8 @@ import { removeBeforehand } from './paged-removal.operations.ts';
 import { type Left, listInScopes, listLinksInScopes, listProjects } from './removal.store.ts';
 
 /**
- * Of these a scope may hold many, and whoever removes it is permitted by none of them but their own:
- * what a role in it grants is inside of it. What contains others comes after them.
+ * Types that a scope may hold many of. None permits the removal but what the remover's own permission rests on:
+ * a role in the scope grants inside of it. Containers come after what they contain.
  */
 const MANY_IN_SCOPES: readonly ResourceTypeName[] = [
   'target',
@@ -56,7 +56,7 @@ export async function endScopesBeforehand(
     });
   await inside('session');
   await endLogInsBeforehand(app, work, { scope_ids });
-  // Their own user is left to the end, and sessions in other scopes are that user's by log-ins of before.
+  // The remover's own user is removed last; its sessions in other scopes may be of earlier log-ins.
   const [own] = await listResourcesById(app.db, [but.member_id]);
   if (own && scope_ids.includes(own.scope_id))
     await endSessionsBeforehand(app, work, { user_ids: [own.id] });

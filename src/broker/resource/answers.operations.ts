@@ -3,53 +3,68 @@ import { Breath } from '../../core/fairness/breath.ts';
 import { omitEmpty } from '../../core/omit-empty.ts';
 import type { BrokerCaller } from './caller.ts';
 import type { OutputFields } from './grants/verdict.ts';
-import type { ResourceHandler } from './handler.ts';
+import type { AnswerOf, CommonAnswer, Kind, ResourceHandler } from './handler.ts';
 import { describeScope, formatTime, type Resource, type Scope } from './resource.ts';
 import { requireScope } from './scope-tree/operations.ts';
 import { listChildTypes, RESOURCE_TYPES } from './types.ts';
 
 /** What an item shows, whole; fields that the caller may not see are taken out later. */
-export async function describeResource(
+export async function describeResource<K extends Kind>(
   app: App,
   caller: BrokerCaller,
-  definition: ResourceHandler,
-  resource: Resource,
-): Promise<Record<string, unknown>> {
-  const [described = {}] = await describeResources(app, caller, definition, [resource], 'item');
-  return described;
+  definition: ResourceHandler<K>,
+  resource: Resource<K['body']>,
+): Promise<AnswerOf<K>> {
+  return shapeAt(await describeResources(app, caller, definition, [resource], 'item'), 0);
+}
+
+/** Shapes stand in the order of their rows. */
+function shapeAt<Shape>(shapes: readonly Shape[], at: number): Shape {
+  const shape = shapes[at];
+  if (shape === undefined) throw new TypeError('each row has a shape');
+  return shape;
 }
 
 /** What items show, in the order given. */
-export async function describeResources(
+export async function describeResources<K extends Kind>(
   app: App,
   caller: BrokerCaller,
-  definition: ResourceHandler,
-  resources: readonly Resource[],
+  definition: ResourceHandler<K>,
+  resources: readonly Resource<K['body']>[],
   how: 'item' | 'list',
-): Promise<Record<string, unknown>[]> {
+): Promise<AnswerOf<K>[]> {
   const [own, scopes] = await Promise.all([
     definition.describe(app, caller, resources, how),
     scopesOf(app, resources),
   ]);
-  const described: Record<string, unknown>[] = [];
+  const described: AnswerOf<K>[] = [];
   const breath = new Breath();
   for (const [at, resource] of resources.entries()) {
     const scope = scopes.get(resource.scope_id);
-    described.push({
-      ...describeCommon(definition, resource, scope),
-      ...own[at],
-      ...describeActions(caller, definition, resource, scope),
-    });
+    described.push(
+      Object.assign(
+        describeCommon(definition, resource, scope),
+        shapeAt(own, at),
+        describeActions(caller, definition, resource, scope),
+      ),
+    );
     if (breath.isDue) await breath.take();
   }
   return described;
 }
 
-async function scopesOf(
-  app: App,
-  resources: readonly Resource[],
-): Promise<Map<string, { scope: Scope; summary: Record<string, unknown> }>> {
-  const scopes = new Map<string, { scope: Scope; summary: Record<string, unknown> }>();
+type Described = Pick<
+  ResourceHandler,
+  'type' | 'containerField' | 'showsType' | 'actionsOf' | 'childrenOf' | 'collectionActionsOf'
+>;
+
+interface Placed {
+  scope: Scope;
+  summary: ReturnType<typeof describeScope>;
+}
+
+async function scopesOf(app: App, resources: readonly Resource[]): Promise<Map<string, Placed>> {
+  const scopes = new Map<string, Placed>();
   for (const { scope_id } of resources) {
     if (scopes.has(scope_id)) continue;
     const scope = await requireScope(app, scope_id || 'global');
@@ -58,14 +73,11 @@ async function scopesOf(
   return scopes;
 }
 
-type Placed = { scope: Scope; summary: Record<string, unknown> } | undefined;
-
 function describeCommon(
-  definition: ResourceHandler,
+  { containerField, type, showsType }: Described,
   resource: Resource,
-  placed: Placed,
-): Record<string, unknown> {
-  const { containerField, type } = definition;
+  placed: Placed | undefined,
+): CommonAnswer {
   const { created_ms, updated_ms } = resource;
   const created_time = formatTime(created_ms);
   return omitEmpty({
@@ -79,18 +91,18 @@ function describeCommon(
     created_time,
     updated_time: updated_ms === created_ms ? created_time : formatTime(updated_ms),
     version: type === 'auth-token' ? undefined : resource.version,
-    type: definition.showsType ? resource.subtype : undefined,
+    type: showsType ? resource.subtype : undefined,
   });
 }
 
 function describeActions(
   caller: BrokerCaller,
-  definition: ResourceHandler,
+  definition: Described,
   resource: Resource,
-  placed: Placed,
-): Record<string, unknown> {
+  placed: Placed | undefined,
+): CommonAnswer {
   if (!placed) return {};
-  const { authority, user_id } = caller.who;
+  const { grants, user_id } = caller.who;
   const { scope } = placed;
   const place = {
     scope_id: scope.id,
@@ -98,7 +110,7 @@ function describeActions(
     type: resource.type,
   };
   const pin = RESOURCE_TYPES[resource.type].parent ? resource.container_id : undefined;
-  const actions = authority.listActions(
+  const actions = grants.listActions(
     { ...place, id: resource.id, pin },
     definition.actionsOf?.(resource) ?? RESOURCE_TYPES[resource.type].actions,
   );
@@ -108,7 +120,7 @@ function describeActions(
   const collections: Record<string, readonly string[]> = {};
   for (const child of definition.type === 'scope' ? [] : listChildTypes(definition.type)) {
     if (definition.childrenOf && !definition.childrenOf(resource).includes(child)) continue;
-    const allowed = authority.listActions(
+    const allowed = grants.listActions(
       { ...place, type: child, pin: resource.id },
       definition.collectionActionsOf?.(resource, child) ?? RESOURCE_TYPES[child].collection,
     );
@@ -121,10 +133,7 @@ function describeActions(
 }
 
 /** A described item with only the fields that may be seen. */
-export function visibleFields(
-  item: Readonly<Record<string, unknown>>,
-  fields: OutputFields,
-): Readonly<Record<string, unknown>> {
+export function visibleFields(item: object, fields: OutputFields): object {
   if (fields === 'all') return item;
   return Object.fromEntries(Object.entries(item).filter(([name]) => fields.has(name)));
 }

@@ -15,7 +15,7 @@ export interface Principal {
   account_id: string;
   auth_method_id: string;
   auth_token_id: string;
-  authority: GrantSet;
+  grants: GrantSet;
 }
 
 export interface BrokerCaller extends Caller {
@@ -25,7 +25,7 @@ export interface BrokerCaller extends Caller {
 
 /** What somebody hears who may not: to log in, or that logging in does not help. */
 export function refuseCaller(caller: BrokerCaller): Failure {
-  return caller.who.authority.asker === 'anonymous'
+  return caller.who.grants.asker === 'anonymous'
     ? new Failure('unauthenticated', 'Unauthenticated, or invalid token.')
     : new Failure('forbidden', 'Forbidden.');
 }

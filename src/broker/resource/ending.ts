@@ -9,5 +9,5 @@ export interface Beforehand {
   /** Ends it page by page; each page holds what the change itself stands on, and is refused as that would be. */
   end(work: EndingPages): Promise<unknown>;
   /** What the change stands on besides the version of what is changed. */
-  grounds: readonly Effect[];
+  preconditions: readonly Effect[];
 }

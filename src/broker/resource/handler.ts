@@ -1,47 +1,126 @@
 import type { z } from 'zod';
 import type { App } from '../../app/app.ts';
+import type { Immutable } from '../../core/immutable.ts';
 import type { Effect } from '../../store/write.ts';
 import type { Action } from './actions.ts';
 import type { BrokerCaller } from './caller.ts';
+import type { ContainerField, commonFields, commonShown } from './common-fields.ts';
 import type { Beforehand } from './ending.ts';
 import type { FieldErrors } from './field-errors.ts';
 import type { Resource, Scope } from './resource.ts';
+import type { Fields } from './route.ts';
 import type { ResourceTypeName } from './types.ts';
 
-/** A request's fields after their types were checked; null and absent are both `undefined`. */
-export type ResourceInput = Readonly<Record<string, unknown>> & {
-  readonly name?: string | undefined;
-  readonly description?: string | undefined;
-  readonly version?: number | undefined;
-  readonly type?: string | undefined;
-  /** As its subtype's schema read them; empty when none were sent. */
-  readonly attributes?: Readonly<Record<string, unknown>> | undefined;
+/** What a kind of resource declares, from which the types of its requests, rows and answers follow. */
+export interface Kind {
+  /** Top-level fields that its requests can carry besides the common ones. */
+  fields: Readonly<Record<never, z.ZodType>>;
+  /** Fields of `attributes`, by subtype. */
+  attributes: Readonly<Record<never, z.ZodObject>>;
+  /** Fields that items show besides the common ones, `attributes` among them. */
+  shown: Readonly<Record<never, z.ZodType>>;
+  /** What its row keeps. */
+  body: object;
+  /** What its items lie in, where that is no scope. */
+  parent: Resource | undefined;
+  /** What the check of a new item finds. */
+  wanted: unknown;
+  /** What the check of a change finds. */
+  change: unknown;
+}
+
+/** Any kind, where it does not matter which. */
+export interface AnyKind extends Kind {
+  fields: z.ZodRawShape;
+  attributes: Readonly<Record<string, z.ZodObject>>;
+  shown: z.ZodRawShape;
+}
+
+export type FieldsOf<Shape> = {
+  readonly [Name in keyof Shape]?:
+    | (Shape[Name] extends z.ZodType ? z.output<Shape[Name]> : unknown)
+    | undefined;
 };
 
+/** Fields that some of several shapes have. */
+type ReadOfAny<Shape> = {
+  readonly [Name in Shape extends unknown ? keyof Shape : never]?:
+    | (Shape extends unknown
+        ? Name extends keyof Shape
+          ? Shape[Name] extends z.ZodType
+            ? z.output<Shape[Name]>
+            : unknown
+          : never
+        : never)
+    | undefined;
+};
+
+type ShapesOf<Schemas> = {
+  [Name in keyof Schemas]: Schemas[Name] extends z.ZodObject ? Schemas[Name]['shape'] : never;
+}[keyof Schemas];
+
+type AttributesOf<K extends Kind> = ReadOfAny<ShapesOf<K['attributes']>>;
+
+type CommonItem = Omit<FieldsOf<typeof commonFields>, 'attributes'> & {
+  readonly [Name in ContainerField]?: string | undefined;
+};
+
+/** A request's fields after their types were checked; null and absent are both `undefined`. */
+export type ItemOf<K extends Kind> = CommonItem &
+  FieldsOf<K['fields']> & {
+    /** As its subtype's schema read them; empty when none were sent. */
+    readonly attributes?: AttributesOf<K> | undefined;
+  };
+
+/** As {@link ItemOf}, before it is known which subtype's attributes were sent. */
+export type SentOf<K extends Kind> = CommonItem &
+  FieldsOf<K['fields']> & { readonly attributes?: Fields | undefined };
+
+export type ResourceInput = ItemOf<AnyKind>;
+
+/** What an item shows besides the common fields. */
+export type ShownOf<K extends Kind> = {
+  readonly [Name in keyof K['shown']]?:
+    | (K['shown'][Name] extends z.ZodType ? Immutable<z.output<K['shown'][Name]>> : unknown)
+    | undefined;
+};
+
+/** What items of every kind show. */
+export type CommonAnswer = { readonly [Name in ContainerField]?: string } & {
+  readonly [Name in keyof typeof commonShown]?: Immutable<z.output<(typeof commonShown)[Name]>>;
+};
+
+/** What an item shows. */
+export type AnswerOf<K extends Kind> = CommonAnswer & ShownOf<K>;
+
 /** What a verb is about: an item as it was read, and what is asked of it. */
-export interface VerbRequest {
-  resource: Resource;
-  item: ResourceInput;
+export interface VerbRequest<K extends Kind = AnyKind, Checked = unknown, Item = ResourceInput> {
+  resource: Resource<K['body']>;
+  /** That the caller gave. */
+  version: number;
+  /** What the check has found in the fields. */
+  checked: Checked;
+  item: Item;
 }
 
 /** Where a new item goes: its scope, and the item that holds it for types that live in one. */
-export interface Container {
+export interface Container<K extends Kind = AnyKind> {
   scope: Scope;
-  parent: Resource | undefined;
+  parent: K['parent'];
 }
 
 /** What a plan changes of a row; what is absent stays as it is, or empty in a new one. */
-export interface PlannedRow {
+export interface PlannedRow<K extends Kind = AnyKind> {
   name?: string | null;
   description?: string | null;
   unique_key?: string | null;
   owner_id?: string;
-  body?: object;
+  body?: K['body'];
   secret_sealed?: Uint8Array | null;
 }
 
 /** A new or changed row, with whatever else belongs into the same write set. */
-export interface Plan extends PlannedRow {
+export interface Plan<K extends Kind = AnyKind> extends PlannedRow<K> {
   effects?: readonly Effect[];
   /** Of a change; it comes last, when nothing is known that refuses the change. */
   beforehand?: Beforehand | undefined;
@@ -50,18 +129,20 @@ export interface Plan extends PlannedRow {
 /**
  * What the broker's common operations need to know of one type of resource. The operations
  * (list, create, read, update, delete, and verbs that change an item) are the same for all of
- * them and live in `resources/operations.ts`.
+ * them and live in `resource/operations.ts`.
  */
-export interface ResourceHandler {
+export interface ResourceHandler<K extends Kind = AnyKind> {
   type: ResourceTypeName;
   /** Field that says where an item lies: `scope_id`, `host_catalog_id`, … */
-  containerField: string;
+  containerField: ContainerField;
   /** Field that is named where there is too much for a new item or a change, if not that. */
   boundedField?: string;
   /** Top-level fields that requests can carry besides the common ones. */
-  fields: z.ZodRawShape;
+  fields: K['fields'];
   /** Fields of `attributes`, by subtype; a subtype without an entry takes none. */
-  attributes?: Readonly<Record<string, z.ZodObject>>;
+  attributes?: K['attributes'];
+  /** Fields that items show besides the common ones, `attributes` among them. */
+  shown?: K['shown'];
   /** Fields, and fields of `attributes`, that no record of a request has. */
   secrets?: readonly string[];
   /** Objects that are one value to `update_mask`, e.g. `api_tags`. */
@@ -76,20 +157,21 @@ export interface ResourceHandler {
    *
    * @param parent subtype of what it would live in
    */
-  chooseSubtype(item: ResourceInput, parent: string | undefined, errors: FieldErrors): string;
-  /** What is wrong with the fields of a new item; the common ones are checked already. */
-  checkNew(item: ResourceInput, subtype: string, errors: FieldErrors): void;
+  chooseSubtype(item: SentOf<K>, parent: string | undefined, errors: FieldErrors): string;
+  /** What is wrong with the fields of a new item, and what they say; the common ones are checked already. */
+  checkNew(item: ItemOf<K>, subtype: string, errors: FieldErrors): K['wanted'];
   planNew(
     app: App,
     caller: BrokerCaller,
     request: {
       id: string;
-      item: ResourceInput;
+      item: ItemOf<K>;
       subtype: string;
-      container: Container;
+      wanted: K['wanted'];
+      container: Container<K>;
       query: URLSearchParams;
     },
-  ): Promise<Plan>;
+  ): Promise<Plan<K>>;
 
   /**
    * Where there may be only so many: asked again when a write set was refused, since others may have
@@ -101,29 +183,34 @@ export interface ResourceHandler {
 
   /** Paths of `update_mask` that can be changed, besides `name` and `description`. */
   updatable(subtype: string): readonly string[];
-  /** What is wrong with the fields of a change. */
+  /** What is wrong with the fields of a change, and what they say. */
   checkChange(
-    item: ResourceInput,
+    item: ItemOf<K>,
     request: { subtype: string; mask: readonly string[] },
     errors: FieldErrors,
-  ): void;
+  ): K['change'];
   /** @param mask the updatable paths that the request speaks of */
   planChange(
     app: App,
     caller: BrokerCaller,
     request: {
-      resource: Resource;
-      item: ResourceInput;
+      resource: Resource<K['body']>;
+      item: ItemOf<K>;
+      change: K['change'];
       mask: readonly string[];
-      container: Container;
+      container: Container<K>;
     },
-  ): Promise<Plan>;
+  ): Promise<Plan<K>>;
 
   /**
    * What goes with an item when it is removed, besides what it contains and its links. The item is
    * taken by then: statements find all that was made of it, also at the last moment.
    */
-  planRemoval?(app: App, caller: BrokerCaller, resource: Resource): Promise<readonly Effect[]>;
+  planRemoval?(
+    app: App,
+    caller: BrokerCaller,
+    resource: Resource<K['body']>,
+  ): Promise<readonly Effect[]>;
 
   /** Ends what goes with an item before it is removed, page by page, where that may be more than a page. */
   endBeforehand?(app: App, caller: BrokerCaller, resource: Resource): Promise<void>;
@@ -135,9 +222,9 @@ export interface ResourceHandler {
   describe(
     app: App,
     caller: BrokerCaller,
-    resources: readonly Resource[],
+    resources: readonly Resource<K['body']>[],
     how: 'item' | 'list',
-  ): Promise<readonly Readonly<Record<string, unknown>>[]>;
+  ): Promise<readonly ShownOf<K>[]>;
 
   /** Actions on one item, where they are not those of the type. */
   actionsOf?(resource: Resource): readonly Action[];
@@ -170,7 +257,7 @@ export const USUAL_WORDS: ErrorMessages = {
   emptyMask: 'No valid fields provided in the update mask.',
 };
 
-export const wordsOf = (definition: ResourceHandler): ErrorMessages => ({
+export const wordsOf = (definition: Pick<ResourceHandler, 'words'>): ErrorMessages => ({
   ...USUAL_WORDS,
   ...definition.words,
 });

@@ -1,41 +1,51 @@
 import { z } from 'zod';
 import { Failure } from '../../core/failure.ts';
 import { checkChanged, checkNew, FieldErrors, IN_REQUEST, refuseField } from './field-errors.ts';
-import { type ResourceHandler, type ResourceInput, wordsOf } from './handler.ts';
+import { type ItemOf, type Kind, type ResourceHandler, type SentOf, wordsOf } from './handler.ts';
 import { isIdOf, parseId } from './ids.ts';
-import type { BoundaryRequest } from './route.ts';
+import type { ListRequest } from './lists/query.ts';
+import type { BoundaryRequest, Fields } from './route.ts';
 import { RESOURCE_TYPES } from './types.ts';
 
 /** @throws Failure `invalid` */
-export function requireIdForm(definition: ResourceHandler, id: string, because: string): void {
-  if (!isIdOf(id, definition.type)) refuseField('id', because, IN_REQUEST);
+export function requireIdForm(
+  { type }: Pick<ResourceHandler, 'type'>,
+  id: string,
+  because: string,
+  message = IN_REQUEST,
+): void {
+  if (!isIdOf(id, type)) refuseField('id', because, message);
 }
 
-export function checkCreation(
-  definition: ResourceHandler,
-  { item: sent }: BoundaryRequest,
-  options: { checkContainer?(item: ResourceInput, errors: FieldErrors): void },
-): { item: ResourceInput; subtype: string } {
+/** What a new item is to be, as far as the request tells. */
+interface CheckedNew<K extends Kind> {
+  item: ItemOf<K>;
+  subtype: string;
+  wanted: K['wanted'];
+}
+
+export function checkCreation<K extends Kind>(
+  definition: ResourceHandler<K>,
+  { item: sent }: BoundaryRequest<SentOf<K>>,
+): CheckedNew<K> {
   const errors = new FieldErrors();
   checkNew(sent, errors);
-  const container_id = String(sent[definition.containerField] ?? '');
+  const container_id = sent[definition.containerField] ?? '';
   const parent = parseId(container_id)?.subtype;
   const inParent = RESOURCE_TYPES[definition.type].parent !== undefined;
   const subtype = definition.chooseSubtype(sent, inParent ? parent : undefined, errors);
   const item = withAttributes(definition, sent, subtype);
   checkContainerForm(definition, container_id, errors);
-  options.checkContainer?.(item, errors);
-  definition.checkNew(item, subtype, errors);
+  const wanted = definition.checkNew(item, subtype, errors);
   errors.refuse(IN_REQUEST);
-  return { item, subtype };
+  return { item, subtype, wanted };
 }
 
 /** What is listed must at least look like what holds such items. */
 export function checkPlaceForm(
-  { type, containerField }: ResourceHandler,
-  query: URLSearchParams,
+  { type, containerField }: Pick<ResourceHandler, 'type' | 'containerField'>,
+  { place }: ListRequest,
 ): void {
-  const place = query.get(containerField) ?? '';
   const { parent, levels } = RESOURCE_TYPES[type];
   const fits = parent
     ? isIdOf(place, parent)
@@ -53,7 +63,7 @@ export function checkPlaceForm(
 
 /** What an item lies in must at least look like what holds such items. */
 function checkContainerForm(
-  definition: ResourceHandler,
+  definition: Pick<ResourceHandler, 'type' | 'containerField'>,
   container_id: string,
   errors: FieldErrors,
 ): void {
@@ -69,10 +79,10 @@ function checkContainerForm(
   }
 }
 
-export function checkUpdate(
-  definition: ResourceHandler,
-  { id, item: sent, mask }: BoundaryRequest,
-): ResourceInput {
+export function checkUpdate<K extends Kind>(
+  definition: ResourceHandler<K>,
+  { id, item: sent, mask }: BoundaryRequest<SentOf<K>>,
+): { item: ItemOf<K>; change: K['change'] } {
   const errors = new FieldErrors();
   if (!isIdOf(id, definition.type)) errors.add('id', wordsOf(definition).malformedUpdate);
   else checkChanged(sent, errors);
@@ -81,29 +91,48 @@ export function checkUpdate(
     errors.add('type', 'Cannot modify the resource type.');
   }
   const item = withAttributes(definition, sent, subtype);
-  if (!errors.has('id')) definition.checkChange(item, { subtype, mask }, errors);
+  if (errors.has('id')) errors.refuse(IN_REQUEST);
+  const change = definition.checkChange(item, { subtype, mask }, errors);
   errors.refuse(IN_REQUEST);
-  return item;
+  return { item, change };
 }
 
 /** Attributes as the subtype's schema reads them; null and absent are alike. */
-function withAttributes(
-  definition: ResourceHandler,
-  item: Readonly<Record<string, unknown>>,
+function withAttributes<K extends Kind>(
+  definition: ResourceHandler<K>,
+  item: SentOf<K>,
   subtype: string,
-): ResourceInput {
-  const { attributes } = item;
-  if (typeof attributes !== 'object' || attributes === null) return item;
+): ItemOf<K> {
+  if (item.attributes === undefined) return withRead(item, undefined);
   const given = Object.fromEntries(
-    Object.entries(attributes).filter(([, value]) => value !== null),
+    Object.entries(item.attributes).filter(([, value]) => value !== null),
   );
-  if (subtype === '') return { ...item, attributes: given };
-  const schema = definition.attributes?.[subtype] ?? z.object({});
-  const read = z.strictObject(schema.shape).safeParse(given);
-  if (!read.success || Object.keys(attributes).some((key) => !(key in schema.shape))) {
+  const schemas: Readonly<Record<string, z.ZodObject>> = definition.attributes ?? {};
+  // It is refused for its type; what else is wrong with it is told as well, as far as it can be read.
+  if (subtype === '') return withRead(item, readAny(Object.values(schemas), given));
+  const { shape } = schemas[subtype] ?? NONE;
+  const read = z.strictObject(shape).safeParse(given);
+  if (!read.success || Object.keys(item.attributes).some((key) => !(key in shape))) {
     throw new Failure('invalid', IN_REQUEST, {
       fields: { attributes: 'Attribute fields do not match the expected format.' },
     });
   }
-  return { ...item, attributes: read.data };
+  return withRead(item, read.data);
+}
+
+const NONE = z.object({});
+
+/** What attributes hold is typed from here on. */
+const withRead = <K extends Kind>(item: SentOf<K>, attributes: Fields | undefined): ItemOf<K> =>
+  ({ ...item, attributes }) as ItemOf<K>;
+
+/** Attributes that fit one of the subtypes. */
+function readAny(schemas: readonly z.ZodObject[], given: Fields): Fields {
+  const read: Record<string, unknown> = {};
+  for (const [name, value] of Object.entries(given)) {
+    const kinds = schemas.flatMap(({ shape }) => (Object.hasOwn(shape, name) ? shape[name] : []));
+    const fits = kinds.map((kind) => z.safeParse(kind, value)).find(({ success }) => success);
+    if (fits) read[name] = fits.data;
+  }
+  return read;
 }

@@ -1,55 +1,42 @@
 import type { App } from '../../app/app.ts';
-import type { BrokerCaller } from './caller.ts';
-import type { Container, ResourceHandler } from './handler.ts';
+import type { Action } from './actions.ts';
+import type { Kind, ResourceHandler } from './handler.ts';
 import { requireResource } from './operations.ts';
-import type { Resource } from './resource.ts';
-import type { BoundaryRequest, Located } from './route.ts';
+import type { BoundaryReference, LocatedAccess, LocatedItem, LocatedPlace } from './route.ts';
 import { requireScope } from './scope-tree/operations.ts';
 import { RESOURCE_TYPES } from './types.ts';
 
-/** Finds the item of a path, and the scope in which grants on it are looked up. */
-export function locateItem(definition: ResourceHandler) {
-  return async (app: App, _caller: BrokerCaller, { id }: BoundaryRequest): Promise<Located> => {
-    const resource = await requireResource(app, definition, id);
-    return locatedOf(app, resource);
-  };
-}
-
-async function locatedOf(app: App, resource: Resource): Promise<Located> {
-  const scope = await requireScope(app, resource.scope_id || 'global');
-  const { parent } = RESOURCE_TYPES[resource.type];
+/** Who may do something with the item of a path, which is found with the scope that grants on it are looked up in. */
+export function itemAccess<K extends Kind>(
+  { type }: ResourceHandler<K>,
+  action: Action,
+): LocatedAccess<LocatedItem<K['body']>> {
+  const { parent } = RESOURCE_TYPES[type];
   return {
-    type: resource.type,
-    scope,
-    id: resource.id,
-    ...(parent === undefined ? {} : { pin: resource.container_id }),
-    owner_id: resource.owner_id,
-    resource,
+    action,
+    type,
+    locate: async (app, _caller, { id }) => {
+      const resource = await requireResource<K>(app, { type }, id);
+      const scope = await requireScope(app, resource.scope_id || 'global');
+      const { owner_id } = resource;
+      const pin = parent === undefined ? {} : { pin: resource.container_id };
+      return { type, scope, id, ...pin, owner_id, resource };
+    },
   };
 }
 
 export async function locateNew(
   app: App,
   definition: ResourceHandler,
-  item: Readonly<Record<string, unknown>>,
-): Promise<Located> {
-  const container_id = String(item[definition.containerField] ?? '');
+  item: BoundaryReference['item'],
+): Promise<LocatedPlace> {
+  const container_id = item[definition.containerField] ?? '';
   const { parent: parentType } = RESOURCE_TYPES[definition.type];
   if (parentType === undefined) {
-    return { type: definition.type, scope: await requireScope(app, container_id) };
+    const scope = await requireScope(app, container_id);
+    return { type: definition.type, scope, parent: undefined };
   }
   const parent = await requireResource(app, { type: parentType }, container_id);
   const scope = await requireScope(app, parent.scope_id);
   return { type: definition.type, scope, pin: parent.id, parent };
-}
-
-export function containerOfNew(located: Located | undefined): Container {
-  if (!located) throw new TypeError('a new item lies somewhere');
-  return { scope: located.scope, parent: located.parent };
-}
-
-/** The item that was located. */
-export function resourceAt(located: Located | undefined): Resource {
-  if (!located?.resource) throw new TypeError('this endpoint is about an item');
-  return located.resource;
 }

@@ -9,11 +9,13 @@ import type { Effect } from '../../store/write.ts';
 import type { BrokerCaller } from './caller.ts';
 import { refuseField } from './field-errors.ts';
 import {
+  type AnyKind,
   type Container,
+  type ItemOf,
+  type Kind,
   type Plan,
   type PlannedRow,
   type ResourceHandler,
-  type ResourceInput,
   wordsOf,
 } from './handler.ts';
 import { holdVersion, lockResource, refuseTakenName } from './holds.store.ts';
@@ -21,56 +23,57 @@ import { newResourceId, prefixOf } from './ids.ts';
 import { isBound } from './org-bounds/bounds.ts';
 import { PERMITTING } from './permitting.ts';
 import { removeResources, takeResources } from './removals.store.ts';
-import type { Resource } from './resource.ts';
+import { newResource, type Resource } from './resource.ts';
 import { requireScope } from './scope-tree/operations.ts';
 import { changeResource, findResource, insertResource } from './store.ts';
 import { RESOURCE_TYPES } from './types.ts';
 
-/** A request to change an item, with what was found of it. */
-interface ItemRequest {
-  item: ResourceInput;
-  mask: readonly string[];
-}
+/** Whether it is there, and of the kind; if so, its body is as the kind declares it. */
+export const isOf = <K extends Kind>(
+  { type }: Pick<ResourceHandler<K>, 'type' | 'describe'>,
+  resource: Resource | undefined,
+): resource is Resource<K['body']> => resource?.type === type;
 
 /** @throws Failure `not_found`, also for an id of another type */
-export async function requireResource(
+export async function requireResource<K extends Kind = AnyKind>(
   app: App,
-  definition: Pick<ResourceHandler, 'type'>,
+  definition: Pick<ResourceHandler<K>, 'type'>,
   id: string,
-): Promise<Resource> {
+): Promise<Resource<K['body']>> {
   const resource = await findResource(app.db, id);
   if (resource?.type !== definition.type) throw new Failure('not_found', 'Resource not found.');
   return resource;
 }
 
 /** Where a resource lies, for describing and planning. */
-async function containerOf(app: App, resource: Resource): Promise<Container> {
+async function containerOf<K extends Kind>(
+  app: App,
+  { type, scope_id, container_id }: Resource,
+): Promise<Container<K>> {
   // A scope lies in the one above it, the global one in itself.
-  const scope = await requireScope(app, resource.scope_id || 'global');
-  const parent =
-    RESOURCE_TYPES[resource.type].parent === undefined
-      ? undefined
-      : await findResource(app.db, resource.container_id);
-  return { scope, parent };
+  const scope = await requireScope(app, scope_id || 'global');
+  const { parent } = RESOURCE_TYPES[type];
+  return { scope, parent: parent && (await requireResource(app, { type: parent }, container_id)) };
 }
 
 /** What is asked for in a new item. */
-interface Creation {
-  item: ResourceInput;
+interface Creation<K extends Kind> {
+  item: ItemOf<K>;
   subtype: string;
-  container: Container;
+  wanted: K['wanted'];
+  container: Container<K>;
   query: URLSearchParams;
   /** An id of the caller's choice, for the seed of a development server. */
   id?: string;
 }
 
 /** Makes an item. */
-export async function createResource(
+export async function createResource<K extends Kind>(
   app: App,
   caller: BrokerCaller,
-  definition: ResourceHandler,
-  request: Creation,
-): Promise<Resource> {
+  definition: ResourceHandler<K>,
+  request: Creation<K>,
+): Promise<Resource<K['body']>> {
   const { resource, effects } = await planResource(app, caller, definition, request);
   caller.record.outcome.resource_id = resource.id;
   try {
@@ -94,44 +97,44 @@ export async function createResource(
 }
 
 /** A new item's row, and what else belongs into its write set; nothing is committed. */
-export async function planResource(
+export async function planResource<K extends Kind>(
   app: App,
   caller: BrokerCaller,
-  definition: ResourceHandler,
-  request: Creation,
-): Promise<{ resource: Resource; effects: Effect[] }> {
+  definition: ResourceHandler<K>,
+  request: Creation<K>,
+): Promise<{ resource: Resource<K['body']>; effects: Effect[] }> {
   const { item, subtype, container } = request;
   const id = request.id ?? newResourceId(prefixOf(definition.type, subtype), app.randomBytes(32));
   const plan = await definition.planNew(app, caller, { ...request, id });
-  const now = app.now();
-  const resource: Resource = {
+  const { effects = [], beforehand: _, ...row } = plan;
+  const resource = newResource({
     id,
     type: definition.type,
     subtype,
     scope_id: container.scope.id,
     container_id: container.parent?.id ?? container.scope.id,
-    owner_id: plan.owner_id ?? '',
-    name: plan.name === undefined ? (item.name?.trim() ?? null) : plan.name,
-    description:
-      plan.description === undefined ? (item.description?.trim() ?? null) : plan.description,
-    unique_key: plan.unique_key ?? null,
-    version: 1,
-    created_ms: now,
-    updated_ms: now,
-    body: plan.body ?? {},
-    secret_sealed: plan.secret_sealed ?? null,
-  };
-  return { resource, effects: [...(plan.effects ?? [])] };
+    name: item.name?.trim() ?? null,
+    description: item.description?.trim() ?? null,
+    created_ms: app.now(),
+    body: {},
+    ...row,
+  });
+  return { resource, effects: [...effects] };
 }
 
 /** Changes what a PATCH's mask speaks of. */
-export async function updateResource(
+export async function updateResource<K extends Kind>(
   app: App,
   caller: BrokerCaller,
-  definition: ResourceHandler,
-  request: ItemRequest & { resource: Resource },
-): Promise<Resource> {
-  const { resource, item } = request;
+  definition: ResourceHandler<K>,
+  request: {
+    resource: Resource<K['body']>;
+    item: ItemOf<K>;
+    change: K['change'];
+    mask: readonly string[];
+  },
+): Promise<Resource<K['body']>> {
+  const { resource, item, change } = request;
   const updatable = ['name', 'description', ...definition.updatable(resource.subtype)];
   const mask = [...new Set(request.mask.filter((path) => updatable.includes(path)))];
   if (mask.length === 0) {
@@ -140,8 +143,9 @@ export async function updateResource(
       fields: { update_mask: because },
     });
   }
-  const container = await containerOf(app, resource);
-  const plan = await definition.planChange(app, caller, { resource, item, mask, container });
+  const container = await containerOf<K>(app, resource);
+  const asked = { resource, item, change, mask, container };
+  const plan = await definition.planChange(app, caller, asked);
   const texts = {
     ...(mask.includes('name') ? { name: item.name?.trim() ?? null } : {}),
     ...(mask.includes('description') ? { description: item.description?.trim() ?? null } : {}),
@@ -158,7 +162,10 @@ export async function updateResource(
 }
 
 /** @throws Failure `invalid` naming what there is too much for, where a write set was refused for a bound */
-function refuseBound({ boundedField = 'scope_id' }: ResourceHandler, error: unknown): void {
+function refuseBound(
+  { boundedField = 'scope_id' }: Pick<ResourceHandler, 'boundedField'>,
+  error: unknown,
+): void {
   if (!(error instanceof Failure) || !isBound(error.message)) return;
   refuseField(boundedField, error.message);
 }
@@ -169,17 +176,17 @@ function refuseBound({ boundedField = 'scope_id' }: ResourceHandler, error: unkn
  * @param expected the version that the caller gave
  * @throws Failure `not_found` when it is not the present one, `conflict` for a taken name or key
  */
-export async function commitChange(
+export async function commitChange<K extends Kind>(
   app: App,
   caller: BrokerCaller,
-  definition: ResourceHandler,
-  resource: Resource,
+  definition: ResourceHandler<K>,
+  resource: Resource<K['body']>,
   expected: number,
-  plan: Plan,
-): Promise<Resource> {
+  plan: Plan<K>,
+): Promise<Resource<K['body']>> {
   requireVersion(definition, resource, expected);
   const { effects = [], beforehand, ...row } = plan;
-  const next: Resource = {
+  const next: Resource<K['body']> = {
     ...resource,
     ...row,
     version: expected + 1,
@@ -199,8 +206,11 @@ export async function commitChange(
     ]);
   const endAndCommit = async (hasWaited: boolean): Promise<void> => {
     if (hasWaited) await requirePresent();
-    const grounds = [...groundsOf(resource, expected, row), ...(beforehand?.grounds ?? [])];
-    await beforehand?.end(await pagesOf(app, caller, grounds));
+    const preconditions = [
+      ...preconditionsOf(resource, expected, row),
+      ...(beforehand?.preconditions ?? []),
+    ];
+    await beforehand?.end(await pagesOf(app, caller, preconditions));
     await commitEnd(app, commit);
   };
   try {
@@ -215,7 +225,7 @@ export async function commitChange(
 }
 
 /** What a change is refused by, whatever its plan says: another version, and a name that is taken. */
-function groundsOf(resource: Resource, expected: number, { name }: PlannedRow): Effect[] {
+function preconditionsOf(resource: Resource, expected: number, { name }: PlannedRow): Effect[] {
   const { id, type, container_id } = resource;
   return [
     holdVersion({ id, version: expected }),
@@ -232,7 +242,7 @@ function groundsOf(resource: Resource, expected: number, { name }: PlannedRow): 
  */
 export async function planInTime<T>(
   app: App,
-  definition: ResourceHandler,
+  definition: Pick<ResourceHandler, 'words'>,
   id: string,
   expected: number,
   plan: () => Promise<T>,
@@ -248,7 +258,7 @@ export async function planInTime<T>(
 
 /** @throws Failure `not_found` */
 export function requireVersion(
-  definition: ResourceHandler,
+  definition: Pick<ResourceHandler, 'words'>,
   resource: Pick<Resource, 'id' | 'version'>,
   expected: number,
 ): void {
@@ -283,7 +293,10 @@ export async function deleteResource(
 }
 
 /** What is new takes no permission away from anybody. */
-function configChange({ cached, type }: ResourceHandler, how: 'made' | 'changed'): Effect[] {
+function configChange(
+  { cached, type }: Pick<ResourceHandler, 'cached' | 'type'>,
+  how: 'made' | 'changed',
+): Effect[] {
   if (!cached) return [];
   const permits = how === 'changed' && PERMITTING.includes(type);
   return permits ? bumpPermissionVersion() : [bumpConfigVersion()];

@@ -1,5 +1,7 @@
+import type { z } from 'zod';
 import { omitEmpty } from '../../core/omit-empty.ts';
 import { formatMilliseconds } from '../../core/timestamps.ts';
+import type { scopeSummary } from './common-fields.ts';
 import type { ResourceTypeName } from './types.ts';
 
 /** One thing that the broker keeps, of whatever type; what only its type knows is in `body`. */
@@ -26,6 +28,26 @@ export interface Resource<Body = object> {
   secret_sealed: Uint8Array | null;
 }
 
+type Named = 'container_id' | 'owner_id' | 'name' | 'description' | 'unique_key' | 'secret_sealed';
+
+/** A row that is new; it lies in its scope unless it is told what else it lies in. */
+export function newResource<Body extends object>(
+  given: Pick<Resource<Body>, 'id' | 'type' | 'subtype' | 'scope_id' | 'created_ms' | 'body'> &
+    Partial<Pick<Resource, Named>>,
+): Resource<Body> {
+  return {
+    container_id: given.scope_id,
+    owner_id: '',
+    name: null,
+    description: null,
+    unique_key: null,
+    version: 1,
+    updated_ms: given.created_ms,
+    secret_sealed: null,
+    ...given,
+  };
+}
+
 /** A scope, as the rest of the broker looks it up. */
 export interface Scope {
   id: string;
@@ -39,14 +61,9 @@ export interface Scope {
 }
 
 /** The summary of its scope that every item carries. */
-export function describeScope(scope: Scope): Record<string, unknown> {
-  return omitEmpty({
-    id: scope.id,
-    type: scope.type,
-    name: scope.name,
-    description: scope.description,
-    parent_scope_id: scope.parent_scope_id,
-  });
+export function describeScope({ id, type, ...more }: Scope): z.output<typeof scopeSummary> {
+  const { name, description, parent_scope_id } = more;
+  return { id, type, ...omitEmpty({ name, description, parent_scope_id }) };
 }
 
 /** RFC 3339 in UTC with milliseconds, e.g. `2026-01-31T12:00:00.123Z`. */

@@ -1,31 +1,40 @@
 import type { z } from 'zod';
 import type { App } from '../../app/app.ts';
 import type { FailureKind } from '../../core/failure.ts';
+import type { Immutable } from '../../core/immutable.ts';
 import type { Action } from './actions.ts';
 import type { BrokerCaller } from './caller.ts';
 import type { OutputFields } from './grants/verdict.ts';
 import type { Resource, Scope } from './resource.ts';
 import type { ResourceTypeName } from './types.ts';
 
-/** A request of the broker's API; its fields are checked for their types once it is permitted. */
-export interface BoundaryRequest {
+/** Fields of a body; null and absent are both `undefined`. */
+export type Fields = Readonly<Record<string, unknown>>;
+
+/** A request of the broker's API, with its fields as they are declared. */
+export interface BoundaryRequest<Item = Fields> {
   /** The path's id; empty for a collection. */
   id: string;
-  /** Fields of the body; null and absent are both `undefined`. */
-  item: Readonly<Record<string, unknown>>;
+  item: Item;
   /** Paths of the body's properties, null ones included, or the query's `update_mask`. */
   mask: readonly string[];
   query: URLSearchParams;
 }
 
-/** What an operation of the broker's API hands back. */
-export interface BoundaryAnswer {
-  /** Other than 200 (with a body) or 204 (without). */
-  status?: number;
+/** What of a request is read before it is permitted: of its body only short texts that name something. */
+export type BoundaryReference = BoundaryRequest<Readonly<Partial<Record<string, string>>>>;
+
+/** A request that is in order, with what was found in it. */
+export interface CheckedRequest<Item = Fields, Checked = unknown> extends BoundaryRequest<Item> {
+  checked: Checked;
+}
+
+/** What an endpoint of the broker's API hands back; nothing at all is an answer without a body. */
+export interface BoundaryAnswer<Shown = object | null> {
   /** The bare resource, before fields that the caller may not see are taken out. */
-  item?: Readonly<Record<string, unknown>>;
+  item?: Shown;
   /** A body that is no single resource, or that shows whole whatever grants say. */
-  body?: Readonly<Record<string, unknown>>;
+  body?: Shown;
   /** `Set-Cookie` values. */
   cookies?: readonly string[];
 }
@@ -40,31 +49,47 @@ export interface Located {
   pin?: string;
   /** The user whose it is, where `:self` actions mean something. */
   owner_id?: string;
-  resource?: Resource;
-  parent?: Resource;
+}
+
+/** An item that a request is about. */
+export interface LocatedItem<Body extends object = object> extends Located {
+  resource: Resource<Body>;
+}
+
+/** Where a new item is to lie. */
+export interface LocatedPlace extends Located {
+  /** The item that is to hold it; absent where that is its scope. */
+  parent: Resource | undefined;
+}
+
+/** What must be granted on what a request is about. */
+export interface LocatedAccess<At extends Located = Located> {
+  action: Action;
+  /** The type that the action is granted on. */
+  type: ResourceTypeName;
+  /**
+   * Fields of the body that say what the request is about; all that `locate` sees of it, and
+   * only where they are texts short enough to name something.
+   */
+  named_by?: readonly string[];
+  /** @throws Failure `not_found` when there is no such thing */
+  locate(app: App, caller: BrokerCaller, request: BoundaryReference): Promise<At>;
 }
 
 /** Who may call: what the request is about, and the action that must be granted on it. */
-export type BoundaryAccess =
+export type BoundaryAccess<At extends Located = Located> =
   | 'public'
-  | {
-      action: Action;
-      /** The type that the action is granted on. */
-      type: ResourceTypeName;
-      /**
-       * Fields of the body that say what the request is about; all that `locate` sees of it, and
-       * only where they are texts short enough to name something.
-       */
-      named_by?: readonly string[];
-      /** @throws Failure `not_found` when there is no such thing */
-      locate(app: App, caller: BrokerCaller, request: BoundaryRequest): Promise<Located>;
-    }
+  | LocatedAccess<At>
   /** Lists judge scope by scope, item by item, by themselves. */
   | { action: 'list'; lists: ResourceTypeName };
 
-/** One endpoint of the broker's API, whole. */
-export interface BoundaryRoute {
-  api: 'boundary';
+/** One endpoint of the broker's API, whole; `Checked` is what `check` finds, `At` what `locate` does. */
+export interface BoundaryRoute<
+  In extends z.ZodObject = z.ZodObject,
+  Checked = unknown,
+  Out extends z.ZodType<object | null> = z.ZodType<object | null>,
+  At extends Located = Located,
+> {
   id: string;
   method: 'GET' | 'POST' | 'PATCH' | 'DELETE';
   /** `/v1/targets`, `/v1/targets/{id}`, `/v1/targets/{id}:authorize-session`, `/v1/workers:…`. */
@@ -72,14 +97,14 @@ export interface BoundaryRoute {
   summary: string;
   /** Sections of standards. */
   see?: readonly string[];
-  access: BoundaryAccess;
+  access: BoundaryAccess<At>;
   /** Fields of the body. */
-  input: z.ZodObject;
+  input: In;
   /** Fields of `attributes`, by the subtypes of what is made or changed. */
   attributes?: Readonly<Record<string, z.ZodObject>>;
   /** Fields of the query; for documentation, and for their types. */
   query?: z.ZodObject;
-  output: z.ZodType;
+  output: Out;
   failures: readonly FailureKind[];
   /**
    * Fields of body and query that the audit record may hold as they are; `update_mask` for what a change
@@ -93,19 +118,38 @@ export interface BoundaryRoute {
   /** Largest body in bytes; by default 1 MiB, and never more than 64 KiB from nobody in particular. */
   max_body?: number;
   /** Puts another id in the place of the path's, e.g. of an alias. */
-  resolve?(app: App, request: BoundaryRequest): Promise<BoundaryRequest>;
-  /** What can be said of the request by itself. @throws Failure `invalid` */
-  check?(request: BoundaryRequest): void;
+  resolve?(app: App, request: BoundaryReference): Promise<BoundaryReference>;
+  /** What can be said of the request by itself, and what it says. @throws Failure `invalid` */
+  check?(request: BoundaryRequest<z.output<In>>): Checked;
   run(
     app: App,
     caller: BrokerCaller,
-    request: BoundaryRequest,
+    request: CheckedRequest<z.output<In>, Checked>,
+    located: At,
+    fields: OutputFields,
+  ): Promise<BoundaryAnswer<Immutable<z.output<Out>>>>;
+}
+
+/** A route in a list of routes: what its request holds, and what is found in it, is known only to itself. */
+export interface AnyBoundaryRoute extends Omit<BoundaryRoute, 'run'> {
+  api: 'boundary';
+  /** @param located what `access` located; absent where it locates nothing */
+  run(
+    app: App,
+    caller: BrokerCaller,
+    request: CheckedRequest,
     located: Located | undefined,
     fields: OutputFields,
   ): Promise<BoundaryAnswer>;
 }
 
 /** Declares an endpoint of the broker's API. */
-export function boundaryRoute(route: Omit<BoundaryRoute, 'api'>): BoundaryRoute {
+export function boundaryRoute<
+  In extends z.ZodObject,
+  Out extends z.ZodType<object | null>,
+  Checked = undefined,
+  At extends Located = never,
+>(route: BoundaryRoute<In, Checked, Out, At>): AnyBoundaryRoute {
+  // Whoever runs it hands it what its own `input`, `check` and `locate` gave.
   return { api: 'boundary', ...route };
 }

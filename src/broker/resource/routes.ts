@@ -1,38 +1,19 @@
 import { z } from 'zod';
 import type { App } from '../../app/app.ts';
+import type { Immutable } from '../../core/immutable.ts';
 import { describeResource } from './answers.operations.ts';
 import type { BrokerCaller } from './caller.ts';
-import type { FieldErrors } from './field-errors.ts';
-import { wholeNumber } from './fields.ts';
-import { type ResourceHandler, type ResourceInput, wordsOf } from './handler.ts';
+import { answerFields, commonFields, commonShown } from './common-fields.ts';
+import { type ResourceHandler, wordsOf } from './handler.ts';
 import { checkCreation, checkPlaceForm, checkUpdate, requireIdForm } from './item-request.ts';
 import { listResources } from './lists/operations.ts';
-import { parsePaging } from './lists/query.ts';
-import { containerOfNew, locateItem, locateNew, resourceAt } from './location.operations.ts';
+import { type ListRequest, parseListRequest } from './lists/query.ts';
+import { itemAccess, locateNew } from './location.operations.ts';
 import { createResource, deleteResource, updateResource } from './operations.ts';
-import { type BoundaryRequest, type BoundaryRoute, boundaryRoute } from './route.ts';
+import { type AnyBoundaryRoute, boundaryRoute } from './route.ts';
 import { RESOURCE_TYPES } from './types.ts';
 
-const commonFields = {
-  id: z.string().optional().describe('Made by the server; sent in the path alone.'),
-  scope_id: z.string().optional().describe('Scope that the resource lies in.'),
-  name: z.string().optional().describe('For identification; unique where the resource lies.'),
-  description: z.string().optional().describe('For people.'),
-  created_time: z.unknown().optional().describe('Output only.'),
-  updated_time: z.unknown().optional().describe('Output only.'),
-  version: wholeNumber().optional().describe('The latest known version, in changes.'),
-  type: z.string().optional().describe('Subtype of the resource.'),
-  attributes: z.record(z.string(), z.unknown()).optional().describe('Fields of the subtype.'),
-};
-
-/** Fields that only answers have; in a request they are passed over, as clients send items back. */
-const answerFields = {
-  scope: z.unknown().optional().describe('Output only.'),
-  authorized_actions: z.unknown().optional().describe('Output only.'),
-  authorized_collection_actions: z.unknown().optional().describe('Output only.'),
-};
-
-const inputOf = ({ fields, containerField }: ResourceHandler): z.ZodObject =>
+const inputOf = ({ fields, containerField }: ResourceHandler) =>
   z.object({
     ...commonFields,
     ...answerFields,
@@ -40,20 +21,59 @@ const inputOf = ({ fields, containerField }: ResourceHandler): z.ZodObject =>
       ? {}
       : { [containerField]: z.string().optional().describe('What the resource lies in.') }),
     ...fields,
+    // They stand first, and no kind has them otherwise.
+    ...commonFields,
   });
 
-export const resourceSchema = z.record(z.string(), z.unknown());
+/** What an item shows; grants may leave any of it out. */
+export function shownSchema({
+  containerField,
+  showsType,
+  shown,
+}: ResourceHandler): z.ZodType<object> {
+  // Of one that declares nothing.
+  if (!shown) return z.looseObject({});
+  const { id, type, ...common } = commonShown;
+  const place = z.string().describe('What the resource lies in.');
+  const shape = { id, [containerField]: place, ...common, ...(showsType && { type }), ...shown };
+  return z.object(shape).partial();
+}
+
+/** What a page of a list shows. */
+export const listSchema = (item: z.ZodType<object>) =>
+  z.object({
+    items: z.array(item).optional(),
+    response_type: z.enum(['delta', 'complete']).describe('Whether there is more.'),
+    list_token: z.string().optional().describe('Goes on with the list.'),
+    sort_by: z.enum(['created_time', 'updated_time']),
+    sort_dir: z.enum(['desc']),
+    removed_ids: z.array(z.string()).optional().describe('What is gone since the list before.'),
+    est_item_count: z.int().optional().describe('How many there are, about.'),
+  });
+
+type ListSchema = ReturnType<typeof listSchema>;
+
+interface ListOptions<Out extends z.ZodType<object>> {
+  output: Out;
+  /** Refusals of a list's query besides those that all lists have. @throws Failure `invalid` */
+  checkList?(asked: ListRequest): void;
+  list(
+    app: App,
+    caller: BrokerCaller,
+    asked: ListRequest,
+    query: URLSearchParams,
+  ): Promise<Immutable<z.output<Out>>>;
+}
+
+type Resolve = NonNullable<AnyBoundaryRoute['resolve']>;
 
 /** Which of the five common endpoints a type has, and what is special about them. */
 export interface StandardOptions {
   /** In the order of the table below; all of them unless named. */
   only?: readonly ('list' | 'create' | 'read' | 'update' | 'delete')[];
-  /** Refusals of a list's query besides those that all lists have. */
-  checkList?(query: URLSearchParams, recursive: boolean): void;
-  /** Refusals of where a new item would lie. */
-  checkContainer?(item: ResourceInput, errors: FieldErrors): void;
-  list?(app: App, caller: BrokerCaller, query: URLSearchParams): Promise<Record<string, unknown>>;
-  resolve?(app: App, request: BoundaryRequest): Promise<BoundaryRequest>;
+  checkList?: NonNullable<ListOptions<ListSchema>['checkList']>;
+  list?: ListOptions<ListSchema>['list'];
+  resolve?: Resolve;
   /** Query fields of a creation, for documentation. */
   createQuery?: z.ZodObject;
 }
@@ -68,7 +88,7 @@ function article(type: string): string {
 export function recordedOf(
   { fields, attributes = {}, secrets = [] }: ResourceHandler,
   more: readonly string[],
-): Pick<BoundaryRoute, 'audit' | 'audit_within'> {
+): Pick<AnyBoundaryRoute, 'audit' | 'audit_within'> {
   const open = (names: readonly string[]) => names.filter((name) => !secrets.includes(name));
   const within = Object.values(attributes).flatMap(({ shape }) => Object.keys(shape));
   return {
@@ -81,15 +101,20 @@ export function recordedOf(
 export function standardRoutes(
   definition: ResourceHandler,
   options: StandardOptions = {},
-): BoundaryRoute[] {
+): AnyBoundaryRoute[] {
   const only = options.only ?? ['list', 'create', 'read', 'update', 'delete'];
-  return only.map((name) => ROUTES[name](definition, options));
+  const output = shownSchema(definition);
+  return only.map((name) => ROUTES[name](definition, options, output));
 }
 
-const resolving = ({ resolve }: StandardOptions): Pick<StandardOptions, 'resolve'> =>
+const resolving = ({ resolve }: StandardOptions): { resolve?: Resolve } =>
   resolve ? { resolve } : {};
 
-function listRoute(definition: ResourceHandler, options: StandardOptions): BoundaryRoute {
+/** An endpoint `GET /v1/{plural}`, by what its answer shows and how that is found. */
+export function listRoute<Out extends z.ZodType<object>>(
+  definition: ResourceHandler,
+  { output, checkList = (asked) => checkPlaceForm(definition, asked), list }: ListOptions<Out>,
+): AnyBoundaryRoute {
   const { type, containerField } = definition;
   const { plural } = RESOURCE_TYPES[type];
   return boundaryRoute({
@@ -106,22 +131,24 @@ function listRoute(definition: ResourceHandler, options: StandardOptions): Bound
       list_token: z.string().optional().describe('Goes on with an earlier list.'),
       page_size: z.string().optional().describe('Items of a page, at most 1000.'),
     }),
-    output: resourceSchema,
+    output,
     failures: ['invalid', 'unauthenticated', 'forbidden', 'not_found'],
     check: ({ query }) => {
-      const { recursive } = parsePaging(query);
-      if (options.checkList) options.checkList(query, recursive);
-      else checkPlaceForm(definition, query);
+      const asked = parseListRequest(query, containerField);
+      checkList(asked);
+      return asked;
     },
-    run: async (app, caller, { query }) => ({
-      body: options.list
-        ? await options.list(app, caller, query)
-        : await listResources(app, caller, definition, query),
+    run: async (app, caller, { checked, query }) => ({
+      body: await list(app, caller, checked, query),
     }),
   });
 }
 
-function createRoute(definition: ResourceHandler, options: StandardOptions): BoundaryRoute {
+function createRoute(
+  definition: ResourceHandler,
+  options: StandardOptions,
+  output: z.ZodType<object>,
+): AnyBoundaryRoute {
   const { type, containerField, attributes = {} } = definition;
   const { plural } = RESOURCE_TYPES[type];
   return boundaryRoute({
@@ -133,37 +160,31 @@ function createRoute(definition: ResourceHandler, options: StandardOptions): Bou
       action: 'create',
       type,
       named_by: [containerField],
-      locate: async (app, _caller, { item }) => locateNew(app, definition, item),
+      locate: (app, _caller, { item }) => locateNew(app, definition, item),
     },
     input: inputOf(definition),
     attributes,
     ...(options.createQuery ? { query: options.createQuery } : {}),
-    output: resourceSchema,
+    output,
     failures: ['invalid', 'conflict', 'unauthenticated', 'forbidden', 'not_found'],
     ...recordedOf(definition, [
       containerField,
       'type',
       ...Object.keys(options.createQuery?.shape ?? {}),
     ]),
-    check: (request) => {
-      checkCreation(definition, request, options);
-    },
-    run: async (app, caller, request, located) => {
-      const container = containerOfNew(located);
-      const { item, subtype } = checkCreation(definition, request, options);
-      const { query } = request;
-      const made = await createResource(app, caller, definition, {
-        item,
-        subtype,
-        container,
-        query,
-      });
+    check: (request) => checkCreation(definition, request),
+    run: async (app, caller, { checked, query }, container) => {
+      const made = await createResource(app, caller, definition, { ...checked, container, query });
       return { item: await describeResource(app, caller, definition, made) };
     },
   });
 }
 
-function readRoute(definition: ResourceHandler, options: StandardOptions): BoundaryRoute {
+function readRoute(
+  definition: ResourceHandler,
+  options: StandardOptions,
+  output: z.ZodType<object>,
+): AnyBoundaryRoute {
   const { type } = definition;
   const { plural } = RESOURCE_TYPES[type];
   return boundaryRoute({
@@ -171,19 +192,23 @@ function readRoute(definition: ResourceHandler, options: StandardOptions): Bound
     method: 'GET',
     path: `/v1/${plural}/{id}`,
     summary: `Read ${article(type)}`,
-    access: { action: 'read', type, locate: locateItem(definition) },
+    access: itemAccess(definition, 'read'),
     input: z.object({}),
-    output: resourceSchema,
+    output,
     failures: ['invalid', 'unauthenticated', 'forbidden', 'not_found'],
     ...resolving(options),
     check: ({ id }) => requireIdForm(definition, id, wordsOf(definition).malformedRead),
-    run: async (app, caller, _request, located) => ({
-      item: await describeResource(app, caller, definition, resourceAt(located)),
+    run: async (app, caller, _request, { resource }) => ({
+      item: await describeResource(app, caller, definition, resource),
     }),
   });
 }
 
-function updateRoute(definition: ResourceHandler, options: StandardOptions): BoundaryRoute {
+function updateRoute(
+  definition: ResourceHandler,
+  options: StandardOptions,
+  output: z.ZodType<object>,
+): AnyBoundaryRoute {
   const { type, containerField, wholeFields: whole_fields = [], attributes = {} } = definition;
   const { plural } = RESOURCE_TYPES[type];
   return boundaryRoute({
@@ -191,31 +216,25 @@ function updateRoute(definition: ResourceHandler, options: StandardOptions): Bou
     method: 'PATCH',
     path: `/v1/${plural}/{id}`,
     summary: `Change ${article(type)}`,
-    access: { action: 'update', type, locate: locateItem(definition) },
+    access: itemAccess(definition, 'update'),
     input: inputOf(definition),
     attributes,
     query: z.object({ update_mask: z.string().optional().describe('Instead of the body.') }),
-    output: resourceSchema,
+    output,
     failures: ['invalid', 'conflict', 'unauthenticated', 'forbidden', 'not_found'],
     ...recordedOf(definition, [containerField, 'version', 'update_mask']),
     whole_fields,
     ...resolving(options),
-    check: (request) => {
-      checkUpdate(definition, request);
-    },
-    run: async (app, caller, request, located) => {
-      const item = checkUpdate(definition, request);
-      const resource = await updateResource(app, caller, definition, {
-        resource: resourceAt(located),
-        item,
-        mask: request.mask,
-      });
+    check: (request) => checkUpdate(definition, request),
+    run: async (app, caller, { checked, mask }, located) => {
+      const asked = { ...checked, mask, resource: located.resource };
+      const resource = await updateResource(app, caller, definition, asked);
       return { item: await describeResource(app, caller, definition, resource) };
     },
   });
 }
 
-function deleteRoute(definition: ResourceHandler, options: StandardOptions): BoundaryRoute {
+function deleteRoute(definition: ResourceHandler, options: StandardOptions): AnyBoundaryRoute {
   const { type } = definition;
   const { plural } = RESOURCE_TYPES[type];
   return boundaryRoute({
@@ -223,21 +242,26 @@ function deleteRoute(definition: ResourceHandler, options: StandardOptions): Bou
     method: 'DELETE',
     path: `/v1/${plural}/{id}`,
     summary: `Delete ${article(type)}`,
-    access: { action: 'delete', type, locate: locateItem(definition) },
+    access: itemAccess(definition, 'delete'),
     input: z.object({}),
-    output: resourceSchema,
+    output: z.null(),
     failures: ['invalid', 'unauthenticated', 'forbidden', 'not_found'],
     ...resolving(options),
     check: ({ id }) => requireIdForm(definition, id, wordsOf(definition).malformedDelete),
-    run: async (app, caller, _request, located) => {
-      await deleteResource(app, caller, definition, resourceAt(located));
+    run: async (app, caller, _request, { resource }) => {
+      await deleteResource(app, caller, definition, resource);
       return {};
     },
   });
 }
 
 const ROUTES = {
-  list: listRoute,
+  list: (definition: ResourceHandler, options: StandardOptions, item: z.ZodType<object>) =>
+    listRoute(definition, {
+      output: listSchema(item),
+      list: (app, caller, asked) => listResources(app, caller, definition, asked),
+      ...options,
+    }),
   create: createRoute,
   read: readRoute,
   update: updateRoute,

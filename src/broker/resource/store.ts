@@ -92,12 +92,12 @@ export async function listOwnedIds(
  *
  * @param pick what is needed of each: the rest of a long row is not held while the others are read
  */
-export async function listOfType<Thing>(
+export async function listOfType<Item>(
   db: Db,
   type: ResourceTypeName,
-  pick: (resource: Resource) => Thing,
-): Promise<Thing[]> {
-  return listInParts<ResourceRow, Thing>(
+  pick: (resource: Resource) => Item,
+): Promise<Item[]> {
+  return listInParts<ResourceRow, Item>(
     (last) => {
       const page = { type, ms: last?.created_ms ?? -1, id: last?.id ?? '', limit: PAGE };
       return pageOfType.some(db, page, ...LONG);

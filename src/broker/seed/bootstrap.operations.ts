@@ -6,8 +6,9 @@ import { bumpConfigVersion } from '../../store/config-version.ts';
 import type { Effect } from '../../store/write.ts';
 import { insertRole } from '../iam/scopes/operations.ts';
 import type { InitialRole } from '../iam/scopes/scope.ts';
+import type { UserBody } from '../principals/user.ts';
 import { ANONYMOUS_USER, AUTHENTICATED_USER, RECOVERY_USER } from '../resource/caller.ts';
-import type { Resource } from '../resource/resource.ts';
+import { newResource, type Resource } from '../resource/resource.ts';
 import { noteScopes } from '../resource/scope-tree/store.ts';
 import type { ScopeBody } from '../resource/scope-tree/tree.ts';
 import { findResource, insertResource } from '../resource/store.ts';
@@ -83,36 +84,27 @@ export async function makeInitialBroker(app: App): Promise<void> {
   }
 }
 
-const globalScope = (now_ms: number): Resource<ScopeBody> => ({
-  ...madeAt(now_ms),
-  id: 'global',
-  type: 'scope',
-  subtype: 'global',
-  scope_id: '',
-  container_id: '',
-  name: 'global',
-  description: 'Global Scope',
-  body: { primary_auth_method_id: '' },
-});
+const globalScope = (created_ms: number): Resource<ScopeBody> =>
+  newResource({
+    id: 'global',
+    type: 'scope',
+    subtype: 'global',
+    scope_id: '',
+    name: 'global',
+    description: 'Global Scope',
+    created_ms,
+    body: { primary_auth_method_id: '' },
+  });
 
 const builtInUser = (
   named: { id: string; name: string; description: string },
-  now_ms: number,
-): Resource => ({
-  ...madeAt(now_ms),
-  ...named,
-  type: 'user',
-  subtype: 'user',
-  scope_id: 'global',
-  container_id: 'global',
-  body: { entity_id: '', policies: [] },
-});
-
-const madeAt = (now_ms: number) => ({
-  owner_id: '',
-  unique_key: null,
-  version: 1,
-  created_ms: now_ms,
-  updated_ms: now_ms,
-  secret_sealed: null,
-});
+  created_ms: number,
+): Resource<UserBody> =>
+  newResource({
+    ...named,
+    type: 'user',
+    subtype: 'user',
+    scope_id: 'global',
+    created_ms,
+    body: { entity_id: '', policies: [] },
+  });

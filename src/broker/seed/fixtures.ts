@@ -3,7 +3,7 @@ import type { ResourceInput } from '../resource/handler.ts';
 import type { ResourceTypeName } from '../resource/types.ts';
 
 /** Something that a development server begins with. */
-export interface SeedThing {
+export interface Fixture {
   type: ResourceTypeName;
   subtype: string;
   /** Absent: an id of its own. */
@@ -55,9 +55,9 @@ export function seedIds(id_suffix: string): SeedIds {
 }
 
 /** Scopes, who can log in, and how: made before everything else. */
-export function listPeople(settings: SeedSettings): SeedThing[] {
+export function listPeople(settings: SeedSettings): Fixture[] {
   const ids = seedIds(settings.id_suffix);
-  const scope = (id: string, above: string, kind: 'org' | 'project'): SeedThing => ({
+  const scope = (id: string, above: string, kind: 'org' | 'project'): Fixture => ({
     type: 'scope',
     subtype: kind,
     id,
@@ -67,7 +67,7 @@ export function listPeople(settings: SeedSettings): SeedThing[] {
       description: `Provides an initial ${kind} scope`,
     },
   });
-  const things: SeedThing[] = [
+  const fixtures: Fixture[] = [
     scope(ids.org, 'global', 'org'),
     scope(ids.project, ids.org, 'project'),
     {
@@ -87,7 +87,7 @@ export function listPeople(settings: SeedSettings): SeedThing[] {
     item: ResourceInput,
     logIn: { login_name: string; password: string },
     policies: readonly string[],
-  ): SeedThing[] => [
+  ): Fixture[] => [
     {
       type: 'user',
       subtype: 'user',
@@ -105,7 +105,7 @@ export function listPeople(settings: SeedSettings): SeedThing[] {
       owner_id: user_id,
     },
   ];
-  things.push(
+  fixtures.push(
     ...person(
       ids.admin,
       ids.admin_account,
@@ -114,8 +114,8 @@ export function listPeople(settings: SeedSettings): SeedThing[] {
       ['root'],
     ),
   );
-  if (settings.unprivileged_login_name === '') return things;
-  things.push(
+  if (settings.unprivileged_login_name === '') return fixtures;
+  fixtures.push(
     ...person(
       ids.user,
       ids.user_account,
@@ -124,7 +124,7 @@ export function listPeople(settings: SeedSettings): SeedThing[] {
       [],
     ),
   );
-  return things;
+  return fixtures;
 }
 
 const STORE = 'static credential store';
@@ -134,12 +134,12 @@ export const POSTGRES = 'postgres.boundary.dev';
 export const POSTGRES_CREDENTIAL = 'postgres credential';
 
 /** What can be reached, and with what. */
-export function listReachable(settings: SeedSettings): SeedThing[] {
+export function listReachable(settings: SeedSettings): Fixture[] {
   const ids = seedIds(settings.id_suffix);
   return [...listHosts(ids), ...listTargets(ids), ...listCredentials(ids)];
 }
 
-const listHosts = (ids: SeedIds): SeedThing[] => [
+const listHosts = (ids: SeedIds): Fixture[] => [
   {
     type: 'host-catalog',
     subtype: 'static',
@@ -173,14 +173,14 @@ const listHosts = (ids: SeedIds): SeedThing[] => [
   },
 ];
 
-function listTargets(ids: SeedIds): SeedThing[] {
-  const target = (port: number, item: ResourceInput): SeedThing => ({
+function listTargets(ids: SeedIds): Fixture[] {
+  const target = (port: number, item: ResourceInput): Fixture => ({
     type: 'target',
     subtype: 'tcp',
     container_id: ids.project,
     item: { ...item, attributes: { default_port: port } },
   });
-  const aliased = (alias: string, port: number, item: ResourceInput): SeedThing => ({
+  const aliased = (alias: string, port: number, item: ResourceInput): Fixture => ({
     ...target(port, { ...item, with_aliases: [{ value: alias, scope_id: 'global' }] }),
     alias,
   });
@@ -219,7 +219,7 @@ function listTargets(ids: SeedIds): SeedThing[] {
   ];
 }
 
-const listCredentials = (ids: SeedIds): SeedThing[] => [
+const listCredentials = (ids: SeedIds): Fixture[] => [
   {
     type: 'credential-store',
     subtype: 'static',

@@ -14,6 +14,7 @@ import { authMethodDefinition } from '../iam/auth-methods/operations.ts';
 import { insertRole, scopeDefinition } from '../iam/scopes/operations.ts';
 import { userDefinition } from '../iam/users/operations.ts';
 import { type BrokerCaller, RECOVERY_USER } from '../resource/caller.ts';
+import { FieldErrors, IN_REQUEST } from '../resource/field-errors.ts';
 import { GrantSet } from '../resource/grants/decision.ts';
 import type { ResourceHandler } from '../resource/handler.ts';
 import { scopeTypeOf } from '../resource/ids.ts';
@@ -26,11 +27,11 @@ import { findResource, insertResource, saveResource } from '../resource/store.ts
 import { RESOURCE_TYPES, type ResourceTypeName } from '../resource/types.ts';
 import { targetDefinition } from '../targets/operations.ts';
 import {
+  type Fixture,
   listPeople,
   listReachable,
   POSTGRES,
   POSTGRES_CREDENTIAL,
-  type SeedThing,
   seedIds,
 } from './fixtures.ts';
 import { findMadeSeed, insertMadeSeed, type MadeSeed } from './store.ts';
@@ -95,8 +96,8 @@ function madeWith(app: App, settings: SeedSettings): MadeSeed {
 
 async function planSeed(app: App, settings: SeedSettings): Promise<Effect[]> {
   const ids = seedIds(settings.id_suffix);
-  const things = [...listPeople(settings), ...listReachable(settings)];
-  const { effects, idOf } = await planThings(app, things);
+  const fixtures = [...listPeople(settings), ...listReachable(settings)];
+  const { effects, idOf } = await planFixtures(app, fixtures);
   const administration = {
     name: 'Administration',
     description: 'Provides admin grants within all scopes to the initial admin user',
@@ -125,23 +126,28 @@ async function planPrimary(app: App, primary_auth_method_id: string): Promise<Ef
   return [...noteScopes({ ids: [global.id] }), saveResource(next, global.version)];
 }
 
-/** Rows of things in their order; what one lies in comes before it. */
-async function planThings(
+/** Rows of fixtures in their order; what one lies in comes before it. */
+async function planFixtures(
   app: App,
-  things: readonly SeedThing[],
+  fixtures: readonly Fixture[],
 ): Promise<{ effects: Effect[]; idOf(alias: string): string }> {
   const caller = repairer(app);
   const query = new URLSearchParams({ skip_default_role_creation: 'true' });
   const made = new Map<string, Resource>();
   const effects: Effect[] = [];
-  for (const { type, subtype, id, alias, container_id, item, owner_id, body } of things) {
+  for (const { type, subtype, id, alias, container_id, owner_id, body, ...thing } of fixtures) {
     const definition = DEFINITIONS[type];
     if (!definition) throw new TypeError(`no definition of ${type}`);
     const inParent = RESOURCE_TYPES[type].parent !== undefined;
     const parent = inParent ? made.get(container_id) : undefined;
+    const item = { ...thing.item, [definition.containerField]: parent?.id ?? container_id };
+    const errors = new FieldErrors();
+    const wanted = definition.checkNew(item, subtype, errors);
+    errors.refuse(IN_REQUEST);
     const planned = await planResource(app, caller, definition, {
       item,
       subtype,
+      wanted,
       container: { scope: scopeOf(parent?.scope_id ?? container_id, made), parent },
       query,
       ...(id === undefined ? {} : { id }),
@@ -183,7 +189,7 @@ function repairer(app: App): BrokerCaller {
       account_id: '',
       auth_method_id: '',
       auth_token_id: '',
-      authority: new GrantSet('recovery', []),
+      grants: new GrantSet('recovery', []),
     },
   };
 }

@@ -20,7 +20,7 @@ export type CancellationCause =
   /** Those of some sessions that have ended. */
   | { ended_among: readonly string[] }
   | { user_ids: readonly string[] }
-  /** Tokens of the authority's API that sessions were authorized by: by their rows, … */
+  /** Tokens of the Vault API that sessions were authorized by: by their rows, … */
   | TokensEnded
   /** … by what their log-ins were called, … */
   | { alias_ids: Expression<string> }
@@ -43,10 +43,10 @@ export type CancellationCause =
   /** A host set goes on without some hosts. */
   | { host_set_id_of: string; host_ids: readonly string[] };
 
-/** Said as it stands, or the index of those sessions alone is passed over, and all others looked at. */
+/** Written as in the index of those sessions: SQLite would otherwise pass it over and read all others. */
 export const isThroughHost = sql<boolean>`session.host_id <> ''`;
 
-/** As indexes of sessions that go on have it; said by what they are, SQLite would begin with all of a status. */
+/** Written as in the indexes of live sessions: by their statuses, SQLite would begin with all of one. */
 export const goesOn = sql<boolean>`session.status not in (${sql.join(ENDING_STATUSES.map((one) => sql.lit(one)))})`;
 
 function affected(loss: CancellationCause) {
@@ -121,7 +121,7 @@ export const inScopes = (scope_ids: readonly string[], type: 'scope' | 'user' | 
     .where('gone.scope_id', 'in', scope_ids)
     .where('gone.type', '=', type);
 
-/** Sessions that log-ins of the authority's API authorized: their tokens, or where those have no row, they. */
+/** Sessions that log-ins of the Vault API authorized: their tokens, or where those have no row, they. */
 function byAliases(alias_ids: Expression<string>) {
   const tokens = build
     .selectFrom('token')

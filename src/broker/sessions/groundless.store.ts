@@ -33,7 +33,7 @@ export async function listLive(
 }
 
 /** Which of some sessions stand on something that is not there. */
-export async function listGroundless(db: Db, ids: readonly string[]): Promise<string[]> {
+export async function listOrphans(db: Db, ids: readonly string[]): Promise<string[]> {
   const rows = await db
     .selectFrom('session')
     .leftJoin('resource as target', 'target.id', 'session.target_id')

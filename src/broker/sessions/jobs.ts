@@ -1,8 +1,8 @@
 import type { Job } from '../../app/job.ts';
 import {
-  type GroundPage,
+  type OrphanPage,
   planDue,
-  planGroundless,
+  planOrphanCancellation,
   takeCredentialsBack,
 } from './termination.operations.ts';
 
@@ -24,9 +24,9 @@ export const sessionJobs: readonly Job[] = [
     name: 'broker/session-grounds',
     every_ms: 300_000,
     async run(app, turn) {
-      let after: GroundPage['last'];
+      let after: OrphanPage['last'];
       do {
-        const { effects, ended, last }: GroundPage = await planGroundless(app, after);
+        const { effects, ended, last }: OrphanPage = await planOrphanCancellation(app, after);
         if (ended.length > 0) await turn.commit(effects, { ended: ended.length });
         after = last;
       } while (after && !turn.stopping);

@@ -6,7 +6,7 @@ import type { Write } from '../../store/write.ts';
 export interface SessionHolder {
   /** The log-in of whoever authorizes it. */
   auth_token_id: string;
-  /** Of a caller whose log-in is the authority's: the row of their token, … */
+  /** Of a caller whose log-in is of the Vault API: the row of their token, … */
   token_id: string;
   /** … or the alias by which they came, where their token has none. */
   alias_id: string;
@@ -34,14 +34,14 @@ export interface NewSession {
   private_key_sealed: Uint8Array;
 }
 
-interface Ground {
+interface SessionReferences {
   target_id: string;
   target_version: number;
   /** The log-in, or the user where there is none. */
   holder_id: string;
 }
 
-const hold = preparedHold<Ground & Record<string, string | number>>(
+const hold = preparedHold<SessionReferences & Record<string, string | number>>(
   (from, p) =>
     from
       .selectFrom(['resource as target', 'resource as holder'])
@@ -55,7 +55,7 @@ const hold = preparedHold<Ground & Record<string, string | number>>(
 );
 
 const holdWithHost = preparedHold<
-  Ground & { host_set_id: string; host_id: string } & Record<string, string | number>
+  SessionReferences & { host_set_id: string; host_id: string } & Record<string, string | number>
 >(
   (from, p) =>
     from
@@ -159,13 +159,15 @@ const insertFacts = preparedWrite<{
 export function insertSession(session: NewSession): Write[] {
   const { target, user_id, holder, ...facts } = session;
   const { id, scope_id, type, created_ms, host_set_id, host_id } = facts;
-  const ground = {
+  const references = {
     target_id: target.id,
     target_version: target.version,
     holder_id: holder.auth_token_id === '' ? user_id : holder.auth_token_id,
   };
   return [
-    host_id === '' ? hold({ ...ground }) : holdWithHost({ ...ground, host_set_id, host_id }),
+    host_id === ''
+      ? hold({ ...references })
+      : holdWithHost({ ...references, host_set_id, host_id }),
     insertRow({ id, scope_id, user_id, type, created_ms }),
     insertFacts({
       id,

@@ -1,19 +1,33 @@
+import { z } from 'zod';
 import type { App } from '../../app/app.ts';
 import type { BrokerCaller } from '../resource/caller.ts';
-import type { ResourceHandler } from '../resource/handler.ts';
-import { listResources } from '../resource/lists/operations.ts';
+import type { Kind, ResourceHandler } from '../resource/handler.ts';
+import { type ListAnswer, listResources } from '../resource/lists/operations.ts';
+import type { ListRequest } from '../resource/lists/query.ts';
 import { commitChange, requireResource, requireVersion } from '../resource/operations.ts';
 import type { Resource } from '../resource/resource.ts';
+import { sessionConnection } from './connections/connection.ts';
 import { showConnections } from './connections/shown.operations.ts';
-import { describeSession, LIVE_STATUSES, type SessionBody } from './session.ts';
+import { describeSession, LIVE_STATUSES, type SessionBody, sessionShown } from './session.ts';
 import { listSessionFacts } from './store.ts';
 import { endCredentials, takeCredentialsBack } from './termination.operations.ts';
 import { beginCanceling } from './transitions.store.ts';
 
-export const sessionDefinition: ResourceHandler = {
+const shown = {
+  ...sessionShown,
+  connections: z.array(sessionConnection).describe('Not in lists.'),
+};
+
+interface SessionKind extends Kind {
+  shown: typeof shown;
+  body: SessionBody;
+}
+
+export const sessionDefinition: ResourceHandler<SessionKind> = {
   type: 'session',
   containerField: 'scope_id',
   fields: {},
+  shown,
   words: { stale: 'Session "%" doesn\'t exist or incorrect version provided.' },
 
   chooseSubtype: () => 'session',
@@ -32,9 +46,9 @@ export const sessionDefinition: ResourceHandler = {
       sessions.map(async ({ id, owner_id, subtype }) => {
         const known = facts.get(id);
         if (!known) return {};
-        const shown = describeSession(known, { user_id: owner_id, type: subtype });
-        if (how === 'list' || known.connections === 0) return shown;
-        return { ...shown, connections: await showConnections(app, id, known.connections) };
+        const described = describeSession(known, { user_id: owner_id, type: subtype });
+        if (how === 'list' || known.connections === 0) return described;
+        return { ...described, connections: await showConnections(app, id, known.connections) };
       }),
     );
   },
@@ -44,19 +58,20 @@ export const sessionDefinition: ResourceHandler = {
 export function listSessions(
   app: App,
   caller: BrokerCaller,
+  asked: ListRequest,
   query: URLSearchParams,
-): Promise<Record<string, unknown>> {
+): Promise<ListAnswer> {
   const all = /^(1|t|true)$/i.test(query.get('include_terminated') ?? '');
   return listResources(
     app,
     caller,
     sessionDefinition,
-    query,
+    asked,
     all ? {} : { keep: { name: 'living', keeps: (session) => !hasEnded(session) } },
   );
 }
 
-const hasEnded = ({ body }: Resource): boolean => (body as SessionBody).ended ?? false;
+const hasEnded = ({ body }: Resource<SessionBody>): boolean => body.ended ?? false;
 
 /**
  * Cancels a session: it is ended once its connections are cut. One that is canceled or has
@@ -65,13 +80,13 @@ const hasEnded = ({ body }: Resource): boolean => (body as SessionBody).ended ??
 export async function cancelSession(
   app: App,
   caller: BrokerCaller,
-  { resource, version }: { resource: Resource; version: number },
-): Promise<Resource> {
+  { resource, version }: { resource: Resource<SessionBody>; version: number },
+): Promise<Resource<SessionBody>> {
   requireVersion(sessionDefinition, resource, version);
   const facts = (await listSessionFacts(app.db, [resource.id])).get(resource.id);
   if (!facts || !LIVE_STATUSES.includes(facts.status)) {
     // Whoever came first may have ended it since it was read here, and this version with it.
-    const present = await requireResource(app, sessionDefinition, resource.id);
+    const present = await requireResource<SessionKind>(app, sessionDefinition, resource.id);
     requireVersion(sessionDefinition, present, version);
     return present;
   }

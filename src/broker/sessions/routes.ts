@@ -1,11 +1,11 @@
 import { isIdOf } from '../resource/ids.ts';
 import { checkProjectList } from '../resource/lists/query.ts';
-import type { BoundaryRoute } from '../resource/route.ts';
+import type { AnyBoundaryRoute } from '../resource/route.ts';
 import { standardRoutes } from '../resource/routes.ts';
 import { actionRoute } from '../resource/verbs.routes.ts';
 import { cancelSession, listSessions, sessionDefinition } from './operations.ts';
 
-export const sessionRoutes: readonly BoundaryRoute[] = [
+export const sessionRoutes: readonly AnyBoundaryRoute[] = [
   ...standardRoutes(sessionDefinition, {
     only: ['list', 'read'],
     checkList: checkProjectList,
@@ -17,7 +17,6 @@ export const sessionRoutes: readonly BoundaryRoute[] = [
     check(_item, errors, id) {
       if (!isIdOf(id, 'session')) errors.add('id', 'Improperly formatted identifier.');
     },
-    run: (app, caller, { resource, item }) =>
-      cancelSession(app, caller, { resource, version: item.version ?? 0 }),
+    run: cancelSession,
   }),
 ];

@@ -1,4 +1,6 @@
+import { z } from 'zod';
 import { omitEmpty } from '../../core/omit-empty.ts';
+import type { FieldsOf } from '../resource/handler.ts';
 import { formatTime } from '../resource/resource.ts';
 
 export const SESSION_STATUSES = ['pending', 'active', 'canceling', 'terminated'] as const;
@@ -26,12 +28,28 @@ interface StateTimes {
   terminated_ms: number | null;
 }
 
-interface SessionState {
-  status: SessionStatus;
-  start_time: string;
-  /** Absent of the present state. */
-  end_time?: string;
-}
+const sessionState = z.object({
+  status: z.enum(SESSION_STATUSES),
+  start_time: z.string(),
+  end_time: z.string().optional().describe('Absent of the present state.'),
+});
+
+type SessionState = z.output<typeof sessionState>;
+
+export const sessionShown = {
+  target_id: z.string().describe('Absent once the target is gone.'),
+  type: z.string().describe('Of the target; absent once that is gone.'),
+  user_id: z.string(),
+  host_set_id: z.string(),
+  host_id: z.string(),
+  auth_token_id: z.string(),
+  endpoint: z.string(),
+  expiration_time: z.string(),
+  states: z.array(sessionState).describe('That it has been in, newest first.'),
+  status: z.enum(SESSION_STATUSES),
+  certificate: z.string().describe('Base64 of DER.'),
+  termination_reason: z.string().describe('Absent while it goes on.'),
+};
 
 /** The states that a session has been in, newest first. */
 export function describeStates(times: StateTimes): SessionState[] {
@@ -78,7 +96,7 @@ export interface SessionFacts extends StateTimes {
 export function describeSession(
   session: SessionFacts,
   owner: { user_id: string; type: string },
-): Record<string, unknown> {
+): FieldsOf<typeof sessionShown> {
   const { target_id, status } = session;
   return omitEmpty({
     target_id,

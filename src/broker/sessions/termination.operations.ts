@@ -8,7 +8,7 @@ import {
   revokeSessionCredentials,
 } from './credentials/termination.operations.ts';
 import type { CancellationCause } from './dependents.store.ts';
-import { type LiveCursor, listGroundless, listLive } from './groundless.store.ts';
+import { type LiveCursor, listLive, listOrphans } from './groundless.store.ts';
 import { cancelSome, disown, listSessionsOf, type PagedLoss } from './paged-termination.store.ts';
 import { deleteConnections, deleteSessions, listConnectionsOf, listDue } from './store.ts';
 import { cancelAffected, endCredentialsOf } from './termination.store.ts';
@@ -109,7 +109,7 @@ export async function planDue(app: App): Promise<DuePage | undefined> {
 }
 
 /** One page of the sessions that are looked through. */
-export interface GroundPage {
+export interface OrphanPage {
   effects: readonly Effect[];
   /** Ids of those that stand on something that is not there, and are canceled. */
   ended: readonly string[];
@@ -121,10 +121,10 @@ export interface GroundPage {
  * Finds live sessions whose target, log-in, token, user, host set or host is gone. Removals cancel them
  * themselves; whatever is found here was left by an older program, or by a database that was mended.
  */
-export async function planGroundless(app: App, after?: LiveCursor): Promise<GroundPage> {
+export async function planOrphanCancellation(app: App, after?: LiveCursor): Promise<OrphanPage> {
   const live = await listLive(app.db, after, PAGE);
   const ids = live.map(({ id }) => id);
-  const ended = live.length === 0 ? [] : await listGroundless(app.db, ids);
+  const ended = live.length === 0 ? [] : await listOrphans(app.db, ids);
   const effects = ended.length === 0 ? [] : planDependentCancellation(app, { session_ids: ended });
   return { effects, ended, last: live.length < PAGE ? undefined : live.at(-1) };
 }

@@ -1,11 +1,11 @@
 import type { App } from '../../app/app.ts';
 import { Failure } from '../../core/failure.ts';
 import { omitEmpty } from '../../core/omit-empty.ts';
-import { type AliasBody, hostIdOf } from '../aliases/alias.ts';
-import { planAliases, type WantedAlias } from '../aliases/operations.ts';
+import type { AliasBody } from '../aliases/alias.ts';
+import { planAliases } from '../aliases/operations.ts';
 import { endBeforehand } from '../iam/removal.operations.ts';
 import { IN_REQUEST, refuseField } from '../resource/field-errors.ts';
-import type { ResourceHandler, ResourceInput } from '../resource/handler.ts';
+import type { ResourceHandler, ShownOf } from '../resource/handler.ts';
 import { type LinkKind, listLinksFrom } from '../resource/links/store.ts';
 import type { Resource } from '../resource/resource.ts';
 import {
@@ -20,16 +20,19 @@ import {
   TARGET_DEFAULTS,
   TARGET_TYPES,
   type TargetBody,
+  type TargetKind,
   targetAttributes,
   targetFields,
+  targetShown,
   updatablePaths,
 } from './target.ts';
 
-export const targetDefinition: ResourceHandler = {
+export const targetDefinition: ResourceHandler<TargetKind> = {
   type: 'target',
   containerField: 'scope_id',
   fields: targetFields,
   attributes: targetAttributes,
+  shown: targetShown,
   showsType: true,
   words: {
     stale: 'Target "%" not found or incorrect version provided.',
@@ -42,15 +45,18 @@ export const targetDefinition: ResourceHandler = {
     return type ?? '';
   },
   checkNew: checkNewTarget,
-  async planNew(app, caller, { id, item, subtype }) {
+  async planNew(app, caller, { id, subtype, wanted: { item, aliases } }) {
     const body = planTarget(TARGET_DEFAULTS, subtype, item, 'all');
-    return { body, effects: await planAliases(app, caller, id, wantedAliases(item)) };
+    if (aliases.some(({ value }) => value === '')) {
+      refuseField('with_aliases', 'An included alias needs a value.', IN_REQUEST);
+    }
+    return { body, effects: await planAliases(app, caller, id, aliases) };
   },
 
   updatable: updatablePaths,
   checkChange: (item, { mask }, errors) => checkTargetChange(item, mask, errors),
-  async planChange(app, _caller, { resource, item, mask }) {
-    const body = planTarget(resource.body as TargetBody, resource.subtype, item, mask);
+  async planChange(app, _caller, { resource, change, mask }) {
+    const body = planTarget(resource.body, resource.subtype, change, mask);
     if (mask.includes('address') && body.address !== '') {
       const sources = await listLinksFrom(app.db, resource.id, 'target-host-source');
       if (sources.length > 0) {
@@ -67,13 +73,13 @@ export const targetDefinition: ResourceHandler = {
         IN_REQUEST,
       );
     }
-    const loses = (resource.body as TargetBody).address !== '' && body.address === '';
+    const loses = resource.body.address !== '' && body.address === '';
     const loss = { address_of: resource.id };
     if (!loses) return { body };
     return {
       body,
       effects: planDependentCancellation(app, loss),
-      beforehand: { end: (work) => endSessionsBeforehand(app, work, loss), grounds: [] },
+      beforehand: { end: (work) => endSessionsBeforehand(app, work, loss), preconditions: [] },
     };
   },
   endBeforehand,
@@ -89,25 +95,7 @@ export const targetDefinition: ResourceHandler = {
   },
 };
 
-function wantedAliases(item: ResourceInput): WantedAlias[] {
-  const { with_aliases } = item;
-  if (!Array.isArray(with_aliases)) return [];
-  return with_aliases.map((alias: Readonly<Record<string, unknown>>) => {
-    const { value, scope_id, attributes } = alias;
-    if (typeof value !== 'string' || value === '') {
-      refuseField('with_aliases', 'An included alias needs a value.', IN_REQUEST);
-    }
-    const given = attributes as Readonly<Record<string, unknown>> | undefined;
-    return {
-      value,
-      scope_id: typeof scope_id === 'string' ? scope_id : '',
-      host_id: hostIdOf(given) ?? '',
-    };
-  });
-}
-
-function describeFields(target: Resource): Record<string, unknown> {
-  const body = target.body as TargetBody;
+function describeFields({ body }: Resource<TargetBody>): ShownOf<TargetKind> {
   return {
     ...omitEmpty({
       worker_filter: body.worker_filter,
@@ -126,7 +114,7 @@ function describeFields(target: Resource): Record<string, unknown> {
   };
 }
 
-async function describeSources(app: App, target: Resource): Promise<Record<string, unknown>> {
+async function describeSources(app: App, target: Resource): Promise<ShownOf<TargetKind>> {
   const linked = await listLinked(app.db, target.id);
   if (linked.length === 0) return {};
   const of = (kind: LinkKind): Linked[] => linked.filter((one) => one.kind === kind);

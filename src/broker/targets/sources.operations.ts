@@ -4,8 +4,7 @@ import type { Effect } from '../../store/write.ts';
 import { listPlacesById } from '../resource/by-ids.store.ts';
 import type { BrokerCaller } from '../resource/caller.ts';
 import { refuseField } from '../resource/field-errors.ts';
-import type { ResourceInput, VerbRequest } from '../resource/handler.ts';
-import { faultOfTotal, idsOf } from '../resource/links/fields.ts';
+import { faultOfTotal, type LinkVerbRequest } from '../resource/links/fields.ts';
 import { changeLinks } from '../resource/links/operations.ts';
 import { type LinkChange, type PlannedLinks, planLinks } from '../resource/links/plan.ts';
 import { deleteLinks, insertLinks, listLinksFrom } from '../resource/links/store.ts';
@@ -24,44 +23,42 @@ import {
   MOST_HOST_SETS,
   PURPOSES,
   type Purpose,
+  type SourcesByPurpose,
 } from './sources.ts';
-import type { TargetBody } from './target.ts';
+import type { TargetBody, TargetKind } from './target.ts';
 
 /** Changes which host sets a target is reached through; not on one with an address. @see B-65 */
-export function changeHostSources(change: LinkChange) {
-  return async (
-    app: App,
-    caller: BrokerCaller,
-    { resource, item }: VerbRequest,
-  ): Promise<Resource> => {
-    const version = item.version ?? 0;
-    requireVersion(targetDefinition, resource, version);
-    if (change !== 'remove' && (resource.body as TargetBody).address !== '') {
-      throw new Failure(
-        'precondition',
-        `unable to ${change} host sources because a network address is directly assigned to the given target`,
-      );
-    }
-    return changeLinks(app, caller, targetDefinition, {
-      resource,
-      version,
-      change,
-      kind: 'target-host-source',
-      ids: idsOf(item, HOST_FIELD),
-      field: HOST_FIELD,
-      most: MOST_HOST_SETS,
-      inside: { scope_id: resource.scope_id },
-      async loseBy({ removed }) {
-        const loss = { target_id_of: resource.id, host_set_ids: removed };
-        return {
-          effects: planDependentCancellation(app, loss),
-          end: (work) => endSessionsBeforehand(app, work, loss),
-        };
-      },
-      requireLinkable: (ids) =>
-        requireInProject(app, resource, ids, { field: HOST_FIELD, types: ['host-set'] }),
-    });
-  };
+export async function changeHostSources(
+  app: App,
+  caller: BrokerCaller,
+  { resource, version, change, checked: ids }: LinkVerbRequest<TargetKind>,
+): Promise<Resource<TargetBody>> {
+  requireVersion(targetDefinition, resource, version);
+  if (change !== 'remove' && resource.body.address !== '') {
+    throw new Failure(
+      'precondition',
+      `unable to ${change} host sources because a network address is directly assigned to the given target`,
+    );
+  }
+  return changeLinks(app, caller, targetDefinition, {
+    resource,
+    version,
+    change,
+    kind: 'target-host-source',
+    ids,
+    field: HOST_FIELD,
+    most: MOST_HOST_SETS,
+    inside: { scope_id: resource.scope_id },
+    async loseBy({ removed }) {
+      const loss = { target_id_of: resource.id, host_set_ids: removed };
+      return {
+        effects: planDependentCancellation(app, loss),
+        end: (work) => endSessionsBeforehand(app, work, loss),
+      };
+    },
+    requireLinkable: (ids) =>
+      requireInProject(app, resource, ids, { field: HOST_FIELD, types: ['host-set'] }),
+  });
 }
 
 async function requireInProject(
@@ -84,37 +81,34 @@ async function requireInProject(
 const KINDS = { brokered: 'target-brokered', injected_application: 'target-injected' } as const;
 
 /** Changes the credentials of a target, both purposes in one step. */
-export function changeCredentialSources(change: LinkChange) {
-  return async (
-    app: App,
-    caller: BrokerCaller,
-    { resource, item }: VerbRequest,
-  ): Promise<Resource> => {
-    const version = item.version ?? 0;
-    requireVersion(targetDefinition, resource, version);
-    const plan = (): Promise<Effect[]> => planSources(app, resource, item, change);
-    const effects = await planInTime(app, targetDefinition, resource.id, version, plan);
-    try {
-      return await commitChange(app, caller, targetDefinition, resource, version, { effects });
-    } catch (error) {
-      // A source went away between reading and writing: say which.
-      if (isConflict(error)) await plan();
-      throw error;
-    }
-  };
+export async function changeCredentialSources(
+  app: App,
+  caller: BrokerCaller,
+  { resource, version, change, checked }: LinkVerbRequest<TargetKind, SourcesByPurpose>,
+): Promise<Resource<TargetBody>> {
+  requireVersion(targetDefinition, resource, version);
+  const plan = (): Promise<Effect[]> => planSources(app, resource, checked, change);
+  const effects = await planInTime(app, targetDefinition, resource.id, version, plan);
+  try {
+    return await commitChange(app, caller, targetDefinition, resource, version, { effects });
+  } catch (error) {
+    // A source went away between reading and writing: say which.
+    if (isConflict(error)) await plan();
+    throw error;
+  }
 }
 
 async function planSources(
   app: App,
   target: Resource,
-  item: ResourceInput,
+  named: SourcesByPurpose,
   change: LinkChange,
 ): Promise<Effect[]> {
   const present = await Promise.all(
     PURPOSES.map((purpose) => listLinksFrom(app.db, target.id, KINDS[purpose])),
   );
   const plans = PURPOSES.map((purpose, at) =>
-    planPurpose(present[at] ?? [], item, { change, purpose }),
+    planPurpose(present[at] ?? [], named[purpose], { change, purpose }),
   );
   requireFew(present.flat().length, plans);
   const effects: Effect[] = [];
@@ -139,11 +133,11 @@ interface PlannedPurpose {
 
 function planPurpose(
   present: readonly string[],
-  item: ResourceInput,
+  named: readonly string[],
   { change, purpose }: { change: LinkChange; purpose: Purpose },
 ): PlannedPurpose {
   const field = fieldOf(purpose);
-  const links = planLinks(change, present, idsOf(item, field));
+  const links = planLinks(change, present, named);
   const [already] = links.already;
   if (already !== undefined) refuseField(field, `"${already}" is there already.`);
   const [absent] = links.absent;

@@ -2,7 +2,6 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { Failure } from '../../core/failure.ts';
 import { FieldErrors } from '../resource/field-errors.ts';
-import type { ResourceInput } from '../resource/handler.ts';
 import type { LinkChange } from '../resource/links/plan.ts';
 import { checkCredentialSources, checkHostSources } from './sources.ts';
 
@@ -21,7 +20,7 @@ function fieldsOf(check: (errors: FieldErrors) => void): Record<string, string> 
 const CHANGES: readonly LinkChange[] = ['add', 'set', 'remove'];
 const NO_HOST = (id: string): string => `Incorrectly formatted host source identifier "${id}".`;
 
-const hosts: [ids: unknown, refused: string | undefined, why: string][] = [
+const hosts: [ids: string[], refused: string | undefined, why: string][] = [
   [['hsst_1'], undefined, 'a static host set'],
   [['hsplg_1', 'hs_1'], undefined, 'sets of plugins, of both spellings'],
   [['hsst_1', 'hsst_1'], undefined, 'one named twice'],
@@ -36,7 +35,9 @@ const hosts: [ids: unknown, refused: string | undefined, why: string][] = [
 for (const [ids, refused, why] of hosts) {
   test(`host sources are ${refused ? 'refused' : 'taken'} by every verb: ${why}`, () => {
     for (const change of CHANGES) {
-      const said = fieldsOf((errors) => checkHostSources(change)({ host_source_ids: ids }, errors));
+      const said = fieldsOf((errors) =>
+        checkHostSources({ host_source_ids: ids }, errors, { change }),
+      );
       assert.deepEqual(said, refused ? { host_source_ids: refused } : {}, change);
     }
   });
@@ -45,7 +46,7 @@ for (const [ids, refused, why] of hosts) {
 test('only setting takes no host sources at all', () => {
   for (const item of [{}, { host_source_ids: [] }, { host_source_ids: undefined }]) {
     for (const change of CHANGES) {
-      const said = fieldsOf((errors) => checkHostSources(change)(item, errors));
+      const said = fieldsOf((errors) => checkHostSources(item, errors, { change }));
       assert.deepEqual(said, change === 'set' ? {} : { host_source_ids: 'Must be non-empty.' });
     }
   }
@@ -77,13 +78,14 @@ const kinds: [id: string, brokered: boolean, injected: boolean, taken_away: bool
 for (const [id, brokered, injected, taken_away] of kinds) {
   test(`a source "${id}" serves what its kind can, and no other purpose`, () => {
     for (const change of CHANGES) {
-      const check = checkCredentialSources(change);
       const rows: [field: string, taken: boolean][] = [
         [BROKERED, brokered],
         [INJECTED, change === 'remove' ? taken_away : injected],
       ];
       for (const [field, taken] of rows) {
-        const said = fieldsOf((errors) => check({ [field]: [id] }, errors));
+        const said = fieldsOf((errors) =>
+          checkCredentialSources({ [field]: [id] }, errors, { change }),
+        );
         assert.deepEqual(said, taken ? {} : { [field]: NO_SOURCE(id) }, `${change} ${field}`);
       }
     }
@@ -93,7 +95,7 @@ for (const [id, brokered, injected, taken_away] of kinds) {
 const BOTH = 'Brokered or Injected Application Credential Source IDs must be provided.';
 
 test('a verb about credentials needs one of the lists, unless it sets them', () => {
-  const rows: [item: ResourceInput, fields: Record<string, string>][] = [
+  const rows: [item: Record<string, string[]>, fields: Record<string, string>][] = [
     [{}, { [BROKERED]: BOTH, [INJECTED]: BOTH }],
     [
       { [BROKERED]: [], [INJECTED]: [] },
@@ -105,7 +107,7 @@ test('a verb about credentials needs one of the lists, unless it sets them', () 
   ];
   for (const [item, fields] of rows) {
     for (const change of CHANGES) {
-      const said = fieldsOf((errors) => checkCredentialSources(change)(item, errors));
+      const said = fieldsOf((errors) => checkCredentialSources(item, errors, { change }));
       assert.deepEqual(said, change === 'set' ? {} : fields);
     }
   }
@@ -113,6 +115,6 @@ test('a verb about credentials needs one of the lists, unless it sets them', () 
 
 test('what is wrong in either list is said, the first of each', () => {
   const item = { [BROKERED]: ['credup_1', 'x', 'y'], [INJECTED]: ['credp_1'] };
-  const said = fieldsOf((errors) => checkCredentialSources('add')(item, errors));
+  const said = fieldsOf((errors) => checkCredentialSources(item, errors, { change: 'add' }));
   assert.deepEqual(said, { [BROKERED]: NO_SOURCE('x'), [INJECTED]: NO_SOURCE('credp_1') });
 });

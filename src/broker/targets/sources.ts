@@ -1,7 +1,6 @@
 import type { FieldErrors } from '../resource/field-errors.ts';
-import type { ResourceInput } from '../resource/handler.ts';
 import { isIdOf, parseId } from '../resource/ids.ts';
-import { checkIds, faultOfLengths, idsOf } from '../resource/links/fields.ts';
+import { checkIds, faultOfLengths } from '../resource/links/fields.ts';
 import type { LinkChange } from '../resource/links/plan.ts';
 
 export const HOST_FIELD = 'host_source_ids';
@@ -12,24 +11,27 @@ export const MOST_HOST_SETS = 64;
 export const MOST_CREDENTIAL_SOURCES = 64;
 
 /** @see B-47 */
-export function checkHostSources(change: LinkChange) {
-  return (item: ResourceInput, errors: FieldErrors): void =>
-    checkIds(item, errors, {
-      field: HOST_FIELD,
-      change,
-      faultOf: (id) =>
-        isIdOf(id, 'host-set')
-          ? undefined
-          : `Incorrectly formatted host source identifier "${id}".`,
-    });
-}
+export const checkHostSources = (
+  item: { readonly [HOST_FIELD]?: readonly string[] | undefined },
+  errors: FieldErrors,
+  { change }: { change: LinkChange },
+): readonly string[] =>
+  checkIds(item, errors, {
+    field: HOST_FIELD,
+    change,
+    faultOf: (id) =>
+      isIdOf(id, 'host-set') ? undefined : `Incorrectly formatted host source identifier "${id}".`,
+  });
 
 /** What credentials are for: shown to the client, or used by the worker on its behalf. */
 export type Purpose = 'brokered' | 'injected_application';
 
 export const PURPOSES: readonly Purpose[] = ['brokered', 'injected_application'];
 
-export const fieldOf = (purpose: Purpose): string => `${purpose}_credential_source_ids`;
+export const fieldOf = (purpose: Purpose) => `${purpose}_credential_source_ids` as const;
+
+/** Ids of sources, by what they are for. */
+export type SourcesByPurpose = Readonly<Record<Purpose, readonly string[]>>;
 
 /** Kinds of sources that can serve a purpose. */
 const KINDS: Readonly<Record<Purpose, readonly string[]>> = {
@@ -55,28 +57,36 @@ const KINDS: Readonly<Record<Purpose, readonly string[]>> = {
 };
 
 /** @see B-66 */
-export function checkCredentialSources(change: LinkChange) {
-  return (item: ResourceInput, errors: FieldErrors): void => {
-    const empty = PURPOSES.every((purpose) => idsOf(item, fieldOf(purpose)).length === 0);
-    for (const purpose of PURPOSES) {
-      const field = fieldOf(purpose);
-      if (empty && change !== 'set') {
-        errors.add(
-          field,
-          'Brokered or Injected Application Credential Source IDs must be provided.',
-        );
-        continue;
-      }
-      const unread = faultOfLengths(idsOf(item, field));
-      if (unread !== undefined) {
-        errors.add(field, unread);
-        continue;
-      }
-      const strange = idsOf(item, field).find((id) => !canServe(id, purpose, change));
-      if (strange === undefined) continue;
-      errors.add(field, `Incorrectly formatted credential source identifier "${strange}".`);
-    }
+export function checkCredentialSources(
+  item: { readonly [Field in ReturnType<typeof fieldOf>]?: readonly string[] | undefined },
+  errors: FieldErrors,
+  { change }: { change: LinkChange },
+): SourcesByPurpose {
+  const named = {
+    brokered: item.brokered_credential_source_ids ?? [],
+    injected_application: item.injected_application_credential_source_ids ?? [],
   };
+  const empty = PURPOSES.every((purpose) => named[purpose].length === 0);
+  for (const purpose of PURPOSES) {
+    const field = fieldOf(purpose);
+    const because =
+      empty && change !== 'set'
+        ? 'Brokered or Injected Application Credential Source IDs must be provided.'
+        : (faultOfLengths(named[purpose]) ?? faultOfSources(named[purpose], purpose, change));
+    if (because !== undefined) errors.add(field, because);
+  }
+  return named;
+}
+
+function faultOfSources(
+  ids: readonly string[],
+  purpose: Purpose,
+  change: LinkChange,
+): string | undefined {
+  const strange = ids.find((id) => !canServe(id, purpose, change));
+  return strange === undefined
+    ? undefined
+    : `Incorrectly formatted credential source identifier "${strange}".`;
 }
 
 function canServe(id: string, purpose: Purpose, change: LinkChange): boolean {

@@ -219,7 +219,8 @@ const planned: [
 
 for (const [item, mask, next, why, type = 'tcp'] of planned) {
   test(`a target after a change: ${why}`, () => {
-    assert.deepEqual(planTarget(BEFORE, type, item, mask), { ...BEFORE, ...next });
+    const read = checkTargetChange(item, mask, new FieldErrors());
+    assert.deepEqual(planTarget(BEFORE, type, read, mask), { ...BEFORE, ...next });
   });
 }
 

@@ -1,10 +1,11 @@
 import { z } from 'zod';
-import { recordedAs } from '../../core/recorded-shape.ts';
+import type { WantedAlias } from '../aliases/alias.ts';
 import { judgeAddress } from '../resource/address.ts';
 import { checkLengths, type FieldErrors } from '../resource/field-errors.ts';
 import { wholeNumber } from '../resource/fields.ts';
 import { parseExpression } from '../resource/filter/expression.ts';
-import type { ResourceInput } from '../resource/handler.ts';
+import type { ItemOf, Kind } from '../resource/handler.ts';
+import { includedAliases, readAliases } from './included-aliases.ts';
 
 /** What a target keeps; host and credential sources are links. */
 export interface TargetBody {
@@ -49,20 +50,11 @@ const recording = {
   enable_session_recording: z.boolean().optional().describe('Whether sessions are recorded.'),
 };
 
-export const targetAttributes: Readonly<Record<string, z.ZodObject>> = {
+export const targetAttributes = {
   tcp: z.object(ports),
   ssh: z.object({ ...ports, ...recording }),
   rdp: z.object({ ...ports, ...recording }),
 };
-
-const wantedAlias = z.record(z.string(), z.unknown());
-const recordedAlias = z.object({
-  value: z.string().nullish(),
-  scope_id: z.string().nullish(),
-  attributes: z
-    .object({ authorize_session_arguments: z.object({ host_id: z.string().nullish() }).nullish() })
-    .nullish(),
-});
 
 export const targetFields = {
   session_max_seconds: wholeNumber().optional().describe('Lifetime of a session; 28800.'),
@@ -73,10 +65,7 @@ export const targetFields = {
   egress_worker_filter: z.string().optional().describe('Which workers may reach the endpoint.'),
   ingress_worker_filter: z.string().optional().describe('Not supported by this edition.'),
   address: z.string().optional().describe('IP address or DNS name of the endpoint.'),
-  with_aliases: recordedAs(
-    z.array(wantedAlias).optional().describe('Aliases made with the target.'),
-    z.array(recordedAlias),
-  ),
+  with_aliases: includedAliases,
   host_source_ids: z.unknown().optional().describe('Set by `:set-host-sources`.'),
   host_sources: z.unknown().optional().describe('Output only.'),
   brokered_credential_source_ids: z
@@ -92,11 +81,56 @@ export const targetFields = {
   aliases: z.unknown().optional().describe('Output only.'),
 };
 
+const shownIds = z.array(z.string()).describe('Not in lists.');
+const credentialSources = z
+  .array(z.object({ id: z.string(), credential_store_id: z.string() }))
+  .describe('Not in lists.');
+
+export const targetShown = {
+  worker_filter: z.string(),
+  egress_worker_filter: z.string(),
+  session_max_seconds: z.int(),
+  session_connection_limit: z.int().describe('-1: unlimited.'),
+  attributes: z.object({
+    default_port: z.int().optional(),
+    default_client_port: z.int().optional(),
+    storage_bucket_id: z.string().optional(),
+    enable_session_recording: z.boolean().optional(),
+  }),
+  address: z.string().describe('Empty for one that is reached through host sets.'),
+  host_source_ids: shownIds,
+  host_sources: z
+    .array(z.object({ id: z.string(), host_catalog_id: z.string() }))
+    .describe('Not in lists.'),
+  brokered_credential_source_ids: shownIds,
+  brokered_credential_sources: credentialSources,
+  injected_application_credential_source_ids: shownIds,
+  injected_application_credential_sources: credentialSources,
+  aliases: z.array(z.object({ id: z.string(), value: z.string() })).describe('Not in lists.'),
+};
+
+export interface TargetKind extends Kind {
+  fields: typeof targetFields;
+  attributes: typeof targetAttributes;
+  shown: typeof targetShown;
+  body: TargetBody;
+  wanted: NewTarget;
+  change: TargetItem;
+}
+
+export type TargetItem = ItemOf<TargetKind>;
+
+export interface NewTarget {
+  /** With its address as it is kept. */
+  item: TargetItem;
+  aliases: readonly WantedAlias[];
+}
+
 const PORT_IN_ADDRESS = 'Address does not support a port.';
 
 /** What is wrong with a new target. @see B-59, B-60 */
-export function checkNewTarget(item: ResourceInput, type: string, errors: FieldErrors): void {
-  if (!/^p_[A-Za-z0-9]*$/.test(String(item.scope_id ?? ''))) {
+export function checkNewTarget(item: TargetItem, type: string, errors: FieldErrors): NewTarget {
+  if (!/^p_[A-Za-z0-9]*$/.test(item.scope_id ?? '')) {
     errors.add('scope_id', 'This field is required to have a properly formatted project scope id.');
   }
   if (item.name === undefined || item.name === '') errors.add('name', 'This field is required.');
@@ -107,47 +141,17 @@ export function checkNewTarget(item: ResourceInput, type: string, errors: FieldE
   if (type !== '' && attributes.default_port === undefined && !DEFAULT_PORTS[type]) {
     errors.add('attributes.default_port', 'This field is required.');
   }
-  for (const field of ['default_port', 'default_client_port']) {
-    checkPort(
-      attributes[field],
-      `attributes.${field}`,
-      'This field cannot be set to zero.',
-      errors,
-    );
-  }
-  checkCommon(item, errors);
-  if (Array.isArray(item.with_aliases) && item.with_aliases.length > MAX_ALIASES) {
-    errors.add('with_aliases', `At most ${MAX_ALIASES} aliases can be made with a target.`);
-  } else if (item.with_aliases !== undefined && !areAliases(item.with_aliases)) {
-    errors.add(
-      'with_aliases',
-      'Included aliases can only specify a value, a scope id, and attributes.',
-    );
-  }
-}
-
-/** Aliases that are made with one target; more can be made by themselves. */
-const MAX_ALIASES = 100;
-const ALIAS_FIELDS: readonly string[] = ['value', 'scope_id', 'attributes'];
-
-function areAliases(value: unknown): boolean {
-  return (
-    Array.isArray(value) &&
-    value.every(
-      (alias: unknown) =>
-        typeof alias === 'object' &&
-        alias !== null &&
-        Object.keys(alias).every((key) => ALIAS_FIELDS.includes(key)),
-    )
-  );
+  checkPorts(attributes, 'This field cannot be set to zero.', errors);
+  const read = checkCommon(item, errors);
+  return { item: read, aliases: readAliases(item.with_aliases ?? [], errors) };
 }
 
 /** What is wrong with a change of a target. @see B-61, B-64 */
 export function checkTargetChange(
-  item: ResourceInput,
+  item: TargetItem,
   mask: readonly string[],
   errors: FieldErrors,
-): void {
+): TargetItem {
   if (mask.includes('name') && !item.name) {
     errors.add('name', 'This field cannot be set to empty.');
   }
@@ -155,11 +159,11 @@ export function checkTargetChange(
     errors.add('with_aliases', 'This field can only be set at target creation time.');
   }
   const { attributes = {}, worker_filter } = item;
-  if (typeof worker_filter === 'string') {
+  if (worker_filter !== undefined) {
     if (!parseExpression(worker_filter).valid) {
       errors.add('worker_filter', 'Unable to successfully parse filter expression.');
     }
-    for (const field of ['egress_worker_filter', 'ingress_worker_filter']) {
+    for (const field of ['egress_worker_filter', 'ingress_worker_filter'] as const) {
       if (item[field] === undefined) continue;
       errors.add(
         field,
@@ -170,30 +174,36 @@ export function checkTargetChange(
   if (mask.includes('attributes.default_port') && attributes.default_port === undefined) {
     errors.add('attributes.default_port', 'This field is required.');
   }
-  for (const field of ['default_port', 'default_client_port']) {
-    checkPort(attributes[field], `attributes.${field}`, 'This cannot be set to zero.', errors);
+  checkPorts(attributes, 'This cannot be set to zero.', errors);
+  return checkCommon(item, errors);
+}
+
+function checkPorts(
+  attributes: NonNullable<TargetItem['attributes']>,
+  zero: string,
+  errors: FieldErrors,
+): void {
+  for (const name of ['default_port', 'default_client_port'] as const) {
+    const { [name]: port = 1 } = attributes;
+    const field = `attributes.${name}`;
+    if (port === 0) errors.add(field, zero);
+    else if (port > 65_535) errors.add(field, 'Value is greater than maximum port number.');
+    else if (port < 0) errors.add(field, 'This must be a port number.');
   }
-  checkCommon(item, errors);
 }
 
-function checkPort(port: unknown, field: string, zero: string, errors: FieldErrors): void {
-  if (typeof port !== 'number') return;
-  if (port === 0) errors.add(field, zero);
-  else if (port > 65_535) errors.add(field, 'Value is greater than maximum port number.');
-  else if (port < 0) errors.add(field, 'This must be a port number.');
-}
-
-function checkCommon(item: ResourceInput, errors: FieldErrors): void {
+/** @returns the item with its address as it is kept */
+function checkCommon(item: TargetItem, errors: FieldErrors): TargetItem {
   checkLengths(item.attributes ?? {}, { storage_bucket_id: 128 }, errors, 'attributes.');
   const { session_connection_limit: limit, session_max_seconds: seconds, address } = item;
-  if (typeof limit === 'number' && (limit === 0 || limit < -1 || limit > 2 ** 31 - 1)) {
+  if (limit !== undefined && (limit === 0 || limit < -1 || limit > 2 ** 31 - 1)) {
     errors.add('session_connection_limit', 'This must be -1 (unlimited) or greater than zero.');
   }
-  if (typeof seconds === 'number' && seconds <= 0) {
+  if (seconds !== undefined && seconds <= 0) {
     errors.add('session_max_seconds', 'This must be greater than zero.');
   }
   const egress = item.egress_worker_filter;
-  if (typeof egress === 'string' && !errors.has('egress_worker_filter')) {
+  if (egress !== undefined && !errors.has('egress_worker_filter')) {
     if (!parseExpression(egress).valid) {
       errors.add('egress_worker_filter', 'Unable to successfully parse egress filter expression.');
     }
@@ -201,10 +211,11 @@ function checkCommon(item: ResourceInput, errors: FieldErrors): void {
   if (item.ingress_worker_filter !== undefined && !errors.has('ingress_worker_filter')) {
     errors.add('ingress_worker_filter', 'Ingress Worker Filter field is not supported in OSS');
   }
-  if (typeof address === 'string') {
-    const verdict = judgeAddress(address, PORT_IN_ADDRESS);
-    if (!verdict.valid) errors.add('address', verdict.because);
-  }
+  if (address === undefined) return item;
+  const verdict = judgeAddress(address, PORT_IN_ADDRESS);
+  if (verdict.valid) return { ...item, address: verdict.address };
+  errors.add('address', verdict.because);
+  return item;
 }
 
 const TOP_LEVEL = [
@@ -222,7 +233,8 @@ const ATTRIBUTES = [
 
 /** Paths of `update_mask` that a target of some type can change. */
 export function updatablePaths(type: string): string[] {
-  const attributes = Object.keys(targetAttributes[type]?.shape ?? {});
+  const schemas: Readonly<Record<string, z.ZodObject>> = targetAttributes;
+  const attributes = Object.keys(schemas[type]?.shape ?? {});
   return [
     ...TOP_LEVEL,
     'ingress_worker_filter',
@@ -235,13 +247,13 @@ export function updatablePaths(type: string): string[] {
  * A target after a request: what it speaks of as it says, or as a new target has it where it
  * says null; the rest as before.
  *
- * @param item checked
+ * @param item as a check has read it
  * @param mask what the request speaks of; a new target: everything
  */
 export function planTarget(
   before: TargetBody,
   type: string,
-  item: ResourceInput,
+  item: TargetItem,
   mask: readonly string[] | 'all',
 ): TargetBody {
   const next: TargetBody = { ...before };
@@ -254,9 +266,6 @@ export function planTarget(
     if (!speaksOf(`attributes.${name}`)) continue;
     Object.assign(next, { [name]: item.attributes?.[name] ?? defaults[name] });
   }
-  if (speaksOf('address')) {
-    const verdict = judgeAddress(String(item.address ?? ''), PORT_IN_ADDRESS);
-    next.address = item.address !== undefined && verdict.valid ? verdict.address : '';
-  }
+  if (speaksOf('address')) next.address = item.address ?? '';
   return next;
 }

@@ -5,7 +5,7 @@ import { Failure } from '../../core/failure.ts';
 import { VERSION } from '../../core/version.ts';
 import { bumpConfigVersion } from '../../store/config-version.ts';
 import { newResourceId } from '../resource/ids.ts';
-import type { Resource } from '../resource/resource.ts';
+import { newResource } from '../resource/resource.ts';
 import { findResourceByKey, insertResource, saveResource } from '../resource/store.ts';
 import { saveStatus } from './store.ts';
 import { formatAddress, type WorkerBody, workerNameOf } from './worker.ts';
@@ -50,22 +50,16 @@ async function registerOwnWorker(app: App): Promise<void> {
     return;
   }
   const body: WorkerBody = { ...facts, api_tags: {} };
-  const worker: Resource<WorkerBody> = {
+  const worker = newResource({
     id: newResourceId('w', app.randomBytes(32)),
     type: 'worker',
     subtype: 'worker',
     scope_id: 'global',
-    container_id: 'global',
-    owner_id: '',
     name: workerNameOf(node),
-    description: null,
     unique_key,
-    version: 1,
     created_ms: now,
-    updated_ms: now,
     body,
-    secret_sealed: null,
-  };
+  });
   const caller = systemCaller(app.newId(), 'register-worker');
   caller.record.outcome.resource_id = worker.id;
   await app.commit(caller, [insertResource(worker), bumpConfigVersion()]);

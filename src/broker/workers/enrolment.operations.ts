@@ -47,6 +47,7 @@ export async function expectWorker(
   const { resource, effects } = await planResource(app, caller, workerDefinition, {
     item,
     subtype: 'worker',
+    wanted: undefined,
     container: { scope: located.scope, parent: undefined },
     query,
   });

@@ -6,7 +6,8 @@ import type { BrokerCaller } from '../resource/caller.ts';
 import { type FieldErrors, IN_REQUEST, refuseField } from '../resource/field-errors.ts';
 import type { ResourceHandler, ResourceInput } from '../resource/handler.ts';
 import type { LinkChange } from '../resource/links/plan.ts';
-import { isKnown, listNow } from '../resource/lists/operations.ts';
+import { isKnown, type ListAnswer, listNow } from '../resource/lists/operations.ts';
+import { type ListRequest, MAX_PAGE_SIZE } from '../resource/lists/query.ts';
 import { commitChange, requireVersion } from '../resource/operations.ts';
 import { formatTime, type Resource } from '../resource/resource.ts';
 import { deleteActivations } from './enrolment.store.ts';
@@ -111,8 +112,8 @@ function checkFields(item: ResourceInput, errors: FieldErrors): void {
 }
 
 /** @throws Failure `invalid` */
-export function checkWorkerList(query: URLSearchParams): void {
-  if (query.get('scope_id') === 'global') return;
+export function checkWorkerList({ place }: ListRequest): void {
+  if (place === 'global') return;
   refuseField('scope_id', "Must be 'global' when listing.", IN_REQUEST);
 }
 
@@ -124,34 +125,42 @@ function refuseLength(): never {
   refuseField('filter', because, IN_REQUEST);
 }
 
+/** What a list of workers shows. */
+type WorkerList = Pick<ListAnswer, 'items'>;
+
 /** Lists workers, all at once: this list alone has no pages. */
 export function listAllWorkers(
   app: App,
   caller: BrokerCaller,
-  query: URLSearchParams,
-): Promise<Record<string, unknown>> {
-  const make = () => gatherWorkers(app, caller, query);
+  asked: ListRequest,
+): Promise<WorkerList> {
+  const make = () => gatherWorkers(app, caller, asked);
   return listInTurn(app, caller, { isLong: true, isKnown: isKnown(caller), make });
 }
 
 async function gatherWorkers(
   app: App,
   caller: BrokerCaller,
-  query: URLSearchParams,
-): Promise<Record<string, unknown>> {
-  const filter = query.get('filter') ?? '';
-  const asked = new URLSearchParams({ scope_id: 'global', filter });
-  const items: unknown[] = [];
+  { filter }: ListRequest,
+): Promise<WorkerList> {
+  const items: object[] = [];
   let length = 0;
-  for (;;) {
+  for (let list_token = ''; ; ) {
+    const asked = {
+      place: 'global',
+      recursive: false,
+      page_size: MAX_PAGE_SIZE,
+      list_token,
+      filter,
+    };
     const page = await listNow(app, caller, workerDefinition, asked);
-    for (const item of Array.isArray(page.items) ? page.items : []) {
+    for (const item of page.items ?? []) {
       length += JSON.stringify(item).length;
       items.push(item);
     }
     if (length > MOST_SHOWN) refuseLength();
     if (page.response_type !== 'delta') return omitEmpty({ items });
-    asked.set('list_token', String(page.list_token));
+    list_token = page.list_token ?? '';
   }
 }
 

@@ -1,9 +1,11 @@
 import { z } from 'zod';
+import type { App } from '../../app/app.ts';
 import { recordedAs } from '../../core/recorded-shape.ts';
+import type { BrokerCaller } from '../resource/caller.ts';
 import { IN_REQUEST, refuseField } from '../resource/field-errors.ts';
 import type { LinkChange } from '../resource/links/plan.ts';
-import { type BoundaryRoute, boundaryRoute } from '../resource/route.ts';
-import { recordedOf, standardRoutes } from '../resource/routes.ts';
+import { type AnyBoundaryRoute, boundaryRoute } from '../resource/route.ts';
+import { listRoute, recordedOf, shownSchema, standardRoutes } from '../resource/routes.ts';
 import { requireScope } from '../resource/scope-tree/operations.ts';
 import { actionRoute } from '../resource/verbs.routes.ts';
 import { checkEnrolment, expectWorker, refuseWorkerLed } from './enrolment.operations.ts';
@@ -30,7 +32,7 @@ const newWorker = {
   ...workerDefinition.fields,
 };
 
-function enrolmentRoute(flow: 'controller-led' | 'worker-led', summary: string): BoundaryRoute {
+function enrolmentRoute(flow: 'controller-led' | 'worker-led', summary: string): AnyBoundaryRoute {
   return boundaryRoute({
     id: `create-worker-${flow}`,
     method: 'POST',
@@ -55,9 +57,9 @@ function enrolmentRoute(flow: 'controller-led' | 'worker-led', summary: string):
 
 function authorityRoute(
   verb: 'read' | 'reinitialize',
-  run: BoundaryRoute['run'],
+  run: (app: App, caller: BrokerCaller) => Promise<Record<string, unknown>>,
   summary: string,
-): BoundaryRoute {
+): AnyBoundaryRoute {
   return boundaryRoute({
     id: `${verb}-worker-certificate-authority`,
     method: verb === 'read' ? 'GET' : 'POST',
@@ -79,7 +81,7 @@ function authorityRoute(
       const when = verb === 'read' ? 'reading' : 'reinitializing certs';
       refuseField('scope_id', `Must be 'global' when ${when}.`, IN_REQUEST);
     },
-    run,
+    run: async (app, caller) => ({ body: await run(app, caller) }),
   });
 }
 
@@ -89,11 +91,14 @@ const tags = recordedAs(
   z.record(z.string(), z.union([z.string(), z.array(z.string())])),
 );
 
-export const workerRoutes: readonly BoundaryRoute[] = [
-  ...standardRoutes(workerDefinition, {
-    only: ['list', 'read', 'update', 'delete'],
+export const workerRoutes: readonly AnyBoundaryRoute[] = [
+  listRoute(workerDefinition, {
+    output: z.object({ items: z.array(shownSchema(workerDefinition)).optional() }),
     checkList: checkWorkerList,
     list: listAllWorkers,
+  }),
+  ...standardRoutes(workerDefinition, {
+    only: ['read', 'update', 'delete'],
   }),
   ...TAG_VERBS.map(([change, summary]) =>
     actionRoute(workerDefinition, `${change}-worker-tags`, {
@@ -106,14 +111,10 @@ export const workerRoutes: readonly BoundaryRoute[] = [
   ),
   enrolmentRoute('controller-led', 'Expect a worker, and make the token it comes with'),
   enrolmentRoute('worker-led', 'Enrol a worker by the token it has printed'),
-  authorityRoute(
-    'read',
-    async (app) => ({ body: await readWorkerAuthority(app) }),
-    'Read the roots that workers are enrolled under',
-  ),
+  authorityRoute('read', readWorkerAuthority, 'Read the roots that workers are enrolled under'),
   authorityRoute(
     'reinitialize',
-    async (app, caller) => ({ body: await reinitializeWorkerAuthority(app, caller) }),
+    reinitializeWorkerAuthority,
     'Replace the roots that workers are enrolled under',
   ),
 ];

@@ -3,7 +3,7 @@ import type { WorkerStatusRow } from '../../store/tables.ts';
 import { listStatuses } from './store.ts';
 
 /** How long what workers reported is taken as still true, in milliseconds. */
-const LOOK_MS = 1_000;
+const POLL_MS = 1_000;
 
 interface Reports {
   at: number;
@@ -16,7 +16,7 @@ const reportsOf = perApp((): { last: Reports | undefined } => ({ last: undefined
 export async function readReports(app: App): Promise<WorkerStatusRow[]> {
   const held = reportsOf(app);
   const now = app.now();
-  if (held.last && now >= held.last.at && now - held.last.at < LOOK_MS) return held.last.rows;
+  if (held.last && now >= held.last.at && now - held.last.at < POLL_MS) return held.last.rows;
   const reports = { at: now, rows: listStatuses(app.db) };
   held.last = reports;
   reports.rows.catch(() => {

@@ -38,10 +38,8 @@ export async function checkFileChains(
       } else if (verdict.found === 'next') {
         const { line } = verdict;
         heads.set(line.node, line);
-        const finding =
-          chains.get(line.node) ??
-          newFinding(line.node, { seq: line.seq - 1, hash: line.prev_hash });
-        chains.set(line.node, finding);
+        const before = { seq: line.seq - 1, hash: line.prev_hash };
+        const finding = chains.getOrInsert(line.node, newFinding(line.node, before));
         addRecord(finding, line, timeOf(line.record));
         sought(line.hash);
       }

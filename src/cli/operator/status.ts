@@ -25,14 +25,14 @@ export function readStatus(api: ApiClient): Promise<Record<string, unknown>> {
 /** The answer of `sys/seal-status` for people or scripts. */
 export function statusText(status: Record<string, unknown>, format: Format): string {
   if (format === 'json') return JSON.stringify(status, null, 2);
-  const gathering = status.sealed === true && status.initialized === true && status.n !== 0;
+  const isUnsealing = status.sealed === true && status.initialized === true && status.n !== 0;
   return pairs([
     ['Seal type', status.type],
     ['Initialised', status.initialized],
     ['Sealed', status.sealed],
     ['Shares', status.n],
     ['Threshold', status.t],
-    ...(gathering ? [['Given so far', `${status.progress} of ${status.t}`] as const] : []),
+    ...(isUnsealing ? [['Given so far', `${status.progress} of ${status.t}`] as const] : []),
     ['API version', status.version],
     ['Storage', status.storage_type],
     ...(status.cluster_name === undefined

@@ -20,7 +20,7 @@ from the command line, which every user of the machine can see.`,
     // Nobody is asked for a share that the server has no use for, or cannot be given.
     let status = await readStatus(api);
     if (flags.has('reset')) {
-      // Whoever shows a share may make the server forget those of the others; a stranger may not.
+      // Whoever shows a share may make the server forget those of the others; others may not.
       const isBegun = status.sealed === true && status.progress !== 0;
       const key = isBegun ? { key: await readSecret('Unseal share') } : {};
       status = await api.call('PUT', 'sys/unseal', { reset: true, ...key });

@@ -140,11 +140,7 @@ class Networks {
   }
 
   member(name: string): Network {
-    const known = this.#waiting.get(name);
-    if (known) return known;
-    const made: Network = new Circle();
-    this.#waiting.set(name, made);
-    return made;
+    return this.#waiting.getOrInsertComputed(name, () => new Circle());
   }
 
   /** @returns whose turn it is */

@@ -45,7 +45,7 @@ const asking = new AsyncLocalStorage<Asking>();
 /** What is done for nobody in particular. */
 export const OWN_WORK = new Asking(OWN_PARTY);
 
-/** Does something; it, and all that it leads to, is done for a request from an address. */
+/** Runs work, and all that it starts, on behalf of a request from an address. */
 export function doFor<Result>(address: string, work: () => Result): Result {
   return asking.run(new Asking(address), work);
 }
@@ -63,7 +63,7 @@ export async function doRequest<Result>(
   }
 }
 
-/** Does something that others wait for, too: whatever keeps its request waiting must not keep them. */
+/** Runs work that others wait for, too: whatever keeps its own request waiting must not keep them. */
 export async function doShared<Result>(work: () => Promise<Result>): Promise<Result> {
   const who = whoAsks();
   who.shared += 1;
@@ -108,7 +108,7 @@ export function noteRead(length: number): void {
   if (who) who.read += length;
 }
 
-/** Whom the work that is under way is done for. */
+/** On whose behalf the work under way is done. */
 export function whoAsks(): Asking {
   return asking.getStore() ?? OWN_WORK;
 }

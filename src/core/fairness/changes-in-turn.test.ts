@@ -17,7 +17,7 @@ async function countAtOnce(things: readonly string[], bytes: number): Promise<nu
     for (let turn = 0; turn < 20; turn++) await new Promise((next) => setImmediate(next));
     present -= 1;
   };
-  await Promise.all(things.map((thing) => changes.run(thing, bytes, change)));
+  await Promise.all(things.map((key) => changes.run(key, bytes, change)));
   return most;
 }
 
@@ -42,15 +42,15 @@ for (const [bytes, things, most, why] of [
 test('whoever has much to change elsewhere keeps nobody of another network from what both change', async () => {
   const changes = new ChangesInTurn();
   const done: string[] = [];
-  const change = (address: string, thing: string) =>
+  const change = (address: string, key: string) =>
     doFor(address, () =>
-      changes.run(thing, 200 * KiB, async () => {
+      changes.run(key, 200 * KiB, async () => {
         for (let turn = 0; turn < 20; turn++) await new Promise((next) => setImmediate(next));
-        done.push(`${address} ${thing}`);
+        done.push(`${address} ${key}`);
       }),
     );
   await Promise.all([
-    ...OTHERS.map((thing) => change('192.0.2.7', thing)),
+    ...OTHERS.map((key) => change('192.0.2.7', key)),
     change('192.0.2.7', 'shared'),
     change('198.51.100.7', 'shared'),
   ]);

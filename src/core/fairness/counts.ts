@@ -2,6 +2,10 @@
 export class Counts {
   readonly #sums = new Map<string, number>();
 
+  get size(): number {
+    return this.#sums.size;
+  }
+
   get(key: string): number {
     return this.#sums.get(key) ?? 0;
   }

@@ -1,5 +1,5 @@
 /**
- * Does each of some, one after the other: one that fails keeps none of the others from being done.
+ * Does the same with each of some, one after the other: one that fails does not keep the others from being done.
  *
  * @throws the first failure, once all were tried
  */

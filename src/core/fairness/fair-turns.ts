@@ -1,9 +1,9 @@
 import type { Asker } from './asker.ts';
 import { doShared } from './asking.ts';
 import { Counts } from './counts.ts';
-import { compareTurns, type Line, type Turned, type Waiting } from './giving-way.ts';
-import { NETWORK_PART, networkOfParty } from './party.ts';
-import { type Names, namesOf, WaitingLines } from './waiting-lines.ts';
+import { compareTurns, LEVELS, type Line, type Turned, type Waiting } from './giving-way.ts';
+import { NETWORK_PART } from './party.ts';
+import { type Names, namesFor, namesOf, WaitingLines } from './waiting-lines.ts';
 
 /** How much goes on and waits at the same time. */
 export interface Places {
@@ -53,9 +53,7 @@ export class FairTurns {
   #turn = 0;
   /** How long a unit of weight takes, in milliseconds; 0 until some work has ended. */
   #usual_ms = 0;
-  readonly #runningOf = new Counts();
-  readonly #runningAt = new Counts();
-  readonly #runningIn = new Counts();
+  readonly #runningOf = { network: new Counts(), site: new Counts(), party: new Counts() };
   readonly #lines = new WaitingLines();
 
   /**
@@ -71,8 +69,8 @@ export class FairTurns {
 
   /** Does a piece of work when its turn comes. When it does not come, nothing was begun. */
   async take<Result>(asker: Asker, work: () => Promise<Result>): Promise<Result> {
-    const { party, site = party, weight = 1 } = asker;
-    const place = { party, site, network: networkOfParty(site) };
+    const { weight = 1 } = asker;
+    const place = namesFor(asker);
     if (this.#mayRun(place)) this.#begin(place);
     else await this.#wait(asker);
     const start = this.#now();
@@ -90,8 +88,8 @@ export class FairTurns {
   }
 
   /** Whether an asker would be served at once. */
-  isFreeFor({ party, site = party }: Asker): boolean {
-    return this.#mayRun({ party, site, network: networkOfParty(site) });
+  isFreeFor(asker: Asker): boolean {
+    return this.#mayRun(namesFor(asker));
   }
 
   /** Weight of what waits now. */
@@ -108,29 +106,27 @@ export class FairTurns {
     const { at_once, at_once_each = at_once, at_once_site = at_once } = this.#places;
     if (this.#running >= at_once) return false;
     if (at_once_site < at_once) {
-      if (this.#runningAt.get(site) >= at_once_site) return false;
+      if (this.#runningOf.site.get(site) >= at_once_site) return false;
       const ofNetwork = Math.max(at_once_site, Math.floor(at_once * NETWORK_PART));
-      if (this.#runningIn.get(network) >= ofNetwork) return false;
+      if (this.#runningOf.network.get(network) >= ofNetwork) return false;
     }
-    return at_once_each >= at_once || this.#runningOf.get(party) < at_once_each;
+    return at_once_each >= at_once || this.#runningOf.party.get(party) < at_once_each;
   }
 
   #begin(names: Names): void {
-    const { party, site, network } = names;
-    this.#running += 1;
-    this.#runningOf.add(party, 1);
-    this.#runningAt.add(site, 1);
-    this.#runningIn.add(network, 1);
+    this.#count(names, 1);
     this.#turn += 1;
     this.#lines.noteTurn(names, this.#turn);
   }
 
-  #end({ party, site, network }: Names): void {
-    this.#running -= 1;
-    this.#runningOf.add(party, -1);
-    this.#runningAt.add(site, -1);
-    this.#runningIn.add(network, -1);
+  #end(names: Names): void {
+    this.#count(names, -1);
     this.#goOn();
+  }
+
+  #count(names: Names, by: number): void {
+    this.#running += by;
+    for (const level of LEVELS) this.#runningOf[level].add(names[level], by);
   }
 
   #measure(unit_ms: number): void {

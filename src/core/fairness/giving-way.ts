@@ -33,7 +33,9 @@ export interface Line {
   entries: Waiting[];
 }
 
-type Place = Pick<Line, 'party' | 'site' | 'network'>;
+/** From the widest to the narrowest. */
+export const LEVELS = ['network', 'site', 'party'] as const;
+export type Place = Pick<Line, (typeof LEVELS)[number]>;
 
 /** More work that somebody asks for. */
 export interface Fresh extends Place {
@@ -63,12 +65,11 @@ export function compareTurns(one: Place, other: Place): number {
 /** Of two with as good a reason: the higher rank, then the network that has more, site, party, then who came later. */
 export function givesWayBefore(line: Line, other: Line): boolean {
   if (line.rank !== other.rank) return line.rank > other.rank;
-  const networks = line.network.weight - other.network.weight;
-  if (networks !== 0) return networks > 0;
-  const sites = line.site.weight - other.site.weight;
-  if (sites !== 0) return sites > 0;
-  const parties = line.party.weight - other.party.weight;
-  return parties === 0 ? compareTurns(line, other) >= 0 : parties > 0;
+  for (const level of LEVELS) {
+    const more = line[level].weight - other[level].weight;
+    if (more !== 0) return more > 0;
+  }
+  return compareTurns(line, other) >= 0;
 }
 
 /** Whether a network, or another site or party of the same, has as much as the asker also without its last one. */

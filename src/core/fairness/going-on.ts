@@ -1,4 +1,4 @@
-/** Milliseconds of a turn of the event loop in which those go on who waited for the same thing. */
+/** Milliseconds of a turn of the event loop in which waiters for the same result are resumed. */
 const TURN_MS = 5;
 
 /**

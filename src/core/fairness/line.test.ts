@@ -52,7 +52,7 @@ test('whoever comes from another network does not wait for the whole line of one
 test('whoever waited is told so', async () => {
   const lines = new Lines();
   const told: boolean[] = [];
-  const ask = (thing: string) => lines.wait(thing, async (hasWaited) => void told.push(hasWaited));
+  const ask = (key: string) => lines.wait(key, async (hasWaited) => void told.push(hasWaited));
   await Promise.all([ask('a'), ask('a'), ask('b')]);
   await ask('a');
   assert.deepEqual(told, [false, false, true, false]);

@@ -1,27 +1,27 @@
 import { doShared } from './asking.ts';
 import { AskingPlaces } from './asking-places.ts';
 
-/** Who is at a thing, and how many come for it. */
+/** Who runs by a key, and how many are in line for it. */
 interface Line {
   place: AskingPlaces;
   present: number;
 }
 
 /**
- * Has those who come for one thing wait for each other; of each thing one runs at a time. Whose turn is next goes
- * round networks, addresses and requests: some things are everybody's.
+ * Runs one piece of work of each key at a time; others with the same key wait. Turns go round networks, addresses
+ * and requests, since some keys are used by everybody.
  */
 export class Lines {
   readonly #lines = new Map<string, Line>();
 
   /**
-   * Runs when nobody else is at the same thing any more, however that ended.
+   * Runs when nobody else runs by the same key any more, however that ended.
    *
-   * @param run is told whether it had to wait: what was read of the thing before may be outdated then
+   * @param run is told whether it had to wait: what was read before may be outdated then
    */
-  async wait<Result>(thing: string, run: (hasWaited: boolean) => Promise<Result>): Promise<Result> {
-    const line = this.#lines.get(thing) ?? { place: new AskingPlaces(1), present: 0 };
-    this.#lines.set(thing, line);
+  async wait<Result>(key: string, run: (hasWaited: boolean) => Promise<Result>): Promise<Result> {
+    const none = { place: new AskingPlaces(1), present: 0 };
+    const line = this.#lines.getOrInsert(key, none);
     line.present += 1;
     try {
       const waits = !line.place.tryTake();
@@ -33,16 +33,16 @@ export class Lines {
       }
     } finally {
       line.present -= 1;
-      if (line.present === 0) this.#lines.delete(thing);
+      if (line.present === 0) this.#lines.delete(key);
     }
   }
 
-  /** Whether somebody is at a thing, or waits for it. */
-  has(thing: string): boolean {
-    return this.#lines.has(thing);
+  /** Whether somebody runs by a key, or waits for it. */
+  has(key: string): boolean {
+    return this.#lines.has(key);
   }
 
-  /** Things that somebody is at, or waits for. */
+  /** Keys by which somebody runs or waits. */
   get size(): number {
     return this.#lines.size;
   }

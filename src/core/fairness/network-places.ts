@@ -1,5 +1,6 @@
 import { whoAsks } from './asking.ts';
 import { AskingLine } from './asking-line.ts';
+import { Counts } from './counts.ts';
 import { NETWORK_PART, networkOfParty, OWN_PARTY } from './party.ts';
 import { scarceHeap } from './scarce-heap.ts';
 
@@ -10,7 +11,7 @@ import { scarceHeap } from './scarce-heap.ts';
 export class NetworkPlaces {
   readonly #line = new AskingLine();
   /** Places that are taken, by network. */
-  readonly #held = new Map<string, number>();
+  readonly #held = new Counts();
   /** Of one network. */
   readonly #most: number;
   #free: number;
@@ -36,7 +37,7 @@ export class NetworkPlaces {
     if (this.#free === 0 || !this.#may(network)) await this.#line.wait();
     else {
       this.#free -= 1;
-      this.#count(network, 1);
+      this.#held.add(network, 1);
     }
     const taken = performance.now();
     return () => {
@@ -47,19 +48,13 @@ export class NetworkPlaces {
 
   /** Whoever is next has it before anybody who comes now does. */
   #giveBack(network: string): void {
-    this.#count(network, -1);
+    this.#held.add(network, -1);
     const next = this.#line.next((waiting) => this.#may(waiting));
     if (next === undefined) this.#free += 1;
-    else this.#count(next, 1);
+    else this.#held.add(next, 1);
   }
 
   #may(network: string): boolean {
-    return network === OWN_PARTY || (this.#held.get(network) ?? 0) < this.#most;
-  }
-
-  #count(network: string, by: 1 | -1): void {
-    const held = (this.#held.get(network) ?? 0) + by;
-    if (held > 0) this.#held.set(network, held);
-    else this.#held.delete(network);
+    return network === OWN_PARTY || this.#held.get(network) < this.#most;
   }
 }

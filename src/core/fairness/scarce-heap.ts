@@ -1,5 +1,6 @@
 import v8 from 'node:v8';
 import { type Asking, whoAsks } from './asking.ts';
+import { Counts } from './counts.ts';
 import { networkOfParty } from './party.ts';
 
 /** The part of the heap, with garbage that is not collected yet, that is in use when it begins to be scarce; or as much outside. */
@@ -10,8 +11,8 @@ const TRUE_MS = 10;
 const MOST_LONG = 16;
 /** So many go on at once, and of one network. */
 const AT_ONCE = { all: 4, network: 2 };
-/** So often it is looked whether those who wait may go on. */
-const LOOK_MS = 50;
+/** So often it is checked whether those who wait may go on. */
+const CHECK_MS = 50;
 /** So many go on each time once there is room again. */
 const GO_ON = 16;
 /** Who took no turn for so many milliseconds waits for something else, or for one of those that wait here. */
@@ -29,7 +30,7 @@ export class ScarceHeap {
   readonly #isScarce: () => boolean;
   /** Long requests that are not done, and how many they are by network. */
   readonly #long = new Set<Asking>();
-  readonly #long_of = new Map<string, number>();
+  readonly #long_of = new Counts();
   readonly #waiting = new Map<string, Waiting>();
   /** Those that go on until they are done, their networks, and when they took their last turn. */
   readonly #going = new Map<Asking, { network: string; last_ms: number }>();
@@ -65,30 +66,23 @@ export class ScarceHeap {
 
   #add(who: Asking, network: string): void {
     this.#long.add(who);
-    this.#long_of.set(network, (this.#long_of.get(network) ?? 0) + 1);
+    this.#long_of.add(network, 1);
     who.onEnd = () => this.#end(who, network);
   }
 
   #end(who: Asking, network: string): void {
-    if (this.#long.delete(who)) {
-      const left = (this.#long_of.get(network) ?? 0) - 1;
-      if (left > 0) this.#long_of.set(network, left);
-      else this.#long_of.delete(network);
-    }
+    if (this.#long.delete(who)) this.#long_of.add(network, -1);
     if (this.#going.delete(who)) this.#serve();
   }
 
   #isShort(who: Asking, network: string): boolean {
-    return !who.isLong && (this.#long_of.get(network) ?? 0) <= MOST_LONG;
+    return !who.isLong && this.#long_of.get(network) <= MOST_LONG;
   }
 
   #wait(who: Asking, network: string, go: () => void): void {
-    const waiting: Waiting = this.#waiting.get(network) ?? new Map();
-    this.#waiting.set(network, waiting);
-    const steps = waiting.get(who) ?? [];
-    waiting.set(who, steps);
-    steps.push(go);
-    this.#timer ??= setInterval(() => this.#look(), LOOK_MS);
+    const waiting = this.#waiting.getOrInsertComputed(network, (): Waiting => new Map());
+    waiting.getOrInsert(who, []).push(go);
+    this.#timer ??= setInterval(() => this.#check(), CHECK_MS);
   }
 
   /** Has as many go on as there are places. */
@@ -103,7 +97,7 @@ export class ScarceHeap {
     }
   }
 
-  #look(): void {
+  #check(): void {
     if (!this.#isScarce()) {
       for (let count = 0; count < GO_ON && this.#takeNext(() => true)?.go(); count += 1);
     } else {
@@ -145,12 +139,12 @@ export class ScarceHeap {
 
 /** Looks how much of the heap is in use, and how much its objects have outside: bytes of certificates and answers. */
 export function newHeapLook(): () => boolean {
-  let looked = Number.NEGATIVE_INFINITY;
+  let checked_at = Number.NEGATIVE_INFINITY;
   let isScarce = false;
   return () => {
     const now = performance.now();
-    if (now - looked < TRUE_MS) return isScarce;
-    looked = now;
+    if (now - checked_at < TRUE_MS) return isScarce;
+    checked_at = now;
     const { used_heap_size, external_memory, heap_size_limit } = v8.getHeapStatistics();
     isScarce = Math.max(used_heap_size, external_memory) > SCARCE * heap_size_limit;
     return isScarce;

@@ -1,3 +1,4 @@
+import { Counts } from './counts.ts';
 import { NETWORK_PART, networkOfParty, siteOfParty } from './party.ts';
 
 /** How many bytes may be kept in memory at the same time. */
@@ -32,7 +33,7 @@ interface Share {
   network: Network;
   bytes: number;
   /** By party. */
-  parties: Map<string, number>;
+  parties: Counts;
   /** Those that can be given up; the oldest stands first. */
   open: Set<Kept>;
 }
@@ -44,8 +45,8 @@ interface Network {
   shares: Set<Share>;
 }
 
-/** Of those that a site could give up first: so many are looked at. */
-const LOOKS = 64;
+/** Of those that a site could give up first: so many are checked. */
+const MOST_CHECKED = 64;
 
 /**
  * Bytes kept for others, counted together, by network and by site. One too many takes the place of the oldest of the
@@ -135,9 +136,8 @@ export class SharedBytes {
 
   #open(site: string): Share {
     const name = networkOfParty(site);
-    const network = this.#networks.get(name) ?? { name, bytes: 0, shares: new Set() };
-    this.#networks.set(name, network);
-    const share = { site, network, bytes: 0, parties: new Map(), open: new Set<Kept>() };
+    const network = this.#networks.getOrInsert(name, { name, bytes: 0, shares: new Set() });
+    const share = { site, network, bytes: 0, parties: new Counts(), open: new Set<Kept>() };
     network.shares.add(share);
     this.#shares.set(site, share);
     return share;
@@ -154,9 +154,7 @@ export class SharedBytes {
     this.#held += bytes;
     share.bytes += bytes;
     share.network.bytes += bytes;
-    const own = (share.parties.get(party) ?? 0) + bytes;
-    if (own > 0) share.parties.set(party, own);
-    else share.parties.delete(party);
+    share.parties.add(party, bytes);
   }
 
   #makeRoom(site: string, own: Kept, bytes: number): boolean {
@@ -198,17 +196,14 @@ export class SharedBytes {
 
   /** Of those that have something to give up the one that has most; the own one where none has more. */
   #findLarger(own: Network | undefined): Network | undefined {
-    const largest = largestOf(this.#networks.values(), ({ shares }) => some(shares, canGiveWay));
+    const largest = largestOf(this.#networks.values(), ({ shares }) =>
+      shares.values().some(canGiveWay),
+    );
     return largest && largest.bytes > (own?.bytes ?? 0) ? largest : own;
   }
 }
 
 const canGiveWay = ({ open }: Share): boolean => open.size > 0;
-
-function some<Item>(items: Iterable<Item>, isSo: (item: Item) => boolean): boolean {
-  for (const item of items) if (isSo(item)) return true;
-  return false;
-}
 
 function largestOf<Item extends { bytes: number }>(
   items: Iterable<Item> | undefined,
@@ -221,18 +216,18 @@ function largestOf<Item extends { bytes: number }>(
   return largest;
 }
 
-const bytesOf = ({ parties }: Share, { party }: Kept): number => parties.get(party) ?? 0;
+const bytesOf = ({ parties }: Share, { party }: Kept): number => parties.get(party);
 
 /** Of the first that could be given up, one of the party that has most. */
 function chooseOldest(share: Share): Kept | undefined {
   let chosen: Kept | undefined;
   let most = 0;
-  let looks = 0;
+  let checked = 0;
   for (const kept of share.open) {
     const bytes = bytesOf(share, kept);
     if (bytes > most) [chosen, most] = [kept, bytes];
-    looks += 1;
-    if (looks === LOOKS || share.parties.size === 1) break;
+    checked += 1;
+    if (checked === MOST_CHECKED || share.parties.size === 1) break;
   }
   return chosen;
 }

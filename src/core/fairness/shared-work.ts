@@ -39,7 +39,7 @@ export class SharedWork {
   #changed = Promise.withResolvers<void>();
 
   /**
-   * @param known what is known of before, and noted for later: who is slow, and what was asked in vain
+   * @param known what is known from earlier, and noted for later: who is slow, and what was asked in vain
    * @param isStopping whether nothing more is to be begun
    */
   constructor(

@@ -60,9 +60,7 @@ interface Running {
 export const LANES: readonly Lane[] = ['quick', 'slow'];
 
 export function loadOf(loads: Map<string, Load>, name: string): Load {
-  const load = loads.get(name) ?? newLoad();
-  loads.set(name, load);
-  return load;
+  return loads.getOrInsertComputed(name, newLoad);
 }
 
 export function count({ loads }: Line, what: Lane | 'waiting', by: number): void {

@@ -80,9 +80,7 @@ export class SiteTurns<Item> {
       this.#networks.get(network) ?? this.#networks.add(network, new Rounds(this.#lastOfSites));
     const site = siteOfParty(party);
     const parties = sites.get(site) ?? sites.add(site, new Map());
-    const mates = parties.get(party);
-    if (mates) mates.add(item);
-    else parties.set(party, new Set([item]));
+    parties.getOrInsertComputed(party, () => new Set()).add(item);
   }
 
   delete(party: string, item: Item): void {

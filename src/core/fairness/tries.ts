@@ -3,7 +3,7 @@ import { BoundedMap } from '../bounded-map.ts';
 /** Of so many that were asked in vain; who was so longest ago is forgotten first. */
 const MOST_KNOWN = 65_536;
 
-/** What was asked in vain, and in which order: it goes behind all that was not, what was so longest ago first. */
+/** Failed attempts in order: they are tried again after all others, the oldest failure first. */
 export class Tries {
   readonly #known = new BoundedMap<number>(MOST_KNOWN);
   #count = 0;

@@ -4,17 +4,21 @@ import {
   Groups,
   givesWayBefore,
   judgeGivingWay,
+  LEVELS,
   type Line,
+  type Place,
   type Waiting,
 } from './giving-way.ts';
 import { networkOfParty } from './party.ts';
 
 /** Whose work something is. */
-export interface Names {
-  party: string;
-  site: string;
-  network: string;
-}
+export type Names = Readonly<Record<keyof Place, string>>;
+
+export const namesFor = ({ party, site = party }: Asker): Names => ({
+  party,
+  site,
+  network: networkOfParty(site),
+});
 
 export const namesOf = ({ party, site, network }: Line): Names => ({
   party: party.name,
@@ -24,9 +28,7 @@ export const namesOf = ({ party, site, network }: Line): Names => ({
 
 /** All that waits, in a line for each party and rank. */
 export class WaitingLines {
-  readonly #networks = new Groups();
-  readonly #sites = new Groups();
-  readonly #parties = new Groups();
+  readonly #groups = { network: new Groups(), site: new Groups(), party: new Groups() };
   /** Who began to wait first stands first. */
   readonly #lines = new Map<string, Line>();
   #weight = 0;
@@ -41,34 +43,30 @@ export class WaitingLines {
   }
 
   /** Where work of an asker stands; nothing is kept of a line before something waits in it. */
-  lineOf({ party, site = party, rank = 0 }: Asker): Line {
+  lineOf(asker: Asker): Line {
+    const { party, rank = 0 } = asker;
     const key = `${rank} ${party}`;
-    const known = this.#lines.get(key);
-    if (known) return known;
-    const fresh = {
-      key,
-      party: this.#parties.get(party),
-      site: this.#sites.get(site),
-      network: this.#networks.get(networkOfParty(site)),
-      rank,
-      entries: [],
-    };
-    return fresh;
+    return this.#lines.get(key) ?? { key, ...this.#placeOf(asker), rank, entries: [] };
   }
 
   /** What an asker asks for, beside what waits of the same. */
-  freshOf({ party: name, site: siteName = name, rank = 0, weight = 1 }: Asker): Fresh {
-    const party = this.#parties.get(name);
-    const site = this.#sites.get(siteName);
-    const network = this.#networks.get(networkOfParty(siteName));
-    return { party, site, network, rank, weight };
+  freshOf(asker: Asker): Fresh {
+    const { rank = 0, weight = 1 } = asker;
+    return { ...this.#placeOf(asker), rank, weight };
+  }
+
+  #placeOf(asker: Asker): Place {
+    const { party, site, network } = namesFor(asker);
+    return {
+      party: this.#groups.party.get(party),
+      site: this.#groups.site.get(site),
+      network: this.#groups.network.get(network),
+    };
   }
 
   /** That somebody had a turn, by its number. */
-  noteTurn({ party, site, network }: Names, turn: number): void {
-    this.#networks.noteTurn(network, turn);
-    this.#sites.noteTurn(site, turn);
-    this.#parties.noteTurn(party, turn);
+  noteTurn(names: Names, turn: number): void {
+    for (const level of LEVELS) this.#groups[level].noteTurn(names[level], turn);
   }
 
   /**
@@ -92,9 +90,7 @@ export class WaitingLines {
     line.entries.push(entry);
     if (line.entries.length === 1) {
       this.#lines.set(line.key, line);
-      this.#parties.join(line.party);
-      this.#sites.join(line.site);
-      this.#networks.join(line.network);
+      for (const level of LEVELS) this.#groups[level].join(line[level]);
     }
     this.#count(line, entry.weight);
   }
@@ -106,15 +102,11 @@ export class WaitingLines {
     this.#count(line, -entry.weight);
     if (line.entries.length > 0) return;
     this.#lines.delete(line.key);
-    this.#parties.leave(line.party);
-    this.#sites.leave(line.site);
-    this.#networks.leave(line.network);
+    for (const level of LEVELS) this.#groups[level].leave(line[level]);
   }
 
-  #count({ party, site, network }: Line, weight: number): void {
+  #count(line: Line, weight: number): void {
     this.#weight += weight;
-    party.weight += weight;
-    site.weight += weight;
-    network.weight += weight;
+    for (const level of LEVELS) line[level].weight += weight;
   }
 }

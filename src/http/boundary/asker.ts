@@ -47,9 +47,9 @@ export async function findAsker(
   return { caller, footing: footingOf(known), again };
 }
 
-/** Lets go of what somebody is allowed. Nothing is judged before they are found again. */
+/** Releases a caller's grants. Nothing may be judged before they are identified again. */
 export function letGo({ caller }: BoundaryAsker, trace: RequestContext): void {
-  const who = { ...caller.who, authority: NOTHING_ALLOWED };
+  const who = { ...caller.who, grants: NOTHING_ALLOWED };
   const token = forRecords(caller.token);
   Object.assign(caller, { who, token, acl: undefined, identity: undefined });
   trace.token = forRecords(trace.token);

@@ -1,7 +1,7 @@
 import { ZodError } from 'zod';
 import { IN_REQUEST, refuseField, TWICE } from '../../broker/resource/field-errors.ts';
 import { deriveMask } from '../../broker/resource/mask.ts';
-import type { BoundaryRequest, BoundaryRoute } from '../../broker/resource/route.ts';
+import type { AnyBoundaryRoute, BoundaryRequest } from '../../broker/resource/route.ts';
 import { hasControl } from '../../core/control-characters.ts';
 import { Failure } from '../../core/failure.ts';
 import { fieldErrors } from '../../core/fields.ts';
@@ -13,7 +13,7 @@ export type NamedFields = Readonly<Record<string, unknown>>;
 /** @throws Failure `invalid` for what is no JSON object */
 export function parseBoundaryBody(
   bytes: Uint8Array,
-  route: BoundaryRoute,
+  route: AnyBoundaryRoute,
   { isUnauthenticated, keep }: { isUnauthenticated: boolean; keep(bytes: number): void },
 ): NamedFields {
   const fields = parseJsonBody(bytes, isUnauthenticated ? UNAUTHENTICATED_BOUNDS : {}, keep);
@@ -38,7 +38,7 @@ export function pickReferences(
 
 /** @throws Failure `invalid` naming fields that are unknown or of another type */
 export function checkFields(
-  route: BoundaryRoute,
+  route: AnyBoundaryRoute,
   fields: NamedFields,
   update_mask: readonly string[],
 ): Pick<BoundaryRequest, 'item' | 'mask'> {
@@ -133,7 +133,7 @@ function dropNulls(body: NamedFields): Record<string, unknown> {
   return Object.fromEntries(Object.entries(body).filter(([, value]) => value !== null));
 }
 
-function checkTypes(route: BoundaryRoute, body: Record<string, unknown>): NamedFields {
+function checkTypes(route: AnyBoundaryRoute, body: Record<string, unknown>): NamedFields {
   try {
     return route.input.parse(body);
   } catch (error) {

@@ -11,8 +11,8 @@ import { type BoundaryAsker, findAsker } from './asker.ts';
 import type { NamedFields } from './body.ts';
 import {
   credentialsOf,
-  type Led,
-  leadBoundary,
+  type FoundRoute,
+  findBoundaryRoute,
   listCredentials,
   requireCorrelationId,
 } from './leading.ts';
@@ -25,10 +25,10 @@ import {
   requirePossible,
 } from './permission.ts';
 import { takeQuota } from './quota.ts';
-import { dressBoundaryAnswer, dressBoundaryFailure, refusal } from './wire.ts';
+import { encodeBoundaryAnswer, encodeBoundaryFailure, refusal } from './wire.ts';
 
 interface BoundaryStages extends Stages {
-  found: Led;
+  found: FoundRoute;
   asker: BoundaryAsker;
   possible: Bare;
   input: NamedFields;
@@ -42,7 +42,7 @@ export const boundaryDialect = (router: BoundaryRouter): Dialect<BoundaryStages>
   sealed: 'the server is sealed',
   greet,
   find: (app, exchange) =>
-    leadBoundary(router, exchange.request, originOf(app, exchange.request), exchange.trace),
+    findBoundaryRoute(router, exchange.request, originOf(app, exchange.request), exchange.trace),
   requireHead: ({ request }) => requireCorrelationId(request),
   findCredentials,
   takeQuota,
@@ -55,7 +55,7 @@ export const boundaryDialect = (router: BoundaryRouter): Dialect<BoundaryStages>
   encode,
   bearerOf: ({ trace }) => trace.token,
   listCredentials,
-  encodeFailure: dressBoundaryFailure,
+  encodeFailure: encodeBoundaryFailure,
   encodeFault,
 });
 
@@ -99,8 +99,8 @@ function encode(
   { located, visible }: BoundaryPermitted,
   result: BoundaryAnswer,
 ): HttpResponse {
-  if (!located || !result.item) return dressBoundaryAnswer(result);
-  return dressBoundaryAnswer({ ...result, item: visibleFields(result.item, visible()) });
+  if (!located || !result.item) return encodeBoundaryAnswer(result);
+  return encodeBoundaryAnswer({ ...result, item: visibleFields(result.item, visible()) });
 }
 
 const KINDS: Readonly<Record<number, string>> = { 429: 'ResourceExhausted', 500: 'Internal' };

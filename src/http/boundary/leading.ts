@@ -1,4 +1,4 @@
-import type { BoundaryRoute } from '../../broker/resource/route.ts';
+import type { AnyBoundaryRoute } from '../../broker/resource/route.ts';
 import { typeOfPlural } from '../../broker/resource/types.ts';
 import type { CorsVerdict } from '../../core/cors.ts';
 import { Failure } from '../../core/failure.ts';
@@ -10,23 +10,23 @@ import { BareFailure } from './wire.ts';
 
 const MAX_TARGET = 16_384;
 
-/** Where a request leads, and what its path names there. */
-export interface Led {
-  route: BoundaryRoute;
+/** Where a request is routed to, and the id in its path. */
+export interface FoundRoute {
+  route: AnyBoundaryRoute;
   id: string;
 }
 
 /**
- * Finds where a request leads, and notes it: also of what is refused here, whoever asks.
+ * Finds the route of a request, and notes it: also of what is refused here, whoever asks.
  *
  * @throws Failure for pages of other origins, and for paths and methods that are not there
  */
-export function leadBoundary(
+export function findBoundaryRoute(
   router: BoundaryRouter,
   request: HttpRequest,
   origin: CorsVerdict,
   trace: RequestContext,
-): Led {
+): FoundRoute {
   const path = request.url.length > MAX_TARGET ? undefined : decodeBoundaryPath(request.url);
   const found = path === undefined ? { refused: 400 as const } : router.find(path);
   const method = request.method === 'HEAD' ? 'GET' : request.method;
@@ -42,7 +42,7 @@ export function leadBoundary(
   return { route, id: found.id };
 }
 
-function operationOf(method: string, route: BoundaryRoute | undefined): string {
+function operationOf(method: string, route: AnyBoundaryRoute | undefined): string {
   if (route) return route.access === 'public' ? 'update' : route.access.action;
   const known = Object.entries(OPERATION).find(([each]) => each === method);
   return known?.[1] ?? '';

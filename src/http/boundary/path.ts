@@ -1,9 +1,9 @@
 import { ACTIONS } from '../../broker/resource/actions.ts';
-import type { BoundaryRoute } from '../../broker/resource/route.ts';
+import type { AnyBoundaryRoute } from '../../broker/resource/route.ts';
 import { typeOfPlural } from '../../broker/resource/types.ts';
 
 /** Endpoints that share a path, by method. */
-type ByMethod = Partial<Record<string, BoundaryRoute>>;
+type ByMethod = Partial<Record<string, AnyBoundaryRoute>>;
 
 export interface BoundaryRouter {
   /**
@@ -20,7 +20,7 @@ const KNOWN_VERBS: ReadonlySet<string> = new Set<string>(ACTIONS);
  * Compiles the broker's endpoints. An id stands between `/v1/{plural}/` and the verb behind the
  * last colon, and may hold any character; only of `:authorize-session` also slashes.
  */
-export function compileBoundaryRoutes(routes: readonly BoundaryRoute[]): BoundaryRouter {
+export function compileBoundaryRoutes(routes: readonly AnyBoundaryRoute[]): BoundaryRouter {
   const table = new Map<string, ByMethod>();
   const verbs = new Map<string, string[]>();
   for (const route of routes) {
@@ -28,11 +28,10 @@ export function compileBoundaryRoutes(routes: readonly BoundaryRoute[]): Boundar
     if (!parts) throw new Error(`${route.id}: ${route.path} is no path of this API`);
     const [, plural = '', item, verb = ''] = parts;
     const key = keyOf(plural, item !== undefined, verb);
-    const known = table.get(key) ?? {};
+    const known = table.getOrInsert(key, {});
     if (known[route.method]) throw new Error(`${route.method} ${route.path} is declared twice`);
     known[route.method] = route;
-    table.set(key, known);
-    if (item !== undefined && verb !== '') verbs.set(plural, [...(verbs.get(plural) ?? []), verb]);
+    if (item !== undefined && verb !== '') verbs.getOrInsert(plural, []).push(verb);
   }
   return {
     find(path) {

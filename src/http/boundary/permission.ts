@@ -6,10 +6,11 @@ import type { GrantVerdict, OutputFields } from '../../broker/resource/grants/ve
 import { USUAL_WORDS } from '../../broker/resource/handler.ts';
 import { isIdOf } from '../../broker/resource/ids.ts';
 import type {
-  BoundaryAccess,
-  BoundaryRequest,
-  BoundaryRoute,
+  AnyBoundaryRoute,
+  BoundaryReference,
+  CheckedRequest,
   Located,
+  LocatedAccess,
 } from '../../broker/resource/route.ts';
 import { Failure } from '../../core/failure.ts';
 import type { Soon } from '../../core/steps.ts';
@@ -17,32 +18,29 @@ import type { Exchange, Permitted } from '../dialect.ts';
 import { traceInput } from '../request-record.ts';
 import { type BoundaryAsker, findAgain, letGo, standingOf } from './asker.ts';
 import { checkFields, type NamedFields, parseBoundaryBody, pickReferences } from './body.ts';
-import type { Led } from './leading.ts';
+import type { FoundRoute } from './leading.ts';
 import { recordedOf } from './recorded.ts';
 
 const MAX_BODY = 1024 * 1024;
 /** Of nobody in particular, e.g. of a log-in. */
 const ANONYMOUS_BODY = 64 * 1024;
 
-/** How an endpoint finds what it is about. */
-type LocatedAccess = Extract<BoundaryAccess, { locate: unknown }>;
-
-/** A request as far as it can be read without a right to anything: its path and its query. */
+/** A request as far as it is read before it is permitted: its path and its query. */
 export interface Bare {
-  route: BoundaryRoute;
-  /** Absent where nothing is looked at before it is run. */
+  route: AnyBoundaryRoute;
+  /** Absent where no item is located before it is run. */
   access: LocatedAccess | undefined;
   /** Without fields. */
-  request: BoundaryRequest;
+  request: BoundaryReference;
 }
 
 /** A request that is permitted. */
 export interface BoundaryPermitted extends Permitted {
   caller: BrokerCaller;
-  route: BoundaryRoute;
-  request: BoundaryRequest;
+  route: AnyBoundaryRoute;
+  request: CheckedRequest;
   located: Located | undefined;
-  /** What of the thing may be seen by now. */
+  /** Fields of the item that may be shown at this moment. */
   visible(): OutputFields;
 }
 
@@ -50,7 +48,7 @@ export interface BoundaryPermitted extends Permitted {
 export function requirePossible(
   app: App,
   { request: { url } }: Exchange,
-  { route, id }: Led,
+  { route, id }: FoundRoute,
   { caller }: BoundaryAsker,
 ): Soon<Bare> {
   const request = { id, item: {}, mask: [], query: queryOf(url) };
@@ -79,7 +77,7 @@ async function readBody(
 ): Promise<NamedFields> {
   const { caller } = asker;
   const { route } = bare;
-  const isUnauthenticated = caller.who.authority.asker === 'anonymous';
+  const isUnauthenticated = caller.who.grants.asker === 'anonymous';
   const most = isUnauthenticated ? ANONYMOUS_BODY : MAX_BODY;
   const limit = Math.min(most, route.max_body ?? most);
   // A body may take its time, and what is granted may be much to hold meanwhile.
@@ -103,22 +101,21 @@ export async function permit(
 ): Promise<BoundaryPermitted> {
   const { caller } = asker;
   if (!access) {
-    if (route.access !== 'public') route.check?.(request);
-    return { caller, route, request, located: undefined, visible: () => 'all' };
+    const checked = { ...request, checked: route.check?.(request) };
+    return { caller, route, request: checked, located: undefined, visible: () => 'all' };
   }
   const named = { ...request, item: pickReferences(fields, access.named_by) };
   traceInput(trace, named.item);
   const resolved = (await route.resolve?.(app, named)) ?? named;
-  const check = (): BoundaryRequest => {
+  const check = (): CheckedRequest => {
     const update_mask = resolved.query.getAll('update_mask');
     const { item, mask } = hasBody(route) ? checkFields(route, fields, update_mask) : resolved;
     traceInput(trace, recordedOf(route, resolved.query, item, mask));
-    const checked = { ...resolved, item: { ...item, ...resolved.item }, mask };
-    route.check?.(checked);
-    return checked;
+    const read = { ...resolved, item: { ...item, ...resolved.item }, mask };
+    return { ...read, checked: route.check?.(read) };
   };
   const located = await access.locate(app, caller, resolved).catch((error: unknown) => {
-    // What is wrong with a request by itself is told before that there is no such thing.
+    // A faulty request is refused as such before it is said that the item does not exist.
     if (error instanceof Failure) check();
     throw error;
   });
@@ -134,7 +131,7 @@ export async function permit(
   return { caller, route, request: check(), located, visible: () => output_fields };
 }
 
-const hasBody = ({ method }: BoundaryRoute): boolean => method === 'POST' || method === 'PATCH';
+const hasBody = ({ method }: AnyBoundaryRoute): boolean => method === 'POST' || method === 'PATCH';
 
 /** @throws Failure `invalid` for a field that comes twice, of which a proxy may read the other */
 function queryOf(url: string): URLSearchParams {
@@ -160,7 +157,7 @@ async function requireGrantable(
   caller: BrokerCaller,
   { route, access, request }: Bare & { access: LocatedAccess },
 ): Promise<void> {
-  if (caller.who.authority.mayAllow(access.type, access.action)) return;
+  if (caller.who.grants.mayAllow(access.type, access.action)) return;
   if (request.id !== '' && !access.named_by) {
     const resolved = (await route.resolve?.(app, request)) ?? request;
     if (!isIdOf(resolved.id, access.type)) refuseField('id', USUAL_WORDS.malformedRead, IN_REQUEST);
@@ -171,7 +168,7 @@ async function requireGrantable(
 
 /** The verdict on an action, or on its `:self` form where the thing is the caller's own. */
 function judge(caller: BrokerCaller, located: Located, action: Action): GrantVerdict {
-  const { authority, user_id } = caller.who;
+  const { grants, user_id } = caller.who;
   const asked = {
     scope_id: located.scope.id,
     parent_scope_id: located.scope.parent_scope_id,
@@ -179,8 +176,8 @@ function judge(caller: BrokerCaller, located: Located, action: Action): GrantVer
     id: located.id,
     pin: located.pin,
   };
-  const verdict = authority.judge({ ...asked, action });
+  const verdict = grants.judge({ ...asked, action });
   if (verdict.authorized || located.owner_id !== user_id) return verdict;
   const own = ownAction(action);
-  return own ? authority.judge({ ...asked, action: own }) : verdict;
+  return own ? grants.judge({ ...asked, action: own }) : verdict;
 }

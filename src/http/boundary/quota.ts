@@ -1,7 +1,7 @@
 import { type App, perApp } from '../../app/app.ts';
 import type { Credentials, Exchange } from '../dialect.ts';
 import type { HttpResponse } from '../response.ts';
-import type { Led } from './leading.ts';
+import type { FoundRoute } from './leading.ts';
 import { RateLimiter } from './rate-limit.ts';
 
 const limiterOf = perApp((app) => new RateLimiter(app.config.rate_limits));
@@ -10,7 +10,7 @@ const limiterOf = perApp((app) => new RateLimiter(app.config.rate_limits));
 export function takeQuota(
   app: App,
   { request, headers }: Exchange,
-  { route: { id, access } }: Led,
+  { route: { id, access } }: FoundRoute,
   { text, living }: Credentials,
 ): HttpResponse | undefined {
   if (app.config.rate_limits.disable) return undefined;

@@ -140,7 +140,7 @@ test('a hundredth of what is for all is left to each party, however much the oth
   assert.equal(site.length, 5, 'and a site of IPv6 is one party');
 });
 
-test('whatever strangers ask for, callers with a good token have all of their own quotas', () => {
+test('whatever unauthenticated callers ask for, callers with a good token have all of their own quotas', () => {
   const floods: [string, (take: (change: Parameters<typeof asking>[0]) => boolean) => void][] = [
     [
       'one address',
@@ -198,7 +198,7 @@ test('one of those with a good token who uses everything up leaves the others th
   assert.equal(take('modest', 15, '10.0.0.3'), false);
 });
 
-test('strangers in numbers do not take the places in which known callers are counted', () => {
+test('many unauthenticated callers do not take the places in which known callers are counted', () => {
   const limiter = new RateLimiter({ ...limits, list: { ...limits.list, total: 1000 } }, 2);
   for (const ip of ['a', 'b', 'c']) limiter.take(asking({ ip }), 0);
   for (let n = 0; n < 4; n++) limiter.take(asking({ ip: 'd' }), 0);

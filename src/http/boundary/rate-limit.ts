@@ -1,4 +1,5 @@
 import type { RateLimits } from '../../config/settings.ts';
+import { Counts } from '../../core/fairness/counts.ts';
 import { partyOf, siteOf, siteOfParty } from '../../core/fairness/party.ts';
 
 /** Whose requests are counted together. */
@@ -22,7 +23,7 @@ interface Quota {
 }
 
 /** One endpoint's counts. */
-interface Counts {
+interface Endpoint {
   quotas: readonly [Quota, Quota, Quota];
   policy: string;
   /** What each party has used of the quota for all, since that began anew. */
@@ -58,12 +59,12 @@ interface Counted {
  */
 export class RateLimiter {
   readonly #known: Pool;
-  readonly #strangers: Pool;
+  readonly #unauthenticated: Pool;
 
   /** @param most addresses that are counted at once, and tokens, and parties; of either kind */
   constructor(limits: RateLimits, most = MAX_WINDOWS) {
     this.#known = new Pool(limits, most);
-    this.#strangers = new Pool(limits, most);
+    this.#unauthenticated = new Pool(limits, most);
   }
 
   /**
@@ -72,7 +73,7 @@ export class RateLimiter {
    * @param now Unix milliseconds
    */
   take(request: Counted, now: number): QuotaVerdict {
-    const pool = request.known_as === undefined ? this.#strangers : this.#known;
+    const pool = request.known_as === undefined ? this.#unauthenticated : this.#known;
     return pool.take(request, now);
   }
 }
@@ -87,11 +88,11 @@ class Pool {
   readonly #limits: RateLimits;
   readonly #period_ms: number;
   readonly #most: number;
-  readonly #endpoints = new Map<string, Counts>();
+  readonly #endpoints = new Map<string, Endpoint>();
   #swept = Number.NEGATIVE_INFINITY;
   readonly #held = { total: 0, 'ip-address': 0, 'auth-token': 0 };
   /** Windows of networks, by the site that these lie in. */
-  readonly #heldBySite = new Map<string, number>();
+  readonly #heldBySite = new Counts();
   #parties = 0;
 
   constructor(limits: RateLimits, most: number) {
@@ -138,32 +139,32 @@ class Pool {
   }
 
   /** What a party may still use of the quota for all, when the others have used it up. */
-  #shareOf({ quotas: [total], parties }: Counts, party: string): number {
+  #shareOf({ quotas: [total], parties }: Endpoint, party: string): number {
     const used = parties.get(party);
     if (used === undefined && this.#parties >= this.#most) return 0;
     const among = parties.size + (used === undefined ? 1 : 0);
     return chooseShare(total.limit, among) - (used ?? 0);
   }
 
-  #countParty({ parties }: Counts, party: string): void {
+  #countParty({ parties }: Endpoint, party: string): void {
     const used = parties.get(party);
     if (used === undefined && this.#parties >= this.#most) return;
     if (used === undefined) this.#parties += 1;
     parties.set(party, (used ?? 0) + 1);
   }
 
-  #forgetParties({ parties }: Counts): void {
+  #forgetParties({ parties }: Endpoint): void {
     this.#parties -= parties.size;
     parties.clear();
   }
 
-  #countsOf(endpoint: string, lists: boolean): Counts {
+  #countsOf(endpoint: string, lists: boolean): Endpoint {
     const known = this.#endpoints.get(endpoint);
     if (known) return known;
     const { list, other, period } = this.#limits;
     const { total, per_ip_address, per_auth_token } = lists ? list : other;
     const quota = (per: Per, limit: number): Quota => ({ per, limit, windows: new Map() });
-    const quotas: Counts['quotas'] = [
+    const quotas: Endpoint['quotas'] = [
       quota('total', total),
       quota('ip-address', per_ip_address),
       quota('auth-token', per_auth_token),
@@ -171,7 +172,7 @@ class Pool {
     const policy = quotas
       .map(({ per, limit }) => `${limit};w=${period};comment="${per}"`)
       .join(', ');
-    const counts: Counts = { quotas, policy, parties: new Map() };
+    const counts: Endpoint = { quotas, policy, parties: new Map() };
     this.#endpoints.set(endpoint, counts);
     return counts;
   }
@@ -180,15 +181,13 @@ class Pool {
     const party = partyOf(address);
     if (quota.windows.has(party)) return this.#windowOf(quota, party, now);
     const site = siteOf(address);
-    const held = this.#heldBySite.get(site) ?? 0;
+    const held = this.#heldBySite.get(site);
     if (site !== party && held >= Math.max(1, this.#most * MOST_OF_SITE)) {
       return this.#windowOf(quota, site, now);
     }
     const window = this.#windowOf(quota, party, now);
     // Read anew: to make room, some of the site's may have been forgotten.
-    if (window && site !== party) {
-      this.#heldBySite.set(site, (this.#heldBySite.get(site) ?? 0) + 1);
-    }
+    if (window && site !== party) this.#heldBySite.add(site, 1);
     return window;
   }
 
@@ -213,10 +212,7 @@ class Pool {
 
   #forgetOfSite(party: string): void {
     const site = siteOfParty(party);
-    if (site === party) return;
-    const held = (this.#heldBySite.get(site) ?? 0) - 1;
-    if (held > 0) this.#heldBySite.set(site, held);
-    else this.#heldBySite.delete(site);
+    if (site !== party) this.#heldBySite.add(site, -1);
   }
 
   /** Not more often than once a second, however many are refused meanwhile. */

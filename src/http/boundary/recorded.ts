@@ -1,11 +1,11 @@
 import type { z } from 'zod';
-import type { BoundaryRoute } from '../../broker/resource/route.ts';
+import type { AnyBoundaryRoute } from '../../broker/resource/route.ts';
 import { recordable } from '../../core/recorded-shape.ts';
 import { MAX_REFERENCE, type NamedFields } from './body.ts';
 
 /** What of a request its record is taken from. */
 export function recordedOf(
-  route: BoundaryRoute,
+  route: AnyBoundaryRoute,
   query: URLSearchParams,
   item: NamedFields,
   mask: readonly string[],
@@ -26,7 +26,7 @@ export function recordedOf(
 }
 
 /** `attributes` are checked where it is known of what; in the record they are as one of those kinds has them. */
-function recordedField({ input, attributes = {} }: BoundaryRoute, name: string, value: unknown) {
+function recordedField({ input, attributes = {} }: AnyBoundaryRoute, name: string, value: unknown) {
   if (name !== 'attributes' || typeof value !== 'object' || value === null) {
     const schema = Object.hasOwn(input.shape, name) ? input.shape[name] : undefined;
     return recordable(schema ? [schema] : [], value);

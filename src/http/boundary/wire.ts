@@ -8,12 +8,12 @@ import type { HttpResponse } from '../response.ts';
 
 const JSON_TYPE = { 'content-type': 'application/json' };
 
-/** Dresses what an operation handed back as the broker's API does. */
-export function dressBoundaryAnswer(answer: BoundaryAnswer): HttpResponse {
+/** Encodes what an operation handed back as the broker's API does. */
+export function encodeBoundaryAnswer(answer: BoundaryAnswer): HttpResponse {
   const body = answer.item ?? answer.body;
-  if (body === undefined) return { status: answer.status ?? 204, headers: {}, body: undefined };
+  if (!body) return { status: 204, headers: {}, body: undefined };
   return {
-    status: answer.status ?? 200,
+    status: 200,
     headers: { ...JSON_TYPE },
     ...(answer.cookies ? { cookies: answer.cookies } : {}),
     body: JSON.stringify(body),
@@ -79,11 +79,11 @@ export const BOUNDARY_STYLE: ApiStyle = {
 };
 
 /**
- * Dresses a refusal; `undefined` for what is no refusal but a bug.
+ * Encodes a refusal; `undefined` for what is no refusal but a bug.
  *
  * @param ended says what the request has ended before it was refused
  */
-export function dressBoundaryFailure(error: unknown, ended?: string): HttpResponse | undefined {
+export function encodeBoundaryFailure(error: unknown, ended?: string): HttpResponse | undefined {
   if (!(error instanceof Failure)) return undefined;
   if (error instanceof BareFailure) return { status: error.status, headers: {}, body: undefined };
   if (error instanceof ListTokenFailure) {
@@ -98,13 +98,13 @@ export function dressBoundaryFailure(error: unknown, ended?: string): HttpRespon
   const request_fields = Object.entries(fields ?? {})
     .map(([name, description]) => ({ name, description }))
     .sort((a, b) => (a.name < b.name ? -1 : 1));
-  const dressed = refusal(form.status, {
+  const encoded = refusal(form.status, {
     kind: form.kind,
     message: [form.message ?? error.message, ...(ended === undefined ? [] : [ended])].join(' '),
     ...(request_fields.length > 0 ? { details: { request_fields } } : {}),
   });
-  if (retry_after !== undefined) dressed.headers['retry-after'] = String(retry_after);
-  return dressed;
+  if (retry_after !== undefined) encoded.headers['retry-after'] = String(retry_after);
+  return encoded;
 }
 
 export function refusal(status: number, body: Record<string, unknown>): HttpResponse {

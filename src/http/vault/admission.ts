@@ -22,27 +22,27 @@ import {
   putAside,
   readAwaited,
 } from './asker.ts';
-import { type Led, requireThere, type There, unrouted } from './leading.ts';
+import { type FoundEndpoint, type FoundRoute, requireEndpoint, unrouted } from './leading.ts';
 import { readerOf } from './parameters.ts';
 import { accessRequest, judgeGranted, mayBring, permit } from './permission.ts';
 import { findMount } from './router.ts';
 
-/** What somebody might be permitted, if what they send is. */
+/** A request that the caller may be permitted, depending on its body. */
 export interface Possible {
-  there: There;
+  endpoint: FoundEndpoint;
   budget: Comparisons;
 }
 
-/** What of a request could be permitted with some body. What is not there is told only to those who might have used it. */
+/** Refuses what no body could make permitted. Only callers who might use a path hear that it does not exist. */
 export async function requirePossible(
   _app: App,
   { trace }: Exchange,
-  led: Led,
+  found: FoundRoute,
   asker: Asker,
 ): Promise<Possible> {
-  const there = await requireThere(led, asker.known?.acl);
-  const { mount, match, route, asked } = there;
-  // Whoever asks for storage is known, or brings something that makes them known.
+  const endpoint = await requireEndpoint(found, asker.known?.acl);
+  const { mount, match, route, asked } = endpoint;
+  // A wrapped answer is stored, which only an authenticated caller, or a log-in, may cause.
   if (asker.wrap_ttl !== undefined && !asker.known && mount.kind !== 'auth' && !route.token_field) {
     throw new Failure('invalid', 'response wrapping of what is public needs a token');
   }
@@ -52,26 +52,27 @@ export async function requirePossible(
     const granted = judgeGranted(asker.known.acl, route, { ...asked, budget });
     requireAllowed(granted instanceof Promise ? await granted : granted);
   }
-  return { there, budget };
+  return { endpoint, budget };
 }
 
-/** The fields. Their mount may have gone while they were waited for. */
+/** Reads the fields; the mount may have been removed while the body was waited for. */
 export async function readInput(
   app: App,
   { request, trace }: Exchange,
-  { there }: Possible,
+  { endpoint }: Possible,
   asker: Asker,
 ): Promise<Record<string, unknown>> {
   const isAwaited = !request.hasCome();
-  const fields = await readAwaited(app, request, there, asker, trace);
-  if (isAwaited && footingOf(there.mount)) await requireMount(app, there.path, there.mount);
+  const fields = await readAwaited(app, request, endpoint, asker, trace);
+  if (isAwaited && footingOf(endpoint.mount))
+    await requireMount(app, endpoint.path, endpoint.mount);
   return fields;
 }
 
-/** A request that is permitted. Nothing of what that was judged by is named in it, where work would hold it. */
+/** A permitted request. It holds no permissions: these would be kept in memory as long as the work takes. */
 export interface VaultPermitted extends Permitted {
   route: AnyRoute;
-  there: There;
+  endpoint: FoundEndpoint;
   fields: Record<string, unknown>;
   input: Record<string, unknown>;
   letGo(): void;
@@ -80,18 +81,18 @@ export interface VaultPermitted extends Permitted {
 export async function permitWhole(
   app: App,
   { request, trace }: Exchange,
-  { there, budget }: Possible,
+  { endpoint, budget }: Possible,
   asker: Asker,
   fields: Record<string, unknown>,
 ): Promise<VaultPermitted> {
-  const { mount, match, route, method, path, asked } = there;
+  const { mount, match, route, method, path, asked } = endpoint;
   const { wrap_ttl } = asker;
   const input: Record<string, unknown> = { ...fields, ...match.params };
   if (route.token_field && !input[route.token_field]) input[route.token_field] = asker.text;
   traceUnchecked(trace, input);
   const permission = { asked, method, fields, params: match.params, budget, permitted: {} };
   const holding = { asker, trace, permitted: permission.permitted, own: undefined };
-  const caller = callerOf(app, request, there, { fields, budget, holding });
+  const caller = callerOf(app, request, endpoint, { fields, budget, holding });
   trace.caller = caller;
   if (asker.known) await permit(app, caller, route, { ...permission, acl: asker.known.acl });
   const isKnown = asker.known !== undefined;
@@ -105,19 +106,19 @@ export async function permitWhole(
   });
   if (wrap_ttl !== undefined) await requireRoomToWrap(app, caller);
   traceInput(trace, input);
-  // By now the caller has what is known of them.
+  // From here on the caller holds the identity and the permissions.
   asker.known = undefined;
   const letGo = (): void => {
     putAside(holding, caller);
     budget.left = MOST_COMPARISONS;
   };
-  return { caller, route, there, fields, input, letGo };
+  return { caller, route, endpoint, fields, input, letGo };
 }
 
 function callerOf(
   app: App,
   request: HttpRequest,
-  { mount, route, method, asked }: There,
+  { mount, route, method, asked }: FoundEndpoint,
   read: { fields: Record<string, unknown>; budget: Comparisons; holding: Holding },
 ): Caller {
   const { fields, budget, holding } = read;

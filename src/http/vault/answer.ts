@@ -2,7 +2,7 @@ import type { Caller } from '../../app/caller.ts';
 import type { VaultResult } from '../../app/result.ts';
 import type { AnyRoute } from '../../app/route.ts';
 import type { HttpResponse } from '../response.ts';
-import { dressAnswer } from './wire.ts';
+import { encodeAnswer } from './wire.ts';
 
 /**
  * How long it may take from a change's date until everybody is answered by it: who asks by a date in
@@ -10,8 +10,8 @@ import { dressAnswer } from './wire.ts';
  */
 const COMMITTING_MS = 30_000;
 
-/** Dresses what an operation handed back, with the headers that its mount allows. */
-export function dress(
+/** Encodes what an operation handed back, with the headers that its mount allows. */
+export function encodeResult(
   caller: Caller,
   route: AnyRoute,
   result: VaultResult,
@@ -32,14 +32,14 @@ export function dress(
     if (result.last_modified + COMMITTING_MS < since)
       return { status: 304, headers, body: undefined };
   }
-  const dressed = dressAnswer(result, {
+  const encoded = encodeAnswer(result, {
     id: caller.request_id,
     mount_type: mount.type,
     encoding: route.encoding,
     warnings: route.body === 'bytes' ? [] : parameterWarnings(route, sent),
   });
-  Object.assign(dressed.headers, headers);
-  return dressed;
+  Object.assign(encoded.headers, headers);
+  return encoded;
 }
 
 function parameterWarnings(

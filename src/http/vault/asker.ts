@@ -16,7 +16,7 @@ import type { Credentials, Exchange } from '../dialect.ts';
 import { type HttpRequest, header } from '../request.ts';
 import { forRecords, type RequestContext } from '../request-record.ts';
 import { readFields } from './fields.ts';
-import type { Led, There } from './leading.ts';
+import type { FoundEndpoint, FoundRoute } from './leading.ts';
 import type { Permission } from './permission.ts';
 import { wrapTtlOf } from './wrapping.ts';
 
@@ -24,20 +24,20 @@ import { wrapTtlOf } from './wrapping.ts';
 export interface Asker {
   /** Of their token. */
   text: string | undefined;
-  /** Undefined where nobody's token is asked for, and while what is known is let go of. */
+  /** Undefined where no token is needed, and while permissions are released. */
   known: Authenticated | undefined;
   wrap_ttl: number | undefined;
 }
 
-/** @throws Failure `unauthenticated` for a stranger where a token is needed */
+/** @throws Failure `unauthenticated` where a token is needed and none is good */
 export async function identify(
   app: App,
   { request, trace }: Exchange,
-  { target, route }: Led,
+  { target, route }: FoundRoute,
   credentials: Credentials,
 ): Promise<Asker> {
-  // One method of a path may be open and another not; a method that is not there is told of as the
-  // path's others are.
+  // One method of a path may need no token while another does; a missing method is refused as the
+  // path's others would be.
   const open = route ? [route] : Object.values(target?.match?.routes ?? {});
   const isPublicPath = open.some((declared) => declared.access === 'public');
   const text = credentials.text === '' ? undefined : credentials.text;
@@ -46,7 +46,7 @@ export async function identify(
     format: header(request, 'x-vault-wrap-format'),
   });
   const isAsked = !isPublicPath || route?.identify || wrap_ttl !== undefined;
-  // Of a path that is open in another method the refusal waits for nobody's token; its record looks for one.
+  // Where another method of the path needs no token, the refusal does not wait for a token; its record looks it up.
   trace.is_asker_sought = isAsked || route !== undefined;
   const bearer =
     isAsked && text !== undefined && !app.barrier.sealed
@@ -83,7 +83,7 @@ function letGo(asker: Asker, trace: RequestContext): void {
   trace.token = forRecords(trace.token);
 }
 
-/** What holds, or is made of, what somebody is permitted, besides the caller: whoever asks, and what was permitted. */
+/** All that refers to a caller's permissions besides the caller itself. */
 export interface Holding {
   asker: Asker;
   trace: RequestContext;
@@ -91,7 +91,7 @@ export interface Holding {
   own: OwnJudge | undefined;
 }
 
-/** Lets go of what somebody is permitted: it may be much to hold while something is waited for. */
+/** Releases a caller's permissions: they may be large, and are not held while something is waited for. */
 export function putAside({ asker, trace, permitted, own }: Holding, caller: Caller): void {
   own?.letGo();
   letGo(asker, trace);
@@ -100,7 +100,7 @@ export function putAside({ asker, trace, permitted, own }: Holding, caller: Call
   Object.assign(caller, { token, acl: NOTHING_GRANTED, identity: undefined });
 }
 
-/** Work that is waited for, while what somebody is permitted is let go of; see `Caller.aside`. */
+/** Runs work with the caller's permissions released, and judges anew afterwards; see `Caller.aside`. */
 export function asideOf(app: App, request: HttpRequest, holding: Holding) {
   const { asker, trace } = holding;
   return async <Result>(caller: Caller, work: () => Promise<Result>): Promise<Result> => {
@@ -113,19 +113,19 @@ export function asideOf(app: App, request: HttpRequest, holding: Holding) {
   };
 }
 
-/** The fields. A body may take its time, and what is permitted may be much to hold meanwhile. */
+/** Reads the fields, with permissions released while the body is waited for. */
 export async function readAwaited(
   app: App,
   request: HttpRequest,
-  { route, method, query }: There,
+  { route, method, query }: FoundEndpoint,
   asker: Asker,
   trace: RequestContext,
 ): Promise<Record<string, unknown>> {
   if (request.hasCome() || !asker.known) return readFields(request, route, method, query);
-  // Nothing of it may be named here: a name across a wait holds what it names.
+  // No local may refer to the permissions here: one that lives across the wait would keep them in memory.
   letGo(asker, trace);
   const fields = await readFields(request, route, method, query);
-  // What was judged before may be true no more.
+  // Permissions may have changed meanwhile.
   asker.known = await identifyAgain(app, request, asker);
   trace.token = asker.known.token;
   return fields;

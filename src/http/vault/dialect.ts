@@ -10,17 +10,17 @@ import {
   requirePossible,
   type VaultPermitted,
 } from './admission.ts';
-import { dress } from './answer.ts';
+import { encodeResult } from './answer.ts';
 import { type Asker, identify } from './asker.ts';
 import { sealWithoutDatabase } from './emergency.ts';
 import { answerHelp } from './help.ts';
-import { type Led, lead, requireHead } from './leading.ts';
+import { type FoundRoute, findVaultRoute, requireHead } from './leading.ts';
 import type { VaultRouters } from './target.ts';
-import { dressFailure, refusal } from './wire.ts';
+import { encodeFailure, refusal } from './wire.ts';
 import { wrapIfAsked } from './wrapping.ts';
 
 interface VaultStages extends Stages {
-  found: Led;
+  found: FoundRoute;
   asker: Asker;
   possible: Possible;
   input: Record<string, unknown>;
@@ -33,15 +33,15 @@ export const vaultDialect = (routers: VaultRouters): Dialect<VaultStages> => ({
   // Of what is nobody's, too: it is refused in these words.
   accepts: () => true,
   sealed: 'Vault is sealed',
-  find: (app, exchange) => lead(app, routers, exchange),
+  find: (app, exchange) => findVaultRoute(app, routers, exchange),
   requireHead,
   findCredentials: (_app, { request }) => ({
     text: requireOneToken(request) ?? '',
     living: undefined,
   }),
   identify,
-  describe: (app, exchange, led, asker) =>
-    led.asks_help ? answerHelp(app, exchange, led, asker) : undefined,
+  describe: (app, exchange, found, asker) =>
+    found.asks_help ? answerHelp(app, exchange, found, asker) : undefined,
   requirePossible,
   read: readInput,
   permit: permitWhole,
@@ -49,17 +49,17 @@ export const vaultDialect = (routers: VaultRouters): Dialect<VaultStages> => ({
   encode,
   listCredentials: listTokens,
   rescue: sealAllTheSame,
-  encodeFailure: dressFailure,
+  encodeFailure,
   encodeFault: ({ status, because }) => refusal(status, [because]),
 });
 
 function encode(
   app: App,
-  { caller, route, there, fields }: VaultPermitted,
+  { caller, route, endpoint, fields }: VaultPermitted,
   result: VaultResult,
 ): Promise<HttpResponse> {
-  const dressed = dress(caller, route, result, { fields, params: there.match.params });
-  return wrapIfAsked(app, caller, result, dressed);
+  const encoded = encodeResult(caller, route, result, { fields, params: endpoint.match.params });
+  return wrapIfAsked(app, caller, result, encoded);
 }
 
 function sealAllTheSame(

@@ -15,8 +15,8 @@ interface Permitted extends SentWith {
 }
 
 /**
- * Whether policies let pass, at the other endpoints that set the same, what a request sets here. What
- * nothing grants there need not be granted.
+ * Judges what a request sets by the policies of the other endpoints that can set the same. Only their denials and
+ * conditions count: nothing need be granted there.
  */
 export async function judgeElsewhere(
   acl: Acl,

@@ -6,7 +6,7 @@ import { findSealer } from '../../seal/sealing.operations.ts';
 import type { RequestContext } from '../request-record.ts';
 import type { HttpResponse } from '../response.ts';
 import { asksForHelp } from './target.ts';
-import { dressAnswer } from './wire.ts';
+import { encodeAnswer } from './wire.ts';
 
 /**
  * Seals the server for somebody who could not be looked up since the database cannot be asked, and who
@@ -31,7 +31,7 @@ export async function sealWithoutDatabase(
   trace.token = token;
   trace.record = { ...trace.record, route: 'seal', operation: 'update', path: 'sys/seal' };
   await sealUnrecorded(app, trace);
-  return dressAnswer(
+  return encodeAnswer(
     { warnings: [UNRECORDED] },
     { id: trace.request_id, mount_type: 'system', warnings: [] },
   );

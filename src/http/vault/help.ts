@@ -13,7 +13,7 @@ import type { HttpResponse } from '../response.ts';
 import type { Asker } from './asker.ts';
 import { VAULT_STYLE } from './documented.ts';
 import { describePath, describeRoot, listRoutes, patternOf } from './help-text.ts';
-import { type Led, refuseMissing } from './leading.ts';
+import { type FoundRoute, refuseMissing } from './leading.ts';
 import type { PathRouter } from './router.ts';
 import type { Target } from './target.ts';
 import { canSee } from './visible-mounts.ts';
@@ -23,20 +23,20 @@ import { canSee } from './visible-mounts.ts';
  * As upstream it takes a token, any, where the path itself does; which mounts there are is told to those
  * alone who may see them.
  *
- * @param led with no route: the path's operations are all meant
+ * @param found with no route: the path's operations are all meant
  * @throws Failure as for whatever else is asked for at such a path
  */
 export async function answerHelp(
   app: App,
   { trace }: Exchange,
-  led: Led,
+  found: FoundRoute,
   { known }: Asker,
 ): Promise<HttpResponse> {
   const acl = known?.acl;
-  const target = led.target && (await isTold(led.target, acl)) ? led.target : undefined;
+  const target = found.target && (await isTold(found.target, acl)) ? found.target : undefined;
   const { mount, router, match, rest = '' } = target ?? {};
   if (!mount || !router || !(match || rest === '/')) {
-    return refuseMissing({ ...led, target }, acl);
+    return refuseMissing({ ...found, target }, acl);
   }
   const routes = match && rest !== '/' ? listRoutes(match.routes) : undefined;
   const pattern = routes?.[0] ? patternOf(routes[0], router.prefix) : '';

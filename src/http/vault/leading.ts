@@ -22,8 +22,8 @@ import {
   type VaultRouters,
 } from './target.ts';
 
-/** Where a request leads, and by which words. */
-export interface Led {
+/** Where a request is routed to, and by which words. */
+export interface FoundRoute {
   path: string;
   query: URLSearchParams;
   method: Method | undefined;
@@ -35,12 +35,12 @@ export interface Led {
   asked: AskedPath;
 }
 
-/** Finds where a request leads, and notes it. @throws Failure for what is no path */
-export async function lead(
+/** Finds the route of a request, and notes it. @throws Failure for what is no path */
+export async function findVaultRoute(
   app: App,
   routers: VaultRouters,
   { request, trace }: Exchange,
-): Promise<Led> {
+): Promise<FoundRoute> {
   const { path, slash, query } =
     (await findRawTail(app, routers, request.url)) ?? canonicalisePath(request.url);
   const method = methodOf(request.method, query);
@@ -58,13 +58,13 @@ export async function lead(
 }
 
 /** @throws Failure for what is refused whoever asks */
-export function requireHead({ request }: Exchange, { route }: Led): void {
+export function requireHead({ request }: Exchange, { route }: FoundRoute): void {
   refuseNamespace(request);
   refuseForeignPage(route, request);
 }
 
 /** An endpoint, and what a request says of it. */
-export interface There extends Omit<Led, 'target' | 'asks_help'> {
+export interface FoundEndpoint extends Omit<FoundRoute, 'target' | 'asks_help'> {
   mount: Mount;
   match: Match;
   route: AnyRoute;
@@ -76,18 +76,21 @@ export interface There extends Omit<Led, 'target' | 'asks_help'> {
  *
  * @param acl what whoever asks is permitted
  */
-export async function requireThere(led: Led, acl: Acl | undefined): Promise<There> {
-  const { path, query, method, target, route, asked } = led;
+export async function requireEndpoint(
+  found: FoundRoute,
+  acl: Acl | undefined,
+): Promise<FoundEndpoint> {
+  const { path, query, method, target, route, asked } = found;
   const { mount, match } = target ?? {};
   if (mount && match && route && method) {
     return { path, query, method, route, asked, mount, match };
   }
-  return refuseMissing(led, acl);
+  return refuseMissing(found, acl);
 }
 
-/** As {@link requireThere}, of what is not there. */
+/** As {@link requireEndpoint}, of what is not there. */
 export async function refuseMissing(
-  { path, method, target, asked }: Pick<Led, 'path' | 'method' | 'target' | 'asked'>,
+  { path, method, target, asked }: Pick<FoundRoute, 'path' | 'method' | 'target' | 'asked'>,
   acl: Acl | undefined,
 ): Promise<never> {
   const { mount, match } = target ?? {};

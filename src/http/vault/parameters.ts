@@ -1,14 +1,9 @@
 import type { ParameterReader } from '../../acl/parameter-forms.ts';
 import { readerOfFields } from '../../acl/parameter-reader.ts';
 import type { AnyRoute } from '../../app/route.ts';
-
-const readers = new WeakMap<AnyRoute, ParameterReader>();
+import { memoizeWeak } from '../../core/memoize-weak.ts';
 
 /** How an endpoint reads its fields, as it declares them; one reader an endpoint. */
-export function readerOf(route: AnyRoute): ParameterReader {
-  const known = readers.get(route);
-  if (known) return known;
-  const reader = readerOfFields(route.input.shape, route.old_names);
-  readers.set(route, reader);
-  return reader;
-}
+export const readerOf = memoizeWeak(
+  ({ input, old_names }: AnyRoute): ParameterReader => readerOfFields(input.shape, old_names),
+);

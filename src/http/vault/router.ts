@@ -37,10 +37,9 @@ export function compileRoutes(routes: readonly AnyRoute[], prefix: string): Path
   for (const route of routes) {
     if (!route.path.startsWith(prefix)) throw new Error(`${route.id}: path must begin ${prefix}`);
     const path = route.path.slice(prefix.length);
-    const known = byPath.get(path) ?? {};
+    const known = byPath.getOrInsert(path, {});
     if (known[route.method]) throw new Error(`${route.method} ${route.path} is declared twice`);
     known[route.method] = route;
-    byPath.set(path, known);
   }
   const root = newNode();
   for (const [path, found] of byPath) {

@@ -18,11 +18,11 @@ const JSON_TYPE = { 'content-type': 'application/json' };
 const AS_USUAL: Encoding = { flat: false, media_type: undefined, status: undefined };
 
 /** Encodes what an operation handed back as the Vault API does. @see S-13 */
-export function dressAnswer(
+export function encodeAnswer(
   answer: VaultResult,
   request: { id: string; mount_type: string; warnings: readonly string[]; encoding?: Encoding },
 ): HttpResponse {
-  if (answer.wrap_info) return dressWrapped(answer.wrap_info);
+  if (answer.wrap_info) return encodeWrapped(answer.wrap_info);
   const { encoding = AS_USUAL } = request;
   if (answer.raw) return encodeBytes(answer.raw, answer.status);
   if (answer.bytes !== undefined) {
@@ -163,7 +163,7 @@ function splitAt(json: string, field: string, empty: string): [before: Buffer, a
 }
 
 /** The envelope that stands for a wrapped answer. @see S-21 */
-export function dressWrapped(wrap_info: WrapInfo): HttpResponse {
+export function encodeWrapped(wrap_info: WrapInfo): HttpResponse {
   const envelope = {
     request_id: '',
     lease_id: '',
@@ -197,11 +197,11 @@ export const STATUS: Readonly<Record<FailureKind, number>> = {
 const listOfOne = (text: string): string => `1 error occurred:\n\t* ${text}\n\n`;
 
 /**
- * Dresses a refusal; `undefined` for what is no refusal but a bug.
+ * Encodes a refusal; `undefined` for what is no refusal but a bug.
  *
  * @param ended says what the request has ended before it was refused
  */
-export function dressFailure(error: unknown, ended?: string): HttpResponse | undefined {
+export function encodeFailure(error: unknown, ended?: string): HttpResponse | undefined {
   if (error instanceof ZodError) {
     const [text = 'the request could not be read'] = Object.entries(fieldErrors(error)).map(
       ([field, wanted]) =>
@@ -212,11 +212,11 @@ export function dressFailure(error: unknown, ended?: string): HttpResponse | und
   if (!(error instanceof Failure)) return undefined;
   // By itself: clients know refusals by their words.
   const texts = [...failureTexts(error), ...(ended === undefined ? [] : [ended])];
-  const dressed = refusal(STATUS[error.kind], texts, error.detail.warnings);
+  const encoded = refusal(STATUS[error.kind], texts, error.detail.warnings);
   if (error.detail.retry_after !== undefined) {
-    dressed.headers['retry-after'] = String(error.detail.retry_after);
+    encoded.headers['retry-after'] = String(error.detail.retry_after);
   }
-  return dressed;
+  return encoded;
 }
 
 function failureTexts(error: Failure): string[] {

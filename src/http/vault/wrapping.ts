@@ -12,13 +12,13 @@ import { Breath } from '../../core/fairness/breath.ts';
 import { FairTurns } from '../../core/fairness/fair-turns.ts';
 import { SHARED_PARTY } from '../../core/fairness/party.ts';
 import type { HttpResponse } from '../response.ts';
-import { dressWrapped } from './wire.ts';
+import { encodeWrapped } from './wire.ts';
 
 /**
  * Reads the headers that ask for wrapping.
  *
  * @returns whole seconds that the answer is to be wrapped for; undefined when it is not
- * @throws Failure `invalid` for a wish that cannot be fulfilled: nobody who counts on the
+ * @throws Failure `invalid` for a request that cannot be fulfilled: nobody who counts on the
  *   wrapping is answered without it
  */
 export function wrapTtlOf(
@@ -54,22 +54,24 @@ export async function wrapIfAsked(
   app: App,
   caller: Caller,
   result: VaultResult,
-  dressed: HttpResponse,
+  encoded: HttpResponse,
 ): Promise<HttpResponse> {
   const { wrap_ttl } = caller;
-  if (wrap_ttl === undefined || result.wrap_info || dressed.status === 304) return dressed;
-  if (dressed.body === undefined && !result.raw && result.bytes === undefined) return dressed;
+  if (wrap_ttl === undefined || result.wrap_info || encoded.status === 304) return encoded;
+  if (encoded.body === undefined && !result.raw && result.bytes === undefined) return encoded;
   const wrap = async (): Promise<HttpResponse> => {
     const answer = {
-      content_type: String(dressed.headers['content-type'] ?? ''),
-      body: await wholeBody(dressed.body),
+      content_type: String(encoded.headers['content-type'] ?? ''),
+      body: await wholeBody(encoded.body),
     };
     const wrapped_accessor = result.auth?.accessor ?? result.wrapped_accessor ?? '';
-    return dressWrapped(await wrapAnswer(app, caller, { answer, ttl: wrap_ttl, wrapped_accessor }));
+    return encodeWrapped(
+      await wrapAnswer(app, caller, { answer, ttl: wrap_ttl, wrapped_accessor }),
+    );
   };
-  if (isShort(dressed.body)) return wrap();
+  if (isShort(encoded.body)) return wrap();
   // Who has a place goes on as work that is shared: others wait for it.
-  const weight = Math.ceil((dressed.body?.length ?? UNKNOWN) / 1024);
+  const weight = Math.ceil((encoded.body?.length ?? UNKNOWN) / 1024);
   return collecting.take({ ...askerOf(caller), weight }, () => doFor(SHARED_PARTY, wrap));
 }
 

@@ -1,24 +1,32 @@
+import { z } from 'zod';
 import { encodePem, type PemBlock } from '../../core/pem.ts';
 import { isSelfSigned } from '../../x509/certificate.ts';
 import type { KeyType } from '../../x509/keys.ts';
 import type { PrivateKeyForm } from '../../x509/private-keys.ts';
-import { type ChainLink, pemOf } from '../mount-state/issuer.ts';
+import { KEY_TYPES } from '../fields/key-field-kinds.ts';
+import { encodeCertificatePem, type Issuer, pemOf } from '../mount-state/issuer.ts';
 import type { Format } from '../profile/request.ts';
 
-/** The answer to an issuance. */
-export interface IssuedAnswer {
-  certificate: string;
-  issuing_ca: string;
-  /** Absent when there is nothing in it. */
-  ca_chain?: string[];
-  serial_number: string;
-  /** Unix seconds. */
-  expiration: number;
-  /** Colon hex. */
-  authority_key_id: string;
-  private_key?: string;
-  private_key_type?: string;
-}
+/** The answer to an issuance for a key that was there. */
+export const signedSchema = z.object({
+  certificate: z.string().describe('In the format asked for.'),
+  issuing_ca: z.string(),
+  ca_chain: z
+    .array(z.string())
+    .optional()
+    .describe('The issuer first; left out where nothing is in it.'),
+  serial_number: z.string().describe('Colon hex.'),
+  expiration: z.int().describe('Unix seconds.'),
+  authority_key_id: z.string().describe('Colon hex.'),
+});
+export type SignedAnswer = z.output<typeof signedSchema>;
+
+/** The answer to an issuance with a key that was made for it. */
+export const issuedSchema = signedSchema.extend({
+  private_key: z.string().describe('Kept nowhere: this is the only copy.'),
+  private_key_type: z.enum(KEY_TYPES),
+});
+export type IssuedAnswer = z.output<typeof issuedSchema>;
 
 /** A private key that was made for a certificate and is handed out with it. */
 export interface HandedOutKey {
@@ -27,46 +35,60 @@ export interface HandedOutKey {
 }
 
 /**
- * Dresses an issued certificate, its chain and its key in the format that was asked for.
+ * Encodes an issued certificate and its chain in the format that was asked for.
  *
- * @see P-48, P-49, P-50
+ * @see P-48, P-49
  */
 export function encodeIssued(issued: {
   der: Uint8Array;
-  facts: Pick<IssuedAnswer, 'serial_number' | 'expiration' | 'authority_key_id'>;
+  facts: Pick<SignedAnswer, 'serial_number' | 'expiration' | 'authority_key_id'>;
   /** The issuer first. */
-  chain: readonly ChainLink[];
-  private_key?: HandedOutKey;
-  request: { format: Format; private_key_format: string; remove_roots_from_chain: boolean };
-}): IssuedAnswer {
-  const { der, facts, chain, private_key, request } = issued;
-  const { format } = request;
-  const encode = (link: ChainLink): string =>
-    format === 'der' ? base64(link.certificate.raw) : pemOf(link.certificate);
-  const pem = encodePem('CERTIFICATE', der);
+  chain: Issuer['chain'];
+  request: { format: Format; remove_roots_from_chain: boolean };
+}): SignedAnswer {
+  const { der, facts, request } = issued;
+  const chain = issued.chain.map(({ certificate }) => certificate);
   const kept = request.remove_roots_from_chain
-    ? chain.filter(({ certificate }) => !isSelfSigned(certificate))
+    ? chain.filter((certificate) => !isSelfSigned(certificate))
     : chain;
+  const encode = (certificate: (typeof chain)[number]): string =>
+    request.format === 'der' ? base64(certificate.raw) : pemOf(certificate);
+  const bundle = request.format === 'pem_bundle' ? kept.map(pemOf) : [];
   const [issuer] = chain;
-  const answer: IssuedAnswer = {
+  return {
     ...facts,
-    certificate: format === 'der' ? base64(der) : pem,
+    certificate: [encodeCertificate(der, request.format), ...bundle].join('\n'),
     issuing_ca: issuer ? encode(issuer) : '',
+    ...(kept.length > 0 && { ca_chain: kept.map(encode) }),
   };
-  if (kept.length > 0) answer.ca_chain = kept.map(encode);
-  const bundle = [pem, ...kept.map(({ certificate }) => pemOf(certificate))];
-  if (private_key) {
-    const traditional = private_key.encode('traditional');
-    const { label, der: key } =
-      request.private_key_format === 'pkcs8' ? private_key.encode('pkcs8') : traditional;
-    answer.private_key = format === 'der' ? base64(key) : encodePem(label, key);
-    answer.private_key_type = private_key.key_type;
-    // Inside the bundle the key keeps its traditional form, whatever was asked for outside.
-    if (format === 'pem_bundle') bundle.unshift(encodePem(traditional.label, traditional.der));
-  }
-  if (format === 'pem_bundle') answer.certificate = bundle.join('\n');
-  return answer;
 }
+
+/**
+ * Puts a key into the answer that has its certificate, in the format that was asked for.
+ *
+ * @see P-50
+ */
+export function withPrivateKey<Answer extends { certificate: string }>(
+  answer: Answer,
+  key: HandedOutKey,
+  { format, private_key_format }: { format: Format; private_key_format: string },
+): Answer & Pick<IssuedAnswer, 'private_key' | 'private_key_type'> {
+  const traditional = key.encode('traditional');
+  const { label, der } = private_key_format === 'pkcs8' ? key.encode('pkcs8') : traditional;
+  return {
+    ...answer,
+    // Inside the bundle the key keeps its traditional form, whatever was asked for outside.
+    ...(format === 'pem_bundle' && {
+      certificate: `${encodePem(traditional.label, traditional.der)}\n${answer.certificate}`,
+    }),
+    private_key: format === 'der' ? base64(der) : encodePem(label, der),
+    private_key_type: key.key_type,
+  };
+}
+
+/** A certificate that stands by itself, in the format that was asked for. */
+export const encodeCertificate = (der: Uint8Array, format: Format): string =>
+  format === 'der' ? base64(der) : encodeCertificatePem(der);
 
 function base64(bytes: Uint8Array): string {
   return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length).toString('base64');

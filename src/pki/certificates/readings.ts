@@ -1,19 +1,19 @@
+import { z } from 'zod';
 import { formatTimestampMs, type Issuer, pemOf } from '../mount-state/issuer.ts';
-import type { MountState } from '../mount-state/state.ts';
+import type { StoredCertificate } from './store.ts';
 
-/** The answer to a read of a certificate. */
-export interface CertificateReading {
-  /** PEM, without a newline at its end. */
-  certificate: string;
-  /** Unix seconds; 0: not revoked. */
-  revocation_time: number;
-  revocation_time_rfc3339: string;
-  /** Only of a revoked certificate whose issuer is known. */
-  issuer_id?: string;
-  ca_chain?: string;
-}
+export const CERTIFICATE_DER = 'application/pkix-cert';
+export const CERTIFICATE_PEM = 'application/pem-certificate-chain';
 
-/** Dresses a certificate, or a list of them, that cannot be revoked here. */
+/** The answer to a read of a certificate, or of what stands in its place. */
+export const certificateReading = z.object({
+  certificate: z.string().describe('PEM, without a newline at its end.'),
+  revocation_time: z.int().describe('Unix seconds; 0: not revoked.'),
+  revocation_time_rfc3339: z.string().describe('Empty: not revoked.'),
+});
+type CertificateReading = z.output<typeof certificateReading>;
+
+/** What is read of a certificate, or of a chain, that cannot be revoked here. */
 export function describeUnrevocable(certificate: string): CertificateReading {
   return { certificate, revocation_time: 0, revocation_time_rfc3339: '' };
 }
@@ -21,9 +21,8 @@ export function describeUnrevocable(certificate: string): CertificateReading {
 /** @see P-108 */
 export function describeCertificate(
   pem: string,
-  stored: { revoked_at_ms: number | null; issuer_id: string },
-): CertificateReading {
-  const { revoked_at_ms, issuer_id } = stored;
+  { revoked_at_ms, issuer_id }: Pick<StoredCertificate, 'revoked_at_ms' | 'issuer_id'>,
+): CertificateReading & { issuer_id?: string } {
   if (revoked_at_ms === null) return describeUnrevocable(pem);
   return {
     certificate: pem,
@@ -36,8 +35,4 @@ export function describeCertificate(
 /** PEM of the chain of an issuer, blocks one beneath the other. */
 export function chainPem(issuer: Issuer): string {
   return issuer.chain.map(({ certificate }) => pemOf(certificate)).join('\n');
-}
-
-export function findDefaultIssuer({ issuers, defaults }: MountState): Issuer | undefined {
-  return issuers.get(defaults.default_issuer);
 }

@@ -1,90 +1,83 @@
 import { z } from 'zod';
-import { undeclared } from '../../app/output.ts';
+import { type BytesResult, bytes } from '../../app/output.ts';
 import { type AnyRoute, vaultRoute } from '../../app/route.ts';
-import { choice, instant, integer, optional, text } from '../../core/fields.ts';
-import { nameText, serialText } from '../fields/field-kinds.ts';
-import { referenceText } from '../fields/key-field-kinds.ts';
+import { integer, optional, text } from '../../core/fields.ts';
+import { encodeCertificatePem, type Issuer, pemOf } from '../mount-state/issuer.ts';
 import {
+  findBySerial,
+  findDefaultIssuer,
   listCertificateSerials,
-  readCaChain,
-  readCaChainJson,
-  readCaDer,
-  readCaJson,
-  readCaPem,
-  readCertificate,
-  readCertificateDer,
-  readCertificatePem,
+  requireCertificate,
+  requireDefaultIssuer,
   searchCertificates,
 } from './operations.ts';
+import {
+  CERTIFICATE_DER,
+  CERTIFICATE_PEM,
+  certificateReading,
+  chainPem,
+  describeCertificate,
+  describeUnrevocable,
+} from './readings.ts';
+import { foundSchema, searchSchema } from './search.ts';
 
-/** Hexadecimal digits with or without separators; the special values have routes of their own. */
-const SERIAL = /^[0-9A-Fa-f](?:[0-9A-Fa-f:-]*[0-9A-Fa-f])?$/;
-const path_forms = { serial: SERIAL };
-const serial = text().describe('Serial number in hex, with ":" or "-" between bytes.');
+const publicRead = { method: 'GET', access: 'public', counted: true } as const;
 
-const reading = z.object({
-  certificate: z.string().describe('PEM.'),
-  revocation_time: z.int().describe('Unix seconds; 0: not revoked.'),
-  revocation_time_rfc3339: z.string(),
-  issuer_id: z.string().optional().describe('Of a revoked certificate.'),
-  ca_chain: z.string().optional().describe('Of cert/ca_chain: the same as certificate.'),
-});
+interface IssuerForm {
+  summary: string;
+  media_type: string;
+  encode(issuer: Issuer): BytesResult;
+}
 
-type RawRead = typeof readCaDer;
+const DER: IssuerForm = {
+  summary: 'Fetch the default issuer as DER',
+  media_type: CERTIFICATE_DER,
+  encode: ({ certificate, modified_at_ms }) => ({
+    bytes: certificate.raw,
+    last_modified: modified_at_ms,
+  }),
+};
+const PEM: IssuerForm = {
+  summary: 'Fetch the default issuer as PEM',
+  media_type: CERTIFICATE_PEM,
+  encode: ({ certificate, modified_at_ms }) => ({
+    bytes: pemOf(certificate),
+    last_modified: modified_at_ms,
+  }),
+};
+const CHAIN: IssuerForm = {
+  summary: 'Fetch the chain of the default issuer as PEM',
+  // That of DER, as clients know it.
+  media_type: CERTIFICATE_DER,
+  encode: (issuer) => ({ bytes: chainPem(issuer) }),
+};
 
-function rawRoute(id: string, path: `/v1/${string}`, summary: string, run: RawRead): AnyRoute {
+/** The default issuer as bytes; nothing while there is none. */
+function issuerRoute(id: string, path: `/v1/${string}`, form: IssuerForm): AnyRoute {
   return vaultRoute({
+    ...publicRead,
     id,
-    method: 'GET',
     path,
-    summary,
-    access: 'public',
-    counted: true,
+    summary: form.summary,
     input: z.object({}),
-    output: undeclared,
+    output: bytes(form.media_type),
     failures: [],
-    run,
+    run: async (app, caller) => {
+      const issuer = await findDefaultIssuer(app, caller);
+      return issuer ? form.encode(issuer) : { bytes: '' };
+    },
   });
 }
 
-const searchFields = {
-  name: optional(nameText()).describe(
-    'A common name or alternative name, in any case; "*.example.com" is everything beneath it.',
-  ),
-  serial_number: optional(serialText()).describe(
-    'A serial number; other conditions are then ignored.',
-  ),
-  issuer_ref: optional(referenceText()).describe('Id or name of the issuer, or "default".'),
-  role: optional(text()).describe('Name of the role.'),
-  state: optional(choice(['valid', 'expired', 'revoked'] as const)).describe(
-    'valid: neither expired nor revoked. expired: past its end, revoked or not.',
-  ),
-  expires_after: optional(instant()).describe('Ends then or later: RFC 3339 or Unix seconds.'),
-  expires_before: optional(instant()).describe('Ends before then: RFC 3339 or Unix seconds.'),
-  after: optional(text()).describe('The "next" of the page before.'),
-  limit: integer(100).describe('Certificates in a page, at most 1000.'),
-};
-const found = z.object({
-  keys: z.array(z.string()).describe('Serial numbers, those that end first coming first.'),
-  key_info: z.record(
-    z.string(),
-    z.object({
-      common_name: z.string(),
-      issuer_id: z.string(),
-      role: z.string(),
-      not_before: z.string(),
-      not_after: z.string(),
-      state: z.enum(['valid', 'expired', 'revoked']),
-      revocation_time: z.int().describe('Unix seconds; 0: not revoked.'),
-    }),
-  ),
-  next: z
-    .string()
-    .describe(
-      'For "after" of the next page; empty: this was the last. A page may have fewer keys than asked for, ' +
-        'or none, and be not the last: where few match, a request looks at some thousands only.',
-    ),
-});
+const ofSerial = {
+  ...publicRead,
+  path: '/v1/{mount}/cert/{serial}',
+  // Hexadecimal digits with or without separators; the special values have routes of their own.
+  path_forms: { serial: /^[0-9A-Fa-f](?:[0-9A-Fa-f:-]*[0-9A-Fa-f])?$/ },
+  input: z.object({
+    serial: text().describe('Serial number in hex, with ":" or "-" between bytes.'),
+  }),
+} as const;
 
 const searchRoutes = (['GET', 'LIST'] as const).map((method) =>
   vaultRoute({
@@ -102,97 +95,83 @@ const searchRoutes = (['GET', 'LIST'] as const).map((method) =>
       fields: [],
       when: [],
     })),
-    input: z.object(searchFields),
-    output: found,
-    failures: ['invalid', 'not_found'],
-    audit: Object.keys(searchFields),
-    run: searchCertificates,
+    input: searchSchema,
+    output: foundSchema,
+    failures: ['invalid', 'not_found', 'rate_limited'],
+    audit: Object.keys(searchSchema.shape),
+    run: async (app, caller, input) => ({ data: await searchCertificates(app, caller, input) }),
   }),
 );
 
 export const certificateRoutes: readonly AnyRoute[] = [
-  rawRoute('pki-read-ca-der', '/v1/{mount}/ca', 'Fetch the default issuer as DER', readCaDer),
-  rawRoute('pki-read-ca-pem', '/v1/{mount}/ca/pem', 'Fetch the default issuer as PEM', readCaPem),
-  rawRoute(
-    'pki-read-ca-chain-pem',
-    '/v1/{mount}/ca_chain',
-    'Fetch the chain of the default issuer as PEM',
-    readCaChain,
-  ),
-  rawRoute(
-    'pki-read-cert-ca-raw-der',
-    '/v1/{mount}/cert/ca/raw',
-    'Fetch the default issuer as DER',
-    readCaDer,
-  ),
-  rawRoute(
-    'pki-read-cert-ca-raw-pem',
-    '/v1/{mount}/cert/ca/raw/pem',
-    'Fetch the default issuer as PEM',
-    readCaPem,
-  ),
+  issuerRoute('pki-read-ca-der', '/v1/{mount}/ca', DER),
+  issuerRoute('pki-read-ca-pem', '/v1/{mount}/ca/pem', PEM),
+  issuerRoute('pki-read-ca-chain-pem', '/v1/{mount}/ca_chain', CHAIN),
+  issuerRoute('pki-read-cert-ca-raw-der', '/v1/{mount}/cert/ca/raw', DER),
+  issuerRoute('pki-read-cert-ca-raw-pem', '/v1/{mount}/cert/ca/raw/pem', PEM),
   vaultRoute({
+    ...publicRead,
     id: 'pki-read-cert-ca',
-    method: 'GET',
     path: '/v1/{mount}/cert/ca',
     summary: 'Fetch the default issuer',
-    access: 'public',
-    counted: true,
     input: z.object({}),
-    output: reading,
+    output: certificateReading,
     failures: ['invalid'],
-    run: readCaJson,
+    run: async (app, caller) => {
+      const { certificate, modified_at_ms } = await requireDefaultIssuer(app, caller);
+      return { data: describeUnrevocable(pemOf(certificate)), last_modified: modified_at_ms };
+    },
   }),
   vaultRoute({
+    ...publicRead,
     id: 'pki-read-cert-ca-chain',
-    method: 'GET',
     path: '/v1/{mount}/cert/ca_chain',
     summary: 'Fetch the chain of the default issuer',
-    access: 'public',
-    counted: true,
     input: z.object({}),
-    output: reading,
+    output: certificateReading.extend({
+      ca_chain: z.string().describe('The same as certificate.'),
+    }),
     failures: ['invalid'],
-    run: readCaChainJson,
+    run: async (app, caller) => {
+      const ca_chain = chainPem(await requireDefaultIssuer(app, caller));
+      return { data: { ...describeUnrevocable(ca_chain), ca_chain } };
+    },
   }),
   vaultRoute({
+    ...ofSerial,
     id: 'pki-read-cert',
-    method: 'GET',
-    path: '/v1/{mount}/cert/{serial}',
     summary: 'Fetch a certificate by its serial number',
-    access: 'public',
-    counted: true,
-    input: z.object({ serial }),
-    output: reading,
+    output: certificateReading.extend({
+      issuer_id: z.string().optional().describe('Of a revoked certificate, where it is known.'),
+    }),
     failures: ['not_found'],
-    path_forms,
-    run: readCertificate,
+    run: async (app, caller, { serial }) => {
+      const stored = await requireCertificate(app, caller, serial);
+      return { data: describeCertificate(encodeCertificatePem(stored.der), stored) };
+    },
   }),
   vaultRoute({
+    ...ofSerial,
     id: 'pki-read-cert-raw-der',
-    method: 'GET',
-    path: '/v1/{mount}/cert/{serial}/raw',
+    path: `${ofSerial.path}/raw`,
     summary: 'Fetch a certificate as DER',
-    access: 'public',
-    counted: true,
-    input: z.object({ serial }),
-    output: undeclared,
+    output: bytes(CERTIFICATE_DER),
     failures: [],
-    path_forms,
-    run: readCertificateDer,
+    run: async (app, caller, { serial }) => ({
+      bytes: (await findBySerial(app, caller, serial))?.der ?? '',
+    }),
   }),
   vaultRoute({
+    ...ofSerial,
     id: 'pki-read-cert-raw-pem',
-    method: 'GET',
-    path: '/v1/{mount}/cert/{serial}/raw/pem',
+    path: `${ofSerial.path}/raw/pem`,
     summary: 'Fetch a certificate as PEM',
-    access: 'public',
-    counted: true,
-    input: z.object({ serial }),
-    output: undeclared,
+    output: bytes(CERTIFICATE_PEM),
     failures: [],
-    path_forms,
-    run: readCertificatePem,
+    run: async (app, caller, { serial }) => {
+      const stored = await findBySerial(app, caller, serial);
+      return { bytes: stored ? encodeCertificatePem(stored.der) : '' };
+    },
   }),
   vaultRoute({
     id: 'pki-list-certs',
@@ -204,7 +183,7 @@ export const certificateRoutes: readonly AnyRoute[] = [
       after: optional(text()).describe('Only serial numbers after this one.'),
       limit: optional(integer()).describe('At most so many; all when left out.'),
     }),
-    output: z.object({ keys: z.array(z.string()) }),
+    output: z.object({ keys: z.array(z.string()).describe('Serial numbers.') }),
     failures: ['not_found'],
     run: listCertificateSerials,
   }),

@@ -104,13 +104,13 @@ function boundsOf(query: CertificateQuery): Bounds {
 /** Later than any certificate ends. */
 const LATEST = Number.MAX_SAFE_INTEGER;
 
-/** The most certificates that are looked at by one statement. */
+/** The most certificates that one statement scans. */
 const STEP = 1_000;
 
-/** The most that one search looks at, some tens of milliseconds; whoever wants more asks again. */
-const LOOKED_AT = 10_000;
+/** The most that one search scans, some tens of milliseconds; whoever wants more asks again. */
+const MOST_SCANNED = 10_000;
 
-/** Looks at some at a time: others have their turn while those that match are few. */
+/** Scans some at a time: others have their turn while those that match are few. */
 async function walk(
   db: Db,
   mount_id: string,
@@ -120,21 +120,21 @@ async function walk(
   const bounds = boundsOf(query);
   const found: Found[] = [];
   let step = Math.min(STEP, query.limit);
-  let lookedAt = 0;
+  let scanned = 0;
   for (let { from } = bounds; ; ) {
-    const { keys, rows } = await read(() => lookAt(db, mount_id, query, { ...bounds, from }, step));
+    const { keys, rows } = await read(() => scan(db, mount_id, query, { ...bounds, from }, step));
     for (const row of rows) found.push(row);
     const last = keys.at(-1);
     if (!last || keys.length < step || found.length >= query.limit) return pageOf(found, query);
-    lookedAt += keys.length;
-    if (lookedAt >= LOOKED_AT) return { found, next: last };
+    scanned += keys.length;
+    if (scanned >= MOST_SCANNED) return { found, next: last };
     from = last;
     step = Math.min(STEP, step * 2);
   }
 }
 
 /** The next certificates in order, and those of them that match. */
-async function lookAt(
+async function scan(
   db: Db,
   mount_id: string,
   query: CertificateQuery,

@@ -1,13 +1,10 @@
 import { z } from 'zod';
 import { type AnyRoute, vaultRoute } from '../../app/route.ts';
 import { flag, optional } from '../../core/fields.ts';
-import { patchOf } from '../../core/patches.ts';
 import { referenceText } from '../fields/key-field-kinds.ts';
-import { URL_FIELDS, urlSettingFields, urlSettingsSchema } from '../mount-state/urls.ts';
+import { readMountState } from '../mount-state/operations.ts';
+import { URL_FIELDS, urlPatchSchema, urlSettingsSchema } from '../mount-state/urls.ts';
 import {
-  readIssuersConfig,
-  readKeysConfig,
-  readUrls,
   replaceDefaultIssuer,
   writeIssuersConfig,
   writeKeysConfig,
@@ -32,7 +29,11 @@ export const configRoutes: readonly AnyRoute[] = [
     input: z.object({}),
     output: issuersConfig,
     failures: [],
-    run: readIssuersConfig,
+    run: async (app, caller) => {
+      const { defaults } = await readMountState(app, caller.mount.id);
+      const { default_issuer, default_follows_latest_issuer } = defaults;
+      return { data: { default: default_issuer, default_follows_latest_issuer } };
+    },
   }),
   vaultRoute({
     id: 'pki-configure-issuers',
@@ -74,7 +75,10 @@ export const configRoutes: readonly AnyRoute[] = [
     input: z.object({}),
     output: keysConfig,
     failures: [],
-    run: readKeysConfig,
+    run: async (app, caller) => {
+      const { defaults } = await readMountState(app, caller.mount.id);
+      return { data: { default: defaults.default_key } };
+    },
   }),
   vaultRoute({
     id: 'pki-configure-keys',
@@ -86,7 +90,7 @@ export const configRoutes: readonly AnyRoute[] = [
     output: keysConfig,
     failures: ['invalid', 'conflict'],
     audit: ['default'],
-    run: writeKeysConfig,
+    run: async (app, caller, input) => ({ data: await writeKeysConfig(app, caller, input) }),
   }),
   vaultRoute({
     id: 'pki-read-urls-configuration',
@@ -97,7 +101,7 @@ export const configRoutes: readonly AnyRoute[] = [
     input: z.object({}),
     output: urlSettingsSchema,
     failures: [],
-    run: readUrls,
+    run: async (app, caller) => ({ data: (await readMountState(app, caller.mount.id)).urls }),
   }),
   vaultRoute({
     id: 'pki-configure-urls',
@@ -106,10 +110,10 @@ export const configRoutes: readonly AnyRoute[] = [
     summary: 'Change the URLs that certificates carry; those left out stay',
     see: ['RFC 5280 §4.2.2.1', 'RFC 5280 §4.2.1.13'],
     access: { capability: 'update' },
-    input: patchOf(urlSettingFields),
+    input: urlPatchSchema,
     output: urlSettingsSchema,
     failures: ['invalid', 'conflict'],
-    audit: Object.keys(urlSettingFields),
+    audit: Object.keys(urlPatchSchema.shape),
     places: URL_FIELDS,
     run: writeUrls,
   }),

@@ -8,7 +8,7 @@ import { derBody, pemBody } from './bodies.ts';
 const lengths = [1, 47, 48, 49, 96, 1024 * 48 - 1, 1024 * 48, 1024 * 48 + 1, 700_000];
 
 for (const length of lengths) {
-  test(`a list of ${length} bytes is the same in pieces and whole, and as long as announced`, () => {
+  test(`a CRL of ${length} bytes is the same in pieces and whole, and as long as announced`, () => {
     const der = Uint8Array.from({ length }, (_, at) => at * 7);
     const pem = pemBody(der, '\n', '\n');
     const text = Buffer.concat([...pem.pieces()]);
@@ -24,15 +24,15 @@ for (const length of lengths) {
   });
 }
 
-test('of lists that are read again and again as text, some of the texts are kept, whatever the number of lists', async () => {
-  const lists = Array.from({ length: 20 }, () => new Uint8Array(1 << 20));
+test('of CRLs that are read again and again as text, some of the texts are kept, whatever the number of CRLs', async () => {
+  const crls = Array.from({ length: 20 }, () => new Uint8Array(1 << 20));
   const before = await buffersUsed();
-  for (const der of lists) {
+  for (const der of crls) {
     for (const newline of ['\n', '\\n']) for (const _ of pemBody(der, newline, '').pieces());
   }
   const grown = (await buffersUsed()) - before;
   assert.ok(grown < ROOMS.list_texts + (2 << 20), `${grown >> 20} MiB`);
-  const [last] = lists.slice(-1);
+  const [last] = crls.slice(-1);
   assert.ok(last);
   const [head, text] = pemBody(last, '\\n', '').pieces();
   const [same, again] = pemBody(last, '\\n', '').pieces();

@@ -1,4 +1,4 @@
-/** Lists as they are sent, piece by piece: a list in PEM or JSON is never held whole. */
+/** CRLs as they are sent, piece by piece: a CRL in PEM or JSON is never held whole. */
 
 import { PassingRoom } from '../../core/fairness/passing.ts';
 import { WorkedOut } from '../../core/fairness/worked-out.ts';
@@ -54,10 +54,10 @@ function* encodePieces(bytes: Buffer, newline: string): Generator<Uint8Array, vo
   }
 }
 
-/** Longest list of which the texts are kept; of longer ones they would take too much memory. */
+/** Longest CRL of which the texts are kept; of longer ones they would take too much memory. */
 const KEPT_DER = 1 << 20;
 const TEXTS = new PassingRoom({ all: ROOMS.list_texts, one: ROOMS.list_texts });
-/** By list and newline, and gone with the list: anybody may read it as often as they like. */
+/** By CRL and newline, and gone with the CRL: anybody may read it as often as they like. */
 const textsOf = memoizeWeak((_der: Uint8Array) => new Map<string, WorkedOut<Uint8Array[]>>());
 
 function keptText(der: Uint8Array, newline: string): readonly Uint8Array[] {

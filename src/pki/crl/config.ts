@@ -3,9 +3,10 @@ import { comparedBy } from '../../core/comparison.ts';
 import { parseDuration } from '../../core/durations.ts';
 import { Failure } from '../../core/failure.ts';
 import { durationText, flag, integer } from '../../core/fields.ts';
+import { memoizeWeak } from '../../core/memoize-weak.ts';
 import { mergePatch, patchOf } from '../../core/patches.ts';
 
-/** Most entries of a list where nothing else is said, and where it is bounded by what is no number of them. */
+/** Most entries of a CRL unless configured; also where 0, or a number below -1, is configured. */
 const MAX_ENTRIES = 100_000;
 
 const boundOf = (entries: number): number =>
@@ -15,7 +16,7 @@ const entryCount = comparedBy(integer, {
   form: (read) => (typeof read === 'number' ? boundOf(read) : read),
 });
 
-/** How a mount's revocation lists are made; durations stay in the words they were written in. */
+/** How a mount's CRLs are made; durations stay in the words they were written in. */
 const crlFields = {
   expiry: durationText('72h').describe(
     'Validity of a CRL. One younger than 30 seconds is not built anew for its age.',
@@ -49,8 +50,19 @@ export type CrlPatch = z.output<typeof crlPatchSchema>;
 
 export const DEFAULT_CRL_CONFIG: CrlConfig = crlConfigSchema.parse({});
 
-/** A duration of the configuration, in seconds. @throws Failure `invalid` naming it */
-export function crlSeconds(
+/**
+ * The durations of a configuration, in seconds: worked out once for as long as it is in use.
+ *
+ * @throws Failure `invalid` naming the first that is none
+ */
+export const crlDurations = memoizeWeak((config: CrlConfig) => ({
+  expiry: parseSeconds(config, 'expiry'),
+  ocsp_expiry: parseSeconds(config, 'ocsp_expiry'),
+  auto_rebuild_grace_period: parseSeconds(config, 'auto_rebuild_grace_period'),
+  delta_rebuild_interval: parseSeconds(config, 'delta_rebuild_interval'),
+}));
+
+function parseSeconds(
   config: CrlConfig,
   name: 'expiry' | 'ocsp_expiry' | 'auto_rebuild_grace_period' | 'delta_rebuild_interval',
 ): number {
@@ -73,10 +85,12 @@ export function crlSeconds(
 export function planCrlConfig(present: CrlConfig, patch: CrlPatch): CrlConfig {
   const next = mergePatch(present, patch);
   next.max_crl_entries = boundOf(next.max_crl_entries);
-  const expiry = crlSeconds(next, 'expiry');
-  const ocsp_expiry = crlSeconds(next, 'ocsp_expiry');
-  const grace = crlSeconds(next, 'auto_rebuild_grace_period');
-  const interval = crlSeconds(next, 'delta_rebuild_interval');
+  const {
+    expiry,
+    ocsp_expiry,
+    auto_rebuild_grace_period: grace,
+    delta_rebuild_interval: interval,
+  } = crlDurations(next);
   if (ocsp_expiry < 0) {
     throw new Failure(
       'invalid',

@@ -6,16 +6,16 @@ import type { Key } from '../mount-state/key.ts';
 import type { MountState } from '../mount-state/state.ts';
 import type { CrlScope } from './builder/job.ts';
 
-/** Issuers with the same subject and key: to the world they are one, with one list. */
+/** Issuers with the same subject and key: to the world they are one, with one CRL. */
 export interface IssuerClass {
   /** Hex; stays the same while subject and key do. */
   id: string;
   members: readonly Issuer[];
-  /** Ids of members that were removed; what they revoked is on the list as long as there is one. */
+  /** Ids of members that were removed; what they revoked is on the CRL as long as there is one. */
   former: readonly string[];
-  /** A member that may sign lists, with its key; undefined: nobody may. */
+  /** A member that may sign CRLs, with its key; undefined: nobody may. */
   signer: { issuer: Issuer; key: Key } | undefined;
-  /** Revocations whose issuer is not known go on this list. */
+  /** Revocations whose issuer is not known go on this CRL. */
   takesUnassigned: boolean;
 }
 
@@ -27,39 +27,39 @@ const classOf = memoizeWeak(({ subject, subjectPublicKeyInfo }: Certificate): st
 );
 
 /** Works out the class of an issuer. @see P-123 */
-export function planClass(authority: MountState, issuer: Issuer): IssuerClass {
+export function planClass(mountState: MountState, issuer: Issuer): IssuerClass {
   const id = classIdOf(issuer);
-  const members = [...authority.issuers.values()].filter((member) => classIdOf(member) === id);
+  const members = [...mountState.issuers.values()].filter((member) => classIdOf(member) === id);
   const signing = members.find(
-    ({ settings, key_id }) => settings.usage.includes('crl-signing') && authority.keys.has(key_id),
+    ({ settings, key_id }) => settings.usage.includes('crl-signing') && mountState.keys.has(key_id),
   );
-  const key = signing && authority.keys.get(signing.key_id);
+  const key = signing && mountState.keys.get(signing.key_id);
   return {
     id,
     members,
-    former: [...authority.former].filter(([, known]) => known === id).map(([former]) => former),
+    former: [...mountState.former].filter(([, known]) => known === id).map(([former]) => former),
     signer: signing && key && { issuer: signing, key },
-    takesUnassigned: members.some((member) => member.id === authority.defaults.default_issuer),
+    takesUnassigned: members.some((member) => member.id === mountState.defaults.default_issuer),
   };
 }
 
 /**
- * The class on whose list a revocation goes.
+ * The class on whose CRL a revocation goes.
  *
  * @param issuer_id of who issued the certificate: it may be gone, or empty
- * @returns undefined where there is nobody to have a list
+ * @returns undefined where there is nobody to have a CRL
  */
-export function findClassOf(authority: MountState, issuer_id: string): IssuerClass | undefined {
-  const { issuers, former, defaults } = authority;
+export function findClassOf(mountState: MountState, issuer_id: string): IssuerClass | undefined {
+  const { issuers, former, defaults } = mountState;
   const known = former.get(issuer_id);
   const issuer =
     issuers.get(issuer_id) ??
     [...issuers.values()].find((one) => classIdOf(one) === known) ??
     issuers.get(defaults.default_issuer);
-  return issuer && planClass(authority, issuer);
+  return issuer && planClass(mountState, issuer);
 }
 
-/** What is told of a class whose list nobody may sign, though there is a key: what it has signed before goes on being served. */
+/** Warns of a class that has a key and no issuer that may sign its CRL: the last one goes on being served. */
 export function warnOfUnsigned(
   { keys }: Pick<MountState, 'keys'>,
   { signer, members }: IssuerClass,
@@ -71,42 +71,42 @@ export function warnOfUnsigned(
   ];
 }
 
-/** The same of the class of an issuer that becomes another one, or none, where its list could be signed before. */
+/** The same for the class of an issuer that is changed or removed, where its CRL could be signed before. */
 export function warnOfChange(
-  authority: MountState,
+  mountState: MountState,
   issuer: Issuer,
   next: Issuer | undefined,
 ): string[] {
-  if (!planClass(authority, issuer).signer) return [];
-  const issuers = new Map(authority.issuers);
+  if (!planClass(mountState, issuer).signer) return [];
+  const issuers = new Map(mountState.issuers);
   if (next) issuers.set(issuer.id, next);
   else issuers.delete(issuer.id);
-  const changed = { ...authority, issuers };
+  const changed = { ...mountState, issuers };
   return warnOfUnsigned(changed, planClass(changed, issuer));
 }
 
-/** As warnings of the answer to a request that has lists built, or would have them built. */
+/** As warnings of the answer to a request that has CRLs built, or would have them built. */
 export function numberWarnings(told: readonly string[]): string[] {
   return told.map((one, at) => `Warning ${at + 1} during CRL rebuild: ${one}`);
 }
 
-/** Which revocations are on a class's list, as JSON; see `making/job.ts`. */
+/** Which revocations are on a class's CRL, as JSON; see `builder/job.ts`. */
 export function planScope(
-  authority: MountState,
+  mountState: MountState,
   issuers: IssuerClass,
-  ground: { epoch: number; disable: boolean },
+  context: { epoch: number; disable: boolean },
 ): string {
   const scope: CrlScope = {
     members: [...issuers.members.map(({ id }) => id), ...issuers.former].sort(),
     // Whose revocations have lost their issuer depends on which issuers there are.
-    known: issuers.takesUnassigned ? listKnown(authority) : null,
-    epoch: ground.epoch,
-    empty: ground.disable,
+    known: issuers.takesUnassigned ? listKnown(mountState) : null,
+    epoch: context.epoch,
+    empty: context.disable,
   };
   return JSON.stringify(scope);
 }
 
-/** Issuers that are there, and those of whom others stay with the same subject and key. */
+/** Present issuers, and removed ones whose subject and key a present one has. */
 function listKnown({ issuers, former }: MountState): string[] {
   const classes = new Set([...issuers.values()].map(classIdOf));
   const represented = [...former].filter(([, id]) => classes.has(id)).map(([id]) => id);
@@ -114,7 +114,7 @@ function listKnown({ issuers, former }: MountState): string[] {
 }
 
 /**
- * What a list is built from besides revocations, as one short text: when it changes, the list
+ * What a CRL is built from besides revocations, as one short text: when it changes, the CRL
  * is built anew whatever its age.
  */
 export function crlFingerprint(issuers: IssuerClass, scope: string, expiry: string): string {

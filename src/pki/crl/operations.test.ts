@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { z } from 'zod';
 import { openTestApp, testCaller, testMount } from '../../../test/support/app.ts';
+import { type Crl, isCrlSignedBy, parseCrl } from '../../../test/support/crl.ts';
 import { eachPlace } from '../../../test/support/engines.ts';
 import { signInTurn } from '../../access/concurrency/operations.ts';
 import type { App } from '../../app/app.ts';
@@ -12,7 +13,6 @@ import { bumpConfigVersion } from '../../store/config-version.ts';
 import { build } from '../../store/database.ts';
 import type { Store } from '../../store/store.ts';
 import { write } from '../../store/write.ts';
-import { type Crl, isCrlSignedBy, parseCrl } from '../../x509/crl.ts';
 import { formatSerial } from '../../x509/serial.ts';
 import { readMountState } from '../mount-state/operations.ts';
 import { insertRevocation } from '../mount-state/revocations.store.ts';
@@ -44,17 +44,14 @@ async function makeRoot(app: App, mount: Mount, body: object): Promise<void> {
   await generateRoot(app, testCaller(mount), root.parse({ ttl: '700h', ...body }));
 }
 
-async function makeAuthority(
-  app: App,
-  key_type = 'ec',
-): Promise<{ mount: Mount; issuer_id: string }> {
+async function makeIssuer(app: App, key_type = 'ec'): Promise<{ mount: Mount; issuer_id: string }> {
   const mount = testMount({ kind: 'secret', path: 'pki/', type: 'pki' });
   await makeRoot(app, mount, { exported: 'internal', common_name: 'R', key_type });
   const { defaults } = await readMountState(app, mount.id);
   return { mount, issuer_id: defaults.default_issuer };
 }
 
-/** Revokes serial numbers that nobody issued, which a list takes as well. */
+/** Revokes serial numbers that nobody issued, which a CRL takes as well. */
 async function revoke(app: App, mount: Mount, issuer_id: string, from: number, to: number) {
   const sets = Array.from({ length: to - from }, (_, at) => {
     const number = from + at;
@@ -72,7 +69,7 @@ async function read(app: App, mount: Mount): Promise<Crl> {
 
 const countOf = (crl: Crl): number => [...crl.entries()].length;
 
-/** Lists of a mount that are due at once, besides that of its first issuer. */
+/** CRLs of a mount that are due at once, besides that of its first issuer. */
 const MORE = 12;
 
 /** Takes all turns of signatures, and hands back what gives them back. */
@@ -99,8 +96,8 @@ const AGES: [config: CrlPatch, seconds: number, isAnother: boolean, why: string]
 /** More than are made on the calling thread. */
 const MANY = 1500;
 
-eachPlace('lists', (newPlace, engine) => {
-  test('a long list is made on its own thread, and signed by its issuer', async (t) => {
+eachPlace('CRLs', (newPlace, engine) => {
+  test('a long CRL is made on its own thread, and signed by its issuer', async (t) => {
     const place = await newPlace();
     const { app: plain } = await openTestApp(await place.open());
     const closers: (() => Promise<void> | void)[] = [];
@@ -108,7 +105,7 @@ eachPlace('lists', (newPlace, engine) => {
     t.after(async () => {
       for (const close of closers) await close();
     });
-    const { mount, issuer_id } = await makeAuthority(app);
+    const { mount, issuer_id } = await makeIssuer(app);
     await revoke(app, mount, issuer_id, 0, MANY);
     const first = await read(app, mount);
     assert.equal(countOf(first), MANY);
@@ -127,9 +124,9 @@ eachPlace('lists', (newPlace, engine) => {
     await assert.rejects(read(app, mount), { kind: 'unavailable' });
   });
 
-  test('a list that was too long is not collected to be refused again, till its most is another', async () => {
+  test('a CRL that was too long is not collected to be refused again, till its most is another', async () => {
     const { app } = await openTestApp(await (await newPlace()).open());
-    const { mount, issuer_id } = await makeAuthority(app);
+    const { mount, issuer_id } = await makeIssuer(app);
     const allow = (max_crl_entries: number) =>
       writeCrlConfig(app, testCaller(mount), { max_crl_entries });
     await allow(2);
@@ -143,11 +140,11 @@ eachPlace('lists', (newPlace, engine) => {
   });
 
   for (const count of [3, MANY]) {
-    test(`after a restart the list of ${count} entries is the same, byte for byte, and not built anew`, async () => {
+    test(`after a restart the CRL of ${count} entries is the same, byte for byte, and not built anew`, async () => {
       const place = await newPlace();
       const store = await place.open();
       const { app, clock } = await openTestApp(store);
-      const { mount, issuer_id } = await makeAuthority(app);
+      const { mount, issuer_id } = await makeIssuer(app);
       await revoke(app, mount, issuer_id, 0, count);
       const before = await readCrl(app, mount.id, 'default');
       clock.now += 60;
@@ -159,11 +156,11 @@ eachPlace('lists', (newPlace, engine) => {
     });
   }
 
-  test('what was revoked before a crash, with no list built, is on the first list read after it', async () => {
+  test('what was revoked before a crash, with no CRL built, is on the first CRL read after it', async () => {
     const place = await newPlace();
     const store = await place.open();
     const { app } = await openTestApp(store);
-    const { mount, issuer_id } = await makeAuthority(app);
+    const { mount, issuer_id } = await makeIssuer(app);
     await revoke(app, mount, issuer_id, 0, 2);
     assert.equal(countOf(await read(app, mount)), 2);
     await revoke(app, mount, issuer_id, 2, 5);
@@ -172,9 +169,9 @@ eachPlace('lists', (newPlace, engine) => {
     assert.equal(countOf(await read(restarted, mount)), 5);
   });
 
-  test('a list that cannot be signed, as its key does not open, keeps no other from being built anew', async () => {
+  test('a CRL that cannot be signed, as its key does not open, keeps no other from being built anew', async () => {
     const { app, clock } = await openTestApp(await (await newPlace()).open());
-    const { mount, issuer_id } = await makeAuthority(app);
+    const { mount, issuer_id } = await makeIssuer(app);
     await makeRoot(app, mount, { exported: 'internal', common_name: 'S', key_type: 'ec' });
     const { issuers } = await readMountState(app, mount.id);
     const [first, second] = [...issuers.values()];
@@ -195,7 +192,7 @@ eachPlace('lists', (newPlace, engine) => {
 
   test('a number is never given twice, even if the clock goes back', async () => {
     const { app, clock } = await openTestApp(await (await newPlace()).open());
-    const { mount } = await makeAuthority(app);
+    const { mount } = await makeIssuer(app);
     const numbers: bigint[] = [];
     for (const step of [0, 60, -3600, 0, 0]) {
       clock.now += step;
@@ -207,26 +204,26 @@ eachPlace('lists', (newPlace, engine) => {
     }
   });
 
-  test('many who read at once get one list, and it has what was revoked before they asked', async () => {
+  test('many who read at once get one CRL, and it has what was revoked before they asked', async () => {
     const { app } = await openTestApp(await (await newPlace()).open());
-    const { mount, issuer_id } = await makeAuthority(app);
+    const { mount, issuer_id } = await makeIssuer(app);
     const numbers = new Set<bigint | undefined>();
     for (let round = 1; round <= 5; round++) {
       await revoke(app, mount, issuer_id, round * 10, round * 10 + 10);
-      const lists = await Promise.all(Array.from({ length: 10 }, () => read(app, mount)));
-      for (const list of lists) {
-        assert.ok(countOf(list) >= round * 10);
-        numbers.add(list.crlNumber);
+      const crls = await Promise.all(Array.from({ length: 10 }, () => read(app, mount)));
+      for (const crl of crls) {
+        assert.ok(countOf(crl) >= round * 10);
+        numbers.add(crl.crlNumber);
       }
     }
-    assert.ok(numbers.size <= 10, `${numbers.size} lists for five rounds`);
+    assert.ok(numbers.size <= 10, `${numbers.size} CRLs for five rounds`);
   });
 
   for (const [config, seconds, isAnother, why] of AGES) {
     const said = `${JSON.stringify(config)} after ${seconds} s`;
     test(`${said}: ${why}`, async () => {
       const { app, clock } = await openTestApp(await (await newPlace()).open());
-      const { mount } = await makeAuthority(app);
+      const { mount } = await makeIssuer(app);
       await writeCrlConfig(app, testCaller(mount), config);
       const before = await readCrl(app, mount.id, 'default');
       clock.now += seconds;
@@ -235,9 +232,9 @@ eachPlace('lists', (newPlace, engine) => {
     });
   }
 
-  test('a list that runs out sooner than it is made is made once for who reads it', async () => {
+  test('a CRL that runs out sooner than it is made is made once for who reads it', async () => {
     const { app, clock } = await openTestApp(await (await newPlace()).open());
-    const { mount } = await makeAuthority(app);
+    const { mount } = await makeIssuer(app);
     await writeCrlConfig(app, testCaller(mount), { expiry: '2s' });
     const now = (): number => {
       clock.now += 60;
@@ -249,11 +246,11 @@ eachPlace('lists', (newPlace, engine) => {
     assert.ok(first && second && second.number > first.number);
   });
 
-  test('a list waits for its turn of signatures, which takes long, and for few of another mount', async () => {
+  test('a CRL waits for its turn of signatures, which takes long, and for few of another mount', async () => {
     const { app } = await openTestApp(await (await newPlace()).open());
-    const { mount: large } = await makeAuthority(app, 'rsa');
-    const { mount: other } = await makeAuthority(app, 'rsa');
-    const { mount: quick } = await makeAuthority(app);
+    const { mount: large } = await makeIssuer(app, 'rsa');
+    const { mount: other } = await makeIssuer(app, 'rsa');
+    const { mount: quick } = await makeIssuer(app);
     const { defaults } = await readMountState(app, large.id);
     for (let at = 0; at < MORE; at++) {
       const body = { exported: 'existing', common_name: `R${at}`, key_ref: defaults.default_key };
@@ -267,8 +264,8 @@ eachPlace('lists', (newPlace, engine) => {
     const asked = [...issuers.keys()].map((id) => ask(large, id, 'one of many'));
     asked.push(ask(other, 'default', 'other'));
     await ask(quick, 'default', 'quick');
-    // So many lists that wait for nobody are made meanwhile.
-    for (let list = 0; list < 30; list++) await rotateCrls(app, testCaller(quick));
+    // So many CRLs that wait for nobody are made meanwhile.
+    for (let crl = 0; crl < 30; crl++) await rotateCrls(app, testCaller(quick));
     assert.deepEqual(order, ['quick']);
     release();
     await Promise.all(asked);
@@ -276,16 +273,16 @@ eachPlace('lists', (newPlace, engine) => {
   });
 
   if (engine === 'postgres') {
-    test('two nodes that build at the same time publish one list, and both serve it', async () => {
+    test('two nodes that build at the same time publish one CRL, and both serve it', async () => {
       const place = await newPlace();
       const { app: one } = await openTestApp(await place.open('one'));
-      const { mount, issuer_id } = await makeAuthority(one);
+      const { mount, issuer_id } = await makeIssuer(one);
       const two = asNode(one, await place.open('two'));
       let last = 0n;
       for (let round = 0; round < 10; round++) {
         await revoke(round % 2 === 0 ? one : two, mount, issuer_id, round * 3, round * 3 + 3);
-        const lists = await Promise.all([one, two, one, two].map((app) => read(app, mount)));
-        for (const list of lists) assert.equal(countOf(list), round * 3 + 3);
+        const crls = await Promise.all([one, two, one, two].map((app) => read(app, mount)));
+        for (const crl of crls) assert.equal(countOf(crl), round * 3 + 3);
         const [a, b] = [
           await readCrl(one, mount.id, 'default'),
           await readCrl(two, mount.id, 'default'),

@@ -7,7 +7,7 @@ import type { Issuer } from '../mount-state/issuer.ts';
 import { readMountState } from '../mount-state/operations.ts';
 import { readRevocationState } from '../mount-state/revocations.store.ts';
 import { resolveIssuer } from '../mount-state/state.ts';
-import { crlSeconds } from './config.ts';
+import { crlDurations } from './config.ts';
 import {
   crlFingerprint,
   type IssuerClass,
@@ -18,22 +18,22 @@ import {
 import {
   buildCrl,
   type CrlContext,
-  fetchList,
-  listsOf,
+  crlMemory,
+  fetchCrl,
   placeOf,
-  readGround,
+  readCrlContext,
 } from './publishing.operations.ts';
 import { planRest } from './rest.ts';
 import { findCrl, type StoredCrl } from './store.ts';
 
-export interface PublishedCrl {
+interface PublishedCrl {
   number: number;
   modified_at_ms: number;
   der: Uint8Array;
 }
 
 /**
- * The list of an issuer as it should be now. Built before the answer only when it would
+ * The CRL of an issuer as it should be now. Built before the answer only when it would
  * otherwise be missing a revocation that has been acknowledged, or have run out.
  *
  * @returns undefined when there is none and nobody may sign one
@@ -43,29 +43,30 @@ export async function readCrl(
   mount_id: string,
   ref: string,
 ): Promise<PublishedCrl | undefined> {
-  const authority = await readMountState(app, mount_id);
-  const issuers = planClass(authority, resolveIssuer(authority, ref));
-  const { revision: wanted } = await readRevocationState(app.db, mount_id);
+  const mountState = await readMountState(app, mount_id);
+  const issuers = planClass(mountState, resolveIssuer(mountState, ref));
   // One that is begun from here on is new enough, however long it takes and however soon it runs out.
   const now = Math.floor(app.now() / 1000);
+  let wanted: number | undefined;
   for (let attempt = 0; attempt < ATTEMPTS; attempt++) {
-    const ground = await readGround(app, mount_id, issuers);
-    if (!ground) return undefined;
+    const context = await readCrlContext(app, mount_id, issuers);
+    if (!context) return undefined;
+    wanted ??= context.state.revision;
     const stored = await findCrl(app.db, mount_id, issuers.id);
-    if (ground.issuers.signer && judgeStale(stored, { ...ground, wanted }, now)) {
-      await join(app, { mount_id, issuers }, () => buildCrl(app, mount_id, ground));
+    if (context.issuers.signer && judgeStale(stored, { ...context, wanted }, now)) {
+      await join(app, { mount_id, issuers }, () => buildCrl(app, mount_id, context));
       continue;
     }
     if (!stored) return undefined;
-    const finished = listsOf(app).shelf.find(placeOf(mount_id, issuers), stored.number);
+    const finished = crlMemory(app).cache.find(placeOf(mount_id, issuers), stored.number);
     if (finished) {
-      const modified_at_ms = Math.max(stored.modified_at_ms, ground.state.lists_modified_at_ms);
-      return { number: stored.number, modified_at_ms, der: finished.list.der };
+      const modified_at_ms = Math.max(stored.modified_at_ms, context.state.lists_modified_at_ms);
+      return { number: stored.number, modified_at_ms, der: finished.crl.der };
     }
-    await join(app, { mount_id, issuers }, () => fetchList(app, mount_id, ground, stored));
+    await join(app, { mount_id, issuers }, () => fetchCrl(app, mount_id, context, stored));
     if (
-      !ground.issuers.signer &&
-      !listsOf(app).shelf.find(placeOf(mount_id, issuers), stored.number)
+      !context.issuers.signer &&
+      !crlMemory(app).cache.find(placeOf(mount_id, issuers), stored.number)
     ) {
       return undefined;
     }
@@ -73,18 +74,25 @@ export async function readCrl(
   throw new Failure('unavailable', 'the CRL is being rebuilt, try again', { retry_after: 1 });
 }
 
+/** @throws Failure `unresolved` where {@link readCrl} has none */
+export async function requireCrl(app: App, mount_id: string, ref: string): Promise<PublishedCrl> {
+  const crl = await readCrl(app, mount_id, ref);
+  if (crl) return crl;
+  throw new Failure('unresolved', `unable to find CRL for issuer: ${ref}`);
+}
+
 const ATTEMPTS = 8;
 
 /**
- * Waits for what is under way with a list, or begins it: as the mount's work, since others wait for it as well, and
- * among much that its site asks for it would take that many times longer.
+ * Waits for the build of a CRL that is under way, or begins one. It is work of the mount, not of the caller: others
+ * wait for it as well, and it must not queue behind whatever else the caller's site asks for.
  */
 function join(
   app: App,
   { mount_id, issuers }: { mount_id: string; issuers: IssuerClass },
   begin: () => Promise<void>,
 ): Promise<void> {
-  const { running } = listsOf(app);
+  const { running } = crlMemory(app);
   const place = placeOf(mount_id, issuers);
   const known = running.get(place);
   if (known) return known;
@@ -93,31 +101,29 @@ function join(
   return work;
 }
 
-/** So old a list is at least that is built anew for its age alone: anybody may read it as often as they like. */
+/** No CRL is built anew for its age alone before it is this old: anybody may read it as often as they like. */
 const LEAST_AGE_S = 30;
 
-/** Says whether a list must be built anew. */
+/** Says whether a CRL must be built anew. */
 function judgeStale(
   stored: StoredCrl | undefined,
-  ground: Pick<CrlContext, 'issuers' | 'config' | 'scope'> & { wanted: number },
+  context: Pick<CrlContext, 'issuers' | 'config' | 'scope'> & { wanted: number },
   now: number,
 ): boolean {
-  const { issuers, config, scope, wanted } = ground;
+  const { issuers, config, scope, wanted } = context;
   if (!stored) return true;
   if (stored.base !== crlFingerprint(issuers, scope, config.expiry)) return true;
   const lifetime = stored.next_update - stored.this_update;
-  // Without auto_rebuild a list is renewed halfway through, so that nobody meets one that ran out.
-  const grace = config.auto_rebuild
-    ? crlSeconds(config, 'auto_rebuild_grace_period')
-    : lifetime / 2;
+  // Without auto_rebuild a CRL is renewed halfway through, so that nobody meets one that ran out.
+  const grace = config.auto_rebuild ? crlDurations(config).auto_rebuild_grace_period : lifetime / 2;
   const due = Math.max(stored.next_update - grace, stored.this_update + LEAST_AGE_S);
   if (now >= due) return true;
   return !config.auto_rebuild && !config.disable && stored.revision < wanted;
 }
 
-/** Has the list of an issuer built soon, off the request's path. */
+/** Has the CRL of an issuer built soon, off the request's path. */
 export function scheduleCrl(app: App, mount_id: string, issuer_id: string): void {
-  const { scheduled, durations } = listsOf(app);
+  const { scheduled, durations } = crlMemory(app);
   const slot = `${mount_id}/${issuer_id}`;
   if (scheduled.has(slot)) return;
   const timer = setTimeout(
@@ -134,28 +140,28 @@ export function scheduleCrl(app: App, mount_id: string, issuer_id: string): void
 }
 
 /**
- * Builds the lists of all issuers of the mount, whatever their age. One that cannot be built keeps none of the others from it.
+ * Builds the CRLs of all issuers of the mount, whatever their age. One that cannot be built keeps none of the others from it.
  *
  * @throws the first failure, once all were tried
  */
 export async function rotateCrls(app: App, caller: Caller) {
-  // Lists are published one by one, for everybody who waits for them: the request's own record says
+  // CRLs are published one by one, for everybody who waits for them: the request's own record says
   // first that it was asked for, and whether the caller may.
   await app.commit(caller, []);
   const mount_id = caller.mount.id;
-  const authority = await readMountState(app, mount_id);
+  const mountState = await readMountState(app, mount_id);
   const told: string[] = [];
   const failures: unknown[] = [];
   const done = new Set<Issuer>();
   const breath = new Breath();
-  for (const issuer of authority.issuers.values()) {
+  for (const issuer of mountState.issuers.values()) {
     if (done.has(issuer)) continue;
-    // It looks at all issuers, of which there may be a thousand.
+    // `planClass` reads all issuers, of which there may be a thousand.
     await breath.take();
-    const issuers = planClass(authority, issuer);
+    const issuers = planClass(mountState, issuer);
     for (const member of issuers.members) done.add(member);
     if (!issuers.signer) {
-      told.push(...warnOfUnsigned(authority, issuers));
+      told.push(...warnOfUnsigned(mountState, issuers));
       continue;
     }
     await rotateCrl(app, mount_id, issuers).catch((error: unknown) => failures.push(error));
@@ -164,7 +170,7 @@ export async function rotateCrls(app: App, caller: Caller) {
   return { data: { success: true }, warnings: numberWarnings(told) };
 }
 
-/** Has a list published that was begun after now, or that covers as much. */
+/** Has a CRL published that was begun after now, or that covers as much. */
 async function rotateCrl(app: App, mount_id: string, issuers: IssuerClass): Promise<void> {
   const place = placeOf(mount_id, issuers);
   const before = await findCrl(app.db, mount_id, issuers.id);
@@ -172,20 +178,20 @@ async function rotateCrl(app: App, mount_id: string, issuers: IssuerClass): Prom
   for (let attempt = 0; attempt < ATTEMPTS; attempt++) {
     // One that is under way may have begun before the request, or may only be fetched.
     for (let busy = running(app, place); busy; busy = running(app, place)) await busy;
-    const ground = await readGround(app, mount_id, issuers);
-    if (!ground) return;
-    await join(app, { mount_id, issuers }, () => buildCrl(app, mount_id, ground));
+    const context = await readCrlContext(app, mount_id, issuers);
+    if (!context) return;
+    await join(app, { mount_id, issuers }, () => buildCrl(app, mount_id, context));
     const stored = await findCrl(app.db, mount_id, issuers.id);
-    // Another node may have been quicker, with a list that it began before this request.
+    // Another node may have been quicker, with a CRL that it began before this request.
     const isNew = stored && stored.number > (before?.number ?? 0) && stored.revision >= wanted;
-    if (isNew || !ground.issuers.signer) return;
+    if (isNew || !context.issuers.signer) return;
   }
   throw new Failure('unavailable', 'the CRL is being rebuilt, try again', { retry_after: 1 });
 }
 
-/** What is under way with a list, whatever comes of it. */
+/** Ends when the build of a CRL that is under way does, however that ends. */
 function running(app: App, place: string): Promise<void> | undefined {
-  return listsOf(app)
+  return crlMemory(app)
     .running.get(place)
     ?.catch(() => {});
 }

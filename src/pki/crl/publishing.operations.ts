@@ -6,9 +6,10 @@ import {
   isSignatureAlgorithm,
   type SignatureAlgorithm,
 } from '../../x509/algorithms.ts';
-import { encodeListFrame } from '../../x509/crl.ts';
+import { encodeCrlFrame } from '../../x509/crl.ts';
 import { keyIdentifier } from '../../x509/keys.ts';
 import type { Issuer } from '../mount-state/issuer.ts';
+import type { Key } from '../mount-state/key.ts';
 import { readMountState } from '../mount-state/operations.ts';
 import {
   type RevocationState,
@@ -19,33 +20,33 @@ import type { MountState } from '../mount-state/state.ts';
 import type { CrlInput, CrlJob } from './builder/job.ts';
 import { makeSignedCrl, remakeSignedCrl } from './builder/operations.ts';
 import { CrlCache } from './cache.ts';
-import { type CrlConfig, crlSeconds } from './config.ts';
+import { type CrlConfig, crlDurations } from './config.ts';
 import { crlFingerprint, type IssuerClass, planClass, planScope } from './issuer-class.ts';
 import { readCrlConfig } from './settings.operations.ts';
 import { findCrl, type StoredCrl, type StoredCrlSignature, saveCrl } from './store.ts';
 
-/** What one server remembers of the lists of all its mounts. */
-interface Lists {
+/** What one server remembers of the CRLs of all its mounts. */
+interface CrlMemory {
   /** Being built or fetched now, so that everybody who waits for one waits for the same. */
   running: Map<string, Promise<void>>;
   /** The last of each class; checked against the stored number at each use. */
-  shelf: CrlCache;
+  cache: CrlCache;
   /** Waiting for a moment's quiet before they are built. */
   scheduled: Map<string, NodeJS.Timeout>;
   /** How long the last one took to build, in milliseconds. */
   durations: Map<string, number>;
-  /** By place, what the last one was that had too many entries. */
+  /** By place, the last one that had too many entries. */
   too_long: Map<string, TooLong>;
 }
 
-/** Lists of one scope only grow, so that none of it need be collected to be refused again. */
+/** A CRL of one scope only grows: once too long, it is refused again without reading the revocations. */
 interface TooLong {
   scope: string;
   max_entries: number;
   refusal: Failure;
 }
 
-export const listsOf = perApp<Lists>((app) => {
+export const crlMemory = perApp<CrlMemory>((app) => {
   const scheduled = new Map<string, NodeJS.Timeout>();
   const too_long = new BoundedMap<TooLong>(MOST_PLACES);
   app.barrier.onSeal(() => too_long.clear());
@@ -54,7 +55,7 @@ export const listsOf = perApp<Lists>((app) => {
   });
   return {
     running: new Map(),
-    shelf: new CrlCache(),
+    cache: new CrlCache(),
     scheduled,
     durations: new BoundedMap(MOST_PLACES),
     too_long,
@@ -63,7 +64,7 @@ export const listsOf = perApp<Lists>((app) => {
 
 export const placeOf = (mount_id: string, { id }: IssuerClass): string => `${mount_id}/${id}`;
 
-/** What a list has to be built from at this moment. */
+/** What a CRL has to be built from at this moment. */
 export interface CrlContext {
   issuers: IssuerClass;
   config: CrlConfig;
@@ -73,42 +74,42 @@ export interface CrlContext {
 }
 
 /** @returns undefined when the class has no issuer any more */
-export async function readGround(
+export async function readCrlContext(
   app: App,
   mount_id: string,
   { members }: IssuerClass,
 ): Promise<CrlContext | undefined> {
-  const authority: MountState = await readMountState(app, mount_id);
+  const mountState: MountState = await readMountState(app, mount_id);
   const config = await readCrlConfig(app, mount_id);
   const state = await readRevocationState(app.db, mount_id);
-  const member = members.find(({ id }) => authority.issuers.has(id));
-  const issuer = member && authority.issuers.get(member.id);
+  const member = members.find(({ id }) => mountState.issuers.has(id));
+  const issuer = member && mountState.issuers.get(member.id);
   if (!issuer) return undefined;
-  const issuers = planClass(authority, issuer);
-  const scope = planScope(authority, issuers, { epoch: state.epoch, disable: config.disable });
+  const issuers = planClass(mountState, issuer);
+  const scope = planScope(mountState, issuers, { epoch: state.epoch, disable: config.disable });
   return { issuers, config, state, scope };
 }
 
-/** Builds, signs and publishes one complete list (RFC 5280 §5). */
-export async function buildCrl(app: App, mount_id: string, ground: CrlContext): Promise<void> {
-  const { issuers, config, scope } = ground;
+/** Builds, signs and publishes one complete CRL (RFC 5280 §5). */
+export async function buildCrl(app: App, mount_id: string, context: CrlContext): Promise<void> {
+  const { issuers, config, scope } = context;
   if (!issuers.signer) return;
   const { issuer, key } = issuers.signer;
   const place = placeOf(mount_id, issuers);
-  const { shelf, durations } = listsOf(app);
+  const { cache, durations } = crlMemory(app);
   const began = performance.now();
   const previous = await findCrl(app.db, mount_id, issuers.id);
-  // What is revoked from here on is on the next list.
+  // What is revoked from here on is on the next CRL.
   const { revision } = await readRevocationState(app.db, mount_id);
   const content: CrlInput = { mount_id, scope, revision };
-  const algorithm = listAlgorithm(issuer, key);
+  const algorithm = chooseCrlAlgorithm(issuer, key);
   const now_ms = app.now();
   const this_update = Math.floor(now_ms / 1000);
-  const next_update = this_update + crlSeconds(config, 'expiry');
+  const next_update = this_update + crlDurations(config).expiry;
   // By the clock, so that a server restored from a backup never repeats a number it has
   // given out since; by the last number, should the clock have gone back.
   const number = Math.max((previous?.number ?? 0) + 1, now_ms);
-  const frame = encodeListFrame({
+  const frame = encodeCrlFrame({
     issuer: issuer.certificate.subject,
     signatureAlgorithm: algorithm,
     thisUpdate: this_update,
@@ -117,13 +118,13 @@ export async function buildCrl(app: App, mount_id: string, ground: CrlContext): 
     authorityKeyId: issuer.certificate.subjectKeyId ?? keyIdentifier(key.public_key),
   });
   const { max_crl_entries: max_entries } = config;
-  const job = { content, basis: shelf.findAny(place), frame, algorithm, max_entries };
-  const { list, signature } = await refusingLong(app, place, job, () =>
+  const job = { content, basis: cache.findAny(place), frame, algorithm, max_entries };
+  const { crl, signature } = await refusingLong(app, place, job, () =>
     makeSignedCrl(app, job, { mount_id, key }),
   );
-  // Not from when it was begun: until now whoever asked was given the one before.
+  // Not the time when it was begun: until now readers were given the one before.
   const modified_at_ms = app.now();
-  const crl: StoredCrl & StoredCrlSignature = {
+  const published: StoredCrl & StoredCrlSignature = {
     number,
     revision,
     base: crlFingerprint(issuers, scope, config.expiry),
@@ -139,29 +140,29 @@ export async function buildCrl(app: App, mount_id: string, ground: CrlContext): 
   durations.set(place, performance.now() - began);
   try {
     await app.store.commit([
-      saveCrl({ mount_id, class: issuers.id, ...crl }),
+      saveCrl({ mount_id, class: issuers.id, ...published }),
       touchCrls(mount_id, modified_at_ms),
     ]);
-    shelf.put(place, number, { ...content, list });
+    cache.put(place, number, { ...content, crl });
   } catch (error) {
-    // Another node was quicker; whether its list suffices is looked at by whoever waits.
+    // Another node was quicker; whether its CRL suffices is looked at by whoever waits.
     if (!isConflict(error)) throw error;
   }
 }
 
 /**
- * Makes a list unless it is known to have too many entries: everybody may ask for it, and to find out
+ * Makes a CRL unless it is known to have too many entries: everybody may ask for it, and to find out
  * takes as long as to make it.
  *
- * @throws Failure `conflict` for a list longer than it may be
+ * @throws Failure `conflict` for a CRL longer than it may be
  */
-async function refusingLong<List>(
+async function refusingLong<Made>(
   app: App,
   place: string,
   { content: { scope }, max_entries }: CrlJob,
-  make: () => Promise<List>,
-): Promise<List> {
-  const { too_long } = listsOf(app);
+  make: () => Promise<Made>,
+): Promise<Made> {
+  const { too_long } = crlMemory(app);
   const known = too_long.get(place);
   if (known?.scope === scope && known.max_entries === max_entries) throw known.refusal;
   try {
@@ -173,57 +174,53 @@ async function refusingLong<List>(
   }
 }
 
-/** Lists of which something is remembered: those of issuers that are gone leave theirs. */
+/** Most CRLs that something is remembered of: issuers that are removed leave their entries behind. */
 const MOST_PLACES = 1000;
 
-/** Makes a list again that this server has not in memory: from before its start, or of another node. */
-export async function fetchList(
+/** Makes a CRL again that this server has not in memory: from before its start, or of another node. */
+export async function fetchCrl(
   app: App,
   mount_id: string,
-  ground: CrlContext,
+  context: CrlContext,
   stored: StoredCrl & StoredCrlSignature,
 ): Promise<void> {
-  const { issuers } = ground;
+  const { issuers } = context;
   const place = placeOf(mount_id, issuers);
-  const { shelf } = listsOf(app);
+  const { cache } = crlMemory(app);
   const { number, revision, scope, before_entries, after_entries, signature } = stored;
   const [member] = issuers.members;
   const algorithm = isSignatureAlgorithm(stored.algorithm) ? stored.algorithm : undefined;
   const content: CrlInput = { mount_id, scope, revision };
-  const list =
+  const crl =
     member &&
     algorithm &&
     (await remakeSignedCrl(
       app,
       {
         content,
-        basis: shelf.findAny(place),
+        basis: cache.findAny(place),
         frame: { before: before_entries, after: after_entries },
         algorithm,
         max_entries: -1,
       },
       { signature, public_key: member.certificate.subjectPublicKeyInfo },
     ));
-  if (list) {
-    shelf.put(place, number, { ...content, list });
+  if (crl) {
+    cache.put(place, number, { ...content, crl });
     return;
   }
   // It was made of revocations that are not there any more.
   app.log.warn({ number }, 'a stored CRL cannot be made again');
-  await buildCrl(app, mount_id, ground);
+  await buildCrl(app, mount_id, context);
 }
 
-function listAlgorithm(
-  issuer: Issuer,
-  key: { key_type: string; key_bits: number },
-): SignatureAlgorithm {
+function chooseCrlAlgorithm(issuer: Issuer, { key_type, key_bits }: Key): SignatureAlgorithm {
   const own = issuer.settings.revocation_signature_algorithm;
   if (own !== '') return own;
   const stored = issuer.certificate.signatureAlgorithm;
-  const key_type = key.key_type as 'rsa' | 'ec' | 'ed25519';
   return chooseSignatureAlgorithm({
     key_type,
-    key_bits: key.key_bits,
+    key_bits,
     use_pss: key_type === 'rsa' && (stored?.endsWith('PSS') ?? false),
   });
 }

@@ -4,14 +4,14 @@ import { planRest } from './rest.ts';
 
 for (const [what, durations, rest] of [
   ['nothing is known', {}, 100],
-  ['its list was quick', { 'm/a': 12 }, 100],
-  ['its list took longer', { 'm/a': 13 }, 104],
-  ['one of its lists took long', { 'm/a': 2_000, 'm/b': 1 }, 16_000],
-  ['one of its lists took very long', { 'm/a': 4_000 }, 30_000],
+  ['its CRL was quick', { 'm/a': 12 }, 100],
+  ['its CRL took longer', { 'm/a': 13 }, 104],
+  ['one of its CRLs took long', { 'm/a': 2_000, 'm/b': 1 }, 16_000],
+  ['one of its CRLs took very long', { 'm/a': 4_000 }, 30_000],
   ['another mount has a long one', { 'n/a': 4_000, 'm/b': 1 }, 100],
   ['a mount whose ID begins alike has one', { 'm2/a': 4_000 }, 100],
 ] as const) {
-  test(`lists of a mount rest ${rest} ms where ${what}`, () => {
+  test(`CRLs of a mount rest ${rest} ms where ${what}`, () => {
     assert.equal(planRest(new Map<string, number>(Object.entries(durations)), 'm'), rest);
   });
 }

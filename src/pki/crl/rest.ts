@@ -1,14 +1,14 @@
-/** Revocations that come within this time of each other share a list. */
+/** Revocations that come within this time of each other share a CRL. */
 const QUIET_MS = 100;
-/** Building takes at most one part in so many of the time when nobody asks for the list. */
+/** Building takes at most one part in so many of the time when nobody asks for the CRL. */
 const REST = 8;
 const LONGEST_REST_MS = 30_000;
 
 /**
- * How long a mount's lists rest before they are built anew, in milliseconds: by the longest of its own, as those of
+ * How long a mount's CRLs rest before they are built anew, in milliseconds: by the longest of its own, as those of
  * other mounts do not wait for it.
  *
- * @param durations what the last list of each place, `<mount>/<class>`, took to build, in milliseconds
+ * @param durations what the last CRL of each place, `<mount>/<class>`, took to build, in milliseconds
  */
 export function planRest(durations: ReadonlyMap<string, number>, mount_id: string): number {
   let longest = 0;

@@ -1,104 +1,109 @@
 import { z } from 'zod';
 import type { App } from '../../app/app.ts';
 import type { Caller } from '../../app/caller.ts';
-import { undeclared } from '../../app/output.ts';
-import type { VaultResult } from '../../app/result.ts';
+import { type BytesResult, bytes } from '../../app/output.ts';
+import type { SizedBody } from '../../app/result.ts';
 import { type AnyRoute, vaultRoute } from '../../app/route.ts';
 import { Failure } from '../../core/failure.ts';
 import { text } from '../../core/fields.ts';
+import { certificateReading, describeUnrevocable } from '../certificates/readings.ts';
 import { derBody, pemBody } from './bodies.ts';
 import { crlConfigSchema, crlPatchSchema } from './config.ts';
-import { type PublishedCrl, readCrl, rotateCrls } from './operations.ts';
+import { readCrl, requireCrl, rotateCrls } from './operations.ts';
 import { readCrlConfig, writeCrlConfig } from './settings.operations.ts';
 
-const DER_TYPE = 'application/pkix-crl';
-const PEM_TYPE = 'application/x-pem-file';
+const publicRead = {
+  method: 'GET',
+  see: ['RFC 5280 §5'],
+  access: 'public',
+  counted: true,
+  failures: ['unresolved', 'conflict', 'unavailable'],
+} as const;
+const ofDefault = {
+  ...publicRead,
+  summary: 'Read the complete CRL of the default issuer',
+  input: z.object({}),
+} as const;
+const ofIssuer = {
+  ...publicRead,
+  name_forms: { issuer_ref: 'default_word' },
+  summary: 'Read the complete CRL of an issuer',
+  input: z.object({ issuer_ref: text() }),
+} as const;
 
-type Form = 'der' | 'pem' | 'json' | 'json-of-old';
+/** A list as bytes. Without one it is an empty answer, and so it is where the mount has no default issuer. */
+const asBytes = (media_type: string, encode: (der: Uint8Array) => SizedBody) => ({
+  output: bytes(media_type),
+  run: async (
+    app: App,
+    caller: Caller,
+    { issuer_ref: ref = 'default' }: { issuer_ref?: string },
+  ): Promise<BytesResult> => {
+    const crl = await readCrl(app, caller.mount.id, ref).catch((error: unknown) => {
+      if (error instanceof Failure && error.kind === 'unresolved' && ref === 'default') return;
+      throw error;
+    });
+    return crl ? { bytes: encode(crl.der), last_modified: crl.modified_at_ms } : { bytes: '' };
+  },
+});
+const asDer = asBytes('application/pkix-crl', derBody);
+const asPem = asBytes('application/x-pem-file', (der) => pemBody(der, '\n', ''));
 
-function dressCrl({ der, modified_at_ms }: PublishedCrl, form: Form): VaultResult {
-  const last_modified = modified_at_ms;
-  switch (form) {
-    case 'der':
-      return { raw: { content_type: DER_TYPE, body: derBody(der) }, last_modified };
-    case 'pem':
-      return { raw: { content_type: PEM_TYPE, body: pemBody(der, '\n', '') }, last_modified };
-    case 'json':
+export const crlRoutes: AnyRoute[] = [
+  vaultRoute({ ...ofDefault, ...asDer, id: 'pki-read-crl-der', path: '/v1/{mount}/crl' }),
+  vaultRoute({ ...ofDefault, ...asPem, id: 'pki-read-crl-pem', path: '/v1/{mount}/crl/pem' }),
+  vaultRoute({
+    ...ofDefault,
+    id: 'pki-read-cert-crl',
+    path: '/v1/{mount}/cert/crl',
+    output: certificateReading,
+    run: async (app, caller) => {
+      const { der, modified_at_ms } = await requireCrl(app, caller.mount.id, 'default');
+      return {
+        data: describeUnrevocable(''),
+        long_text: { field: 'certificate', body: pemBody(der, '\\n', '') },
+        last_modified: modified_at_ms,
+      };
+    },
+  }),
+  vaultRoute({
+    ...ofDefault,
+    ...asDer,
+    id: 'pki-read-cert-crl-raw',
+    path: '/v1/{mount}/cert/crl/raw',
+  }),
+  vaultRoute({
+    ...ofDefault,
+    ...asPem,
+    id: 'pki-read-cert-crl-raw-pem',
+    path: '/v1/{mount}/cert/crl/raw/pem',
+  }),
+  vaultRoute({
+    ...ofIssuer,
+    id: 'pki-read-issuer-crl',
+    path: '/v1/{mount}/issuer/{issuer_ref}/crl',
+    output: z.object({ crl: z.string().describe('PEM.') }),
+    run: async (app, caller, { issuer_ref }) => {
+      const { der, modified_at_ms } = await requireCrl(app, caller.mount.id, issuer_ref);
       return {
         data: { crl: '' },
         long_text: { field: 'crl', body: pemBody(der, '\\n', '\\n') },
-        last_modified,
+        last_modified: modified_at_ms,
       };
-    case 'json-of-old':
-      return {
-        data: { certificate: '', revocation_time: 0, revocation_time_rfc3339: '' },
-        long_text: { field: 'certificate', body: pemBody(der, '\\n', '') },
-        last_modified,
-      };
-  }
-}
-
-async function fetchCrl(app: App, caller: Caller, ref: string, form: Form): Promise<VaultResult> {
-  let crl: PublishedCrl | undefined;
-  try {
-    crl = await readCrl(app, caller.mount.id, ref);
-  } catch (error) {
-    // A mount without an issuer has no list, which raw readers hear as an empty answer.
-    const none = error instanceof Failure && error.kind === 'unresolved' && ref === 'default';
-    if (!none || form === 'json' || form === 'json-of-old') throw error;
-  }
-  if (crl) return dressCrl(crl, form);
-  if (form === 'json' || form === 'json-of-old') {
-    throw new Failure('unresolved', `unable to find CRL for issuer: ${ref}`);
-  }
-  return { raw: { content_type: DER_TYPE, body: '' } };
-}
-
-const READS: readonly [id: string, path: string, form: Form][] = [
-  ['crl-der', 'crl', 'der'],
-  ['crl-pem', 'crl/pem', 'pem'],
-  ['cert-crl', 'cert/crl', 'json-of-old'],
-  ['cert-crl-raw', 'cert/crl/raw', 'der'],
-  ['cert-crl-raw-pem', 'cert/crl/raw/pem', 'pem'],
-];
-const ISSUER_READS: readonly [id: string, path: string, form: Form][] = [
-  ['issuer-crl', 'crl', 'json'],
-  ['issuer-crl-der', 'crl/der', 'der'],
-  ['issuer-crl-pem', 'crl/pem', 'pem'],
-];
-
-export const crlRoutes: AnyRoute[] = [
-  ...READS.map(([id, path, form]) =>
-    vaultRoute({
-      id: `pki-read-${id}`,
-      method: 'GET',
-      path: `/v1/{mount}/${path}`,
-      summary: 'Read the complete CRL of the default issuer',
-      see: ['RFC 5280 §5'],
-      access: 'public',
-      counted: true,
-      input: z.object({}),
-      output: undeclared,
-      failures: ['unresolved'],
-      run: (app, caller) => fetchCrl(app, caller, 'default', form),
-    }),
-  ),
-  ...ISSUER_READS.map(([id, path, form]) =>
-    vaultRoute({
-      id: `pki-read-${id}`,
-      method: 'GET',
-      path: `/v1/{mount}/issuer/{issuer_ref}/${path}`,
-      name_forms: { issuer_ref: 'default_word' },
-      summary: 'Read the complete CRL of an issuer',
-      see: ['RFC 5280 §5'],
-      access: 'public',
-      counted: true,
-      input: z.object({ issuer_ref: text() }),
-      output: undeclared,
-      failures: ['unresolved'],
-      run: (app, caller, { issuer_ref }) => fetchCrl(app, caller, issuer_ref, form),
-    }),
-  ),
+    },
+  }),
+  vaultRoute({
+    ...ofIssuer,
+    ...asDer,
+    id: 'pki-read-issuer-crl-der',
+    path: '/v1/{mount}/issuer/{issuer_ref}/crl/der',
+  }),
+  vaultRoute({
+    ...ofIssuer,
+    ...asPem,
+    id: 'pki-read-issuer-crl-pem',
+    path: '/v1/{mount}/issuer/{issuer_ref}/crl/pem',
+  }),
   vaultRoute({
     id: 'pki-rotate-crl',
     method: 'GET',
@@ -107,7 +112,7 @@ export const crlRoutes: AnyRoute[] = [
     access: { capability: 'read' },
     input: z.object({}),
     output: z.object({ success: z.boolean() }),
-    failures: ['conflict'],
+    failures: ['conflict', 'unavailable'],
     run: (app, caller) => rotateCrls(app, caller),
   }),
   vaultRoute({
@@ -130,7 +135,7 @@ export const crlRoutes: AnyRoute[] = [
     audit: Object.keys(crlPatchSchema.shape),
     input: crlPatchSchema,
     output: crlConfigSchema,
-    failures: ['invalid'],
-    run: writeCrlConfig,
+    failures: ['invalid', 'conflict'],
+    run: async (app, caller, patch) => ({ data: await writeCrlConfig(app, caller, patch) }),
   }),
 ];

@@ -20,13 +20,12 @@ function parseCrlConfig(body: string | undefined): CrlConfig {
   return body === undefined ? DEFAULT_CRL_CONFIG : crlConfigSchema.parse(JSON.parse(body));
 }
 
-export async function writeCrlConfig(app: App, caller: Caller, patch: CrlPatch) {
+export function writeCrlConfig(app: App, caller: Caller, patch: CrlPatch): Promise<CrlConfig> {
   const place = { mount_id: caller.mount.id, name: 'crl' };
-  const next = await commitPlanned<CrlConfig>(app, caller, async () => {
+  return commitPlanned<CrlConfig>(app, caller, async () => {
     const read = await findConfig(app.db, place.mount_id, place.name);
     const config = planCrlConfig(parseCrlConfig(read), patch);
     const effects = saveConfigAsRead(place, { read, body: JSON.stringify(config) });
     return { effects, result: config };
   });
-  return { data: next };
 }

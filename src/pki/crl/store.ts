@@ -1,19 +1,19 @@
 import { type Db, prepared, preparedWrite } from '../../store/database.ts';
 import type { Write } from '../../store/write.ts';
 
-/** A list as it was built last, without its entries. Instants in Unix seconds, unless named. */
+/** A CRL as it was built last, without its entries. Instants in Unix seconds, unless named. */
 export interface StoredCrl {
   number: number;
   /** Revocations that the mount had when it was built. */
   revision: number;
-  /** What else it was built from: issuers, usage, settings. A list from other ground is stale. */
+  /** What else it was built from: issuers, usage, settings. A CRL made from others is stale. */
   base: string;
   this_update: number;
   next_update: number;
   modified_at_ms: number;
 }
 
-/** What makes the same list again, byte for byte, out of the revocations. */
+/** What makes the same CRL again, byte for byte, out of the revocations. */
 export interface StoredCrlSignature {
   /** Which revocations are on it; see `CrlScope`. */
   scope: string;
@@ -32,7 +32,7 @@ const byClass = prepared((sql, p: { mount_id: string; class: string }) =>
     .where('class', '=', p.class),
 );
 
-/** @param crlClass issuers with one subject and key share a list; see `issuer-class.ts` */
+/** @param crlClass issuers with one subject and key share a CRL; see `issuer-class.ts` */
 export function findCrl(
   db: Db,
   mount_id: string,
@@ -41,7 +41,7 @@ export function findCrl(
   return byClass.first(db, { mount_id, class: crlClass });
 }
 
-/** A list that is newer than the stored one, and covers as much; one that is not is a conflict. */
+/** A CRL that is newer than the stored one, and covers as much; one that is not is a conflict. */
 export const saveCrl = preparedWrite(
   (
     sql,
@@ -84,7 +84,7 @@ export const saveCrl = preparedWrite(
             signature: row.ref('excluded.signature'),
           }))
           .whereRef('pki_crl.number', '<', 'excluded.number')
-          // A node that began earlier may end later, with a clock that is ahead: what one list
+          // A node that began earlier may end later, with a clock that is ahead: what one CRL
           // has said, the next never takes back.
           .whereRef('pki_crl.revision', '<=', 'excluded.revision'),
       );

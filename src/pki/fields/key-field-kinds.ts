@@ -1,6 +1,9 @@
 import { comparedBy, eachText } from '../../core/comparison.ts';
 import type { FieldKind } from '../../core/field.ts';
 import { integer, shortList, text } from '../../core/fields.ts';
+import type { KeyType } from '../../x509/keys.ts';
+
+export const KEY_TYPES = ['rsa', 'ec', 'ed25519'] as const satisfies readonly KeyType[];
 
 /** Which issuer or key is meant; none is the default one, which has its word in any case. */
 const reference = (ref: string): string =>

@@ -17,7 +17,7 @@ import type { LeafContext } from '../profile/leaf.ts';
 import { listLookedUp } from '../roles/compiled-rules.ts';
 import { requireRole } from '../roles/operations.ts';
 import type { Role } from '../roles/role.ts';
-import { holdGround } from './store.ts';
+import { holdIssuanceContext } from './store.ts';
 
 export interface Target {
   /** Name of the role. */
@@ -45,13 +45,13 @@ export async function readIssuanceContext(
   const mount = await readMountOf(app, caller);
   const mount_id = mount.id;
   const { role, body_tag } = await requireRole(app, caller, target.role);
-  const authority = await readMountState(app, mount_id);
-  const { issuer, key } = resolveSigningIssuer(authority, target.issuer_ref ?? role.issuer_ref);
-  const { issuing_version } = authority.defaults;
+  const mountState = await readMountState(app, mount_id);
+  const { issuer, key } = resolveSigningIssuer(mountState, target.issuer_ref ?? role.issuer_ref);
+  const { issuing_version } = mountState.defaults;
   const mount_tag = settingsTagOf(mount) ?? '';
   const told = readIdentity(app, caller, role);
   const identity = told instanceof Promise ? await told : told;
-  const held = holdGround({
+  const held = holdIssuanceContext({
     mount_id,
     role: target.role,
     role_tag: body_tag,
@@ -67,7 +67,7 @@ export async function readIssuanceContext(
     issuer,
     key,
     context: {
-      issuer: describeIssuing(issuer, key, chooseUrls(authority, issuer)),
+      issuer: describeIssuing(issuer, key, chooseUrls(mountState, issuer)),
       mount: effectiveLeaseTtls(mount.config),
       now: Math.floor(app.now() / 1000),
       identity,

@@ -5,8 +5,8 @@ import { holdMount } from '../../mounts/store.ts';
 import type { SignedLeaf } from './signing.operations.ts';
 
 /**
- * Has the names of a certificate that are too many for its own write set written before it. They tell nobody anything
- * until it is there, so that they need no record.
+ * Writes the names of a certificate that has too many for its own write set, before it. Until the certificate is there
+ * nothing is found by them, so they need no record.
  */
 export async function writeNames(app: App, names: SignedLeaf['names']): Promise<void> {
   try {
@@ -20,8 +20,8 @@ export async function writeNames(app: App, names: SignedLeaf['names']): Promise<
 }
 
 /**
- * Takes them back where there will be no certificate, in the server's own name: whoever has no room for more writes
- * leaves none behind. What stays, as when the server is killed, leads to no certificate.
+ * Removes them where there will be no certificate. This is the server's own work, so that a caller whose writes are
+ * refused leaves none behind. Rows that stay, as when the server is killed, lead to no certificate.
  */
 export function takeBackNames(app: App, { pages }: SignedLeaf['names']): Promise<void> {
   return doFor(OWN_PARTY, async () => {

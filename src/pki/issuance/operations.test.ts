@@ -13,10 +13,10 @@ import { bumpConfigVersion } from '../../store/config-version.ts';
 import { openStore, type Store } from '../../store/store.ts';
 import { isSignedBy, parseCertificate } from '../../x509/certificate.ts';
 import { findExtension } from '../../x509/extensions.ts';
-import { readCertificate } from '../certificates/operations.ts';
+import { requireCertificate } from '../certificates/operations.ts';
 import { listSerials } from '../certificates/store.ts';
 import { updateIssuer } from '../issuers/operations.ts';
-import { pemOf } from '../mount-state/issuer.ts';
+import { encodeCertificatePem, pemOf } from '../mount-state/issuer.ts';
 import { readMountState } from '../mount-state/operations.ts';
 import { issueSchema } from '../profile/request.ts';
 import { rootFields } from '../profile/root.ts';
@@ -79,15 +79,15 @@ test('an issued certificate is by its issuer, and stored before it is answered',
   const { data } = await issue('web');
   const certificate = parsePemCertificate(data.certificate);
   assert.ok(isSignedBy(certificate, parsePemCertificate(data.issuing_ca).subjectPublicKeyInfo));
-  const read = await readCertificate(app, testCaller(mount), { serial: data.serial_number });
-  assert.equal(read.data?.certificate, data.certificate);
+  const { der } = await requireCertificate(app, testCaller(mount), data.serial_number);
+  assert.equal(encodeCertificatePem(der), data.certificate);
 });
 
 test('a serial number is found in upper case with hyphens', async () => {
   const { data } = await issue('web');
   const serial = data.serial_number.toUpperCase().replaceAll(':', '-');
-  const read = await readCertificate(app, testCaller(mount), { serial });
-  assert.equal(read.data?.certificate, data.certificate);
+  const { der } = await requireCertificate(app, testCaller(mount), serial);
+  assert.equal(encodeCertificatePem(der), data.certificate);
 });
 
 test('with format der everything is base64', async () => {
@@ -130,7 +130,7 @@ test('without storage a certificate is neither listed nor found', async () => {
   const all = await listSerials(app.db, { mount_id: mount.id, after: '', limit: 1000 });
   assert.equal(all.includes(data.serial_number), false);
   await assert.rejects(
-    readCertificate(app, testCaller(mount), { serial: data.serial_number }),
+    requireCertificate(app, testCaller(mount), data.serial_number),
     refusal('not_found', /^$/),
   );
 });

@@ -8,13 +8,13 @@ import { Failure } from '../../core/failure.ts';
 import type { Soon } from '../../core/steps.ts';
 import { isForRoom } from '../../store/waiting-sets.ts';
 import type { KeyDescription } from '../../x509/keys.ts';
-import type { IssuedAnswer } from '../certificates/answer.ts';
+import { type IssuedAnswer, type SignedAnswer, withPrivateKey } from '../certificates/answer.ts';
 import { generateKeyToHandOut } from '../keys/generation.operations.ts';
-import { lineOfAuthority } from '../mount-state/operations.ts';
+import { lineOfMount } from '../mount-state/operations.ts';
 import { planLeafOnThread, requireSoundKeyOf } from '../planning/operations.ts';
 import { isHeavyLeaf, type PlannedLeaf } from '../planning/task.ts';
 import { namesOfCsr } from '../profile/csr-fields.ts';
-import { requireCsr } from '../profile/csr-rules.ts';
+import { requireCsr, type SignedCsr } from '../profile/csr-rules.ts';
 import { type LeafPlan, planIssue, planSign } from '../profile/leaf.ts';
 import type { IssueRequest, SignRequest } from '../profile/request.ts';
 import type { Role } from '../roles/role.ts';
@@ -32,7 +32,7 @@ export async function issueCertificate(
     app,
     caller,
     async () => commitSigned(app, caller, await planIssuance(app, caller, input)),
-    { app, thing: lineOfAuthority(caller.mount.id) },
+    { app, key: lineOfMount(caller.mount.id) },
   );
 }
 
@@ -41,19 +41,29 @@ export async function signCsr(
   app: App,
   caller: Caller,
   input: SignRequest & Target,
-): Promise<DataResult<IssuedAnswer>> {
+): Promise<DataResult<SignedAnswer>> {
   const judgeNames = judgeBringing(caller);
+  let signed: Promise<SignedCsr> | undefined;
+  // Once, however often the certificate is planned.
+  const readCsr = (): Promise<SignedCsr> => {
+    signed ??= requireCsr(input.csr);
+    return signed;
+  };
   return retryOnConflict(
     app,
     caller,
     async () => {
-      const ground = await readIssuanceContext(app, caller, input);
-      const { plan, ...subject } = await decideSign(app, caller, input, ground);
-      const judging = judgeNames(() => namesOfCsr(ground.role, input, plan.names));
+      const context = await readIssuanceContext(app, caller, input);
+      const { plan, ...subject } = await decideSign(app, caller, { input, readCsr }, context);
+      const judging = judgeNames(() => namesOfCsr(context.role, input, plan.names));
       if (judging) await judging;
-      return commitSigned(app, caller, await planSigned(app, caller, input, ground, plan, subject));
+      return commitSigned(
+        app,
+        caller,
+        await planSigned(app, caller, input, context, plan, subject),
+      );
     },
-    { app, thing: lineOfAuthority(caller.mount.id) },
+    { app, key: lineOfMount(caller.mount.id) },
   );
 }
 
@@ -83,7 +93,7 @@ type NamesBrought = Parameters<NonNullable<Caller['mayBring']>>[0];
 async function decideSign(
   app: App,
   caller: Caller,
-  input: SignRequest & Target,
+  { input, readCsr }: { input: SignRequest & Target; readCsr(): Promise<SignedCsr> },
   { role, context }: IssuanceContext,
 ): Promise<Subject & { plan: LeafPlan }> {
   if (isHeavyLeaf(role, input)) {
@@ -96,7 +106,7 @@ async function decideSign(
     });
     return { plan, ...requireSubject(subject) };
   }
-  const signed = await requireCsr(input.csr);
+  const signed = await readCsr();
   const plan = planSign(role, input, signed, context);
   await requireSoundKeyOf(app, caller, signed.key, signed.csr.subjectPublicKeyInfo);
   return { plan, subjectPublicKeyInfo: signed.csr.subjectPublicKeyInfo, key: signed.key };
@@ -126,32 +136,30 @@ function decideIssue(
  * Makes a key and a certificate within the bounds of a role for another write set: whoever
  * calls commits its effects before anybody sees the certificate, and sees to permission.
  *
- * @param caller with the mount of the authority
+ * @param caller with the mount of the issuer
  */
 export async function planIssuance(
   app: App,
   caller: Caller,
   input: IssueRequest & Target,
-): Promise<SignedLeaf> {
-  const ground = await readIssuanceContext(app, caller, input);
-  const { plan, key } = await decideIssue(app, caller, input, ground);
+): Promise<SignedLeaf<IssuedAnswer>> {
+  const context = await readIssuanceContext(app, caller, input);
+  const { plan, key } = await decideIssue(app, caller, input, context);
   const { public_key, private_key } = await generateKeyToHandOut(app, caller, key);
-  return planSigned(app, caller, input, ground, plan, {
-    subjectPublicKeyInfo: public_key,
-    key,
-    private_key,
-  });
+  const subject = { subjectPublicKeyInfo: public_key, key };
+  const leaf = await planSigned(app, caller, input, context, plan, subject);
+  return { ...leaf, answer: withPrivateKey(leaf.answer, private_key, input) };
 }
 
 /** Whether a write set surely was not written. */
 const isRefused = (error: unknown): boolean =>
   isForRoom(error) || !(error instanceof Failure) || error.kind !== 'unavailable';
 
-async function commitSigned(
+async function commitSigned<Answer>(
   app: App,
   caller: Caller,
-  leaf: SignedLeaf,
-): Promise<DataResult<IssuedAnswer>> {
+  leaf: SignedLeaf<Answer>,
+): Promise<DataResult<Answer>> {
   // The row is durable before the certificate leaves the process: a crash in between loses a
   // signature that nobody has seen, never one that nobody can revoke. Without a row to keep,
   // the record of the request still comes first.

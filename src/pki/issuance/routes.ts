@@ -1,24 +1,12 @@
 import { z } from 'zod';
 import { type AnyRoute, vaultRoute } from '../../app/route.ts';
 import { text } from '../../core/fields.ts';
+import { issuedSchema, signedSchema } from '../certificates/answer.ts';
 import { issueFields, signFields } from '../profile/request.ts';
 import { issueCertificate, signCsr } from './operations.ts';
 
 const role = text().describe('Name of the role.');
 const issuer_ref = text().describe('Id or name of the issuer, or "default".');
-
-const issued = z.object({
-  certificate: z.string(),
-  issuing_ca: z.string(),
-  ca_chain: z.array(z.string()).optional().describe('The issuer first.'),
-  serial_number: z.string().describe('Colon hex.'),
-  expiration: z.int().describe('Unix seconds.'),
-  authority_key_id: z.string().describe('Colon hex.'),
-});
-const issuedWithKey = issued.extend({
-  private_key: z.string().optional().describe('Kept nowhere: this is the only copy.'),
-  private_key_type: z.string().optional(),
-});
 
 // What a certificate states in the end is in the certificate; secrets are in none of these.
 const audit = [
@@ -40,59 +28,45 @@ const audit = [
   'key_type',
   'key_bits',
 ];
-const failures = ['invalid', 'unresolved', 'unavailable'] as const;
+const issuance = {
+  method: 'POST',
+  access: { capability: 'update' },
+  failures: ['invalid', 'unresolved', 'conflict', 'rate_limited', 'unavailable'],
+  audit,
+} as const;
+const issue = { ...issuance, output: issuedSchema, run: issueCertificate };
+const sign = { ...issuance, see: ['RFC 2986'], output: signedSchema, run: signCsr };
+const byIssuer = { name_forms: { issuer_ref: 'default_word' } } as const;
 
 export const issuanceRoutes: readonly AnyRoute[] = [
   vaultRoute({
+    ...issue,
     id: 'pki-issue-with-role',
-    method: 'POST',
     path: '/v1/{mount}/issue/{role}',
     summary: 'Make a key and a certificate for it',
-    access: { capability: 'update' },
     input: z.object({ role, ...issueFields }),
-    output: issuedWithKey,
-    failures,
-    audit,
-    run: issueCertificate,
   }),
   vaultRoute({
+    ...issue,
+    ...byIssuer,
     id: 'pki-issuer-issue-with-role',
-    method: 'POST',
     path: '/v1/{mount}/issuer/{issuer_ref}/issue/{role}',
-    name_forms: { issuer_ref: 'default_word' },
     summary: 'Make a key and a certificate for it, by this issuer',
-    access: { capability: 'update' },
     input: z.object({ role, issuer_ref, ...issueFields }),
-    output: issuedWithKey,
-    failures,
-    audit,
-    run: issueCertificate,
   }),
   vaultRoute({
+    ...sign,
     id: 'pki-sign-with-role',
-    method: 'POST',
     path: '/v1/{mount}/sign/{role}',
     summary: 'Sign a certificate request',
-    see: ['RFC 2986'],
-    access: { capability: 'update' },
     input: z.object({ role, ...signFields }),
-    output: issued,
-    failures,
-    audit,
-    run: signCsr,
   }),
   vaultRoute({
+    ...sign,
+    ...byIssuer,
     id: 'pki-issuer-sign-with-role',
-    method: 'POST',
     path: '/v1/{mount}/issuer/{issuer_ref}/sign/{role}',
-    name_forms: { issuer_ref: 'default_word' },
     summary: 'Sign a certificate request, by this issuer',
-    see: ['RFC 2986'],
-    access: { capability: 'update' },
     input: z.object({ role, issuer_ref, ...signFields }),
-    output: issued,
-    failures,
-    audit,
-    run: signCsr,
   }),
 ];

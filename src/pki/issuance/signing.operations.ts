@@ -6,7 +6,7 @@ import { Failure } from '../../core/failure.ts';
 import type { Effect } from '../../store/write.ts';
 import type { KeyDescription } from '../../x509/keys.ts';
 import { formatColonHex, formatSerial } from '../../x509/serial.ts';
-import { encodeIssued, type HandedOutKey, type IssuedAnswer } from '../certificates/answer.ts';
+import { encodeIssued, type SignedAnswer } from '../certificates/answer.ts';
 import { insertCertificate, planNames } from '../certificates/store.ts';
 import { signCertificate, signWithKey } from '../keys/signing.operations.ts';
 import type { LeafPlan } from '../profile/leaf.ts';
@@ -21,13 +21,11 @@ export interface Subject {
   /** DER. */
   subjectPublicKeyInfo: Uint8Array;
   key: KeyDescription;
-  /** Only of a key that was just made. */
-  private_key?: HandedOutKey;
 }
 
 /** A signed certificate, and what makes it known; nothing is committed yet. */
-export interface SignedLeaf {
-  answer: IssuedAnswer;
+export interface SignedLeaf<Answer = SignedAnswer> {
+  answer: Answer;
   warnings: string[];
   serial: string;
   /** Unix seconds. */
@@ -102,7 +100,6 @@ export async function planSigned(
       authority_key_id: formatColonHex(context.issuer.key_identifier),
     },
     chain: issuer.chain,
-    ...(subject.private_key && { private_key: subject.private_key }),
     request: input,
   });
   const { warnings } = plan;

@@ -5,7 +5,7 @@ import { preparedHold } from '../../store/held.ts';
  * mount's default and its URLs are those that the certificate was decided on. Other issuers and keys of the mount may
  * change: whoever may rename one of them would have everybody's certificates be refused.
  */
-export const holdGround = preparedHold<{
+export const holdIssuanceContext = preparedHold<{
   mount_id: string;
   role: string;
   /** Of the role's text. */

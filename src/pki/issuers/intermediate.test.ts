@@ -64,7 +64,7 @@ const someNames = subjectAltName(
   false,
 );
 
-test('an authority may sign certificates and lists, and has no extended key usage', () => {
+test('a CA may sign certificates and CRLs, and has no extended key usage', () => {
   const { tbs, read, warnings } = plan();
   assert.deepEqual(read('basicConstraints', parseBasicConstraints), { ca: true });
   assert.deepEqual(read('keyUsage', parseKeyUsage), ['CertSign', 'CRLSign']);
@@ -105,7 +105,7 @@ test('a path length below -1 is refused, whatever the issuer has', () => {
   }
 });
 
-test('an issuer whose path length is zero signs no authority', () => {
+test('an issuer whose path length is zero signs no CA', () => {
   assert.throws(() => plan({ issuer: { path_length: 0 } }), /has a max path length of zero/);
 });
 
@@ -132,7 +132,7 @@ test('with use_csr_values subject, names and extensions are those of the request
   assert.equal(names.common_name, 'CSR');
 });
 
-test('with use_csr_values it is an authority all the same, with the path length of the issuer', () => {
+test('with use_csr_values it is a CA all the same, with the path length of the issuer', () => {
   const { read } = plan({
     body: { use_csr_values: true },
     issuer: { path_length: 2 },
@@ -221,7 +221,7 @@ test('skid replaces the key identifier, in hex with or without separators', () =
   }
 });
 
-test('an authority needs a subject, a strong key and names its issuer permits', () => {
+test('a CA needs a subject, a strong key and names its issuer permits', () => {
   assert.throws(() => plan({ body: {} }), /common_name is required/);
   assert.throws(() => plan({ body: { use_csr_values: true } }), /CSR has no subject/);
   assert.throws(() => plan({ csr: { key: 'rsa-1024' } }), /RSA keys < 2048 bits/);
@@ -242,7 +242,7 @@ const serving: [common_name: string, key_usage: string, allowed: boolean][] = [
   ['Sub', 'DigitalSignature', true],
 ];
 for (const [common_name, key_usage, allowed] of serving) {
-  test(`an authority CN=${common_name} for ${key_usage} is ${allowed ? 'made' : 'refused'} under constraints, from parameters and from a CSR`, () => {
+  test(`a CA CN=${common_name} for ${key_usage} is ${allowed ? 'made' : 'refused'} under constraints, from parameters and from a CSR`, () => {
     const constraints = { ...NONE, permitted_dns_domains: ['a.test'] };
     const issuer = { name_constraints: [constraints] };
     for (const wanted of [
@@ -266,7 +266,7 @@ const NONE: NameConstraints = {
   excluded_uri_domains: [],
 };
 
-test('a request for an authority has its subject and names, and CA:TRUE only where asked for', () => {
+test('a request for a CA has its subject and names, and CA:TRUE only where asked for', () => {
   const csrSchema = z.object(intermediateCsrFields);
   const body = { common_name: 'sub.test', organization: 'Org' };
   const plain = planIntermediateCsr(csrSchema.parse(body));

@@ -25,7 +25,7 @@ import {
 import { checkCsrKey, type SignedCsr } from '../profile/csr-rules.ts';
 import { checkNameConstraints, type IssuingFacts } from '../profile/issuing.ts';
 import type { CertificatePlan } from '../profile/plan.ts';
-import { chooseBehavior, planValidity } from '../profile/validity.ts';
+import { chooseBehavior, NO_ROLE, planValidity } from '../profile/validity.ts';
 import { commonNamesOf, copyExtensions, csrNames } from '../profile/verbatim.ts';
 import type { RequestedNames } from '../roles/name-policy.ts';
 
@@ -55,10 +55,10 @@ interface IntermediatePlan {
 }
 
 /**
- * Decides on the certificate of an authority beneath an issuer. It is one whatever the request
+ * Decides on the certificate of a CA beneath an issuer. It is one whatever the request
  * says, and it ends with the issuer unless asked otherwise.
  *
- * @throws Failure `invalid` when the issuer may have no authority beneath it, for a weak key, and
+ * @throws Failure `invalid` when the issuer may have no CA beneath it, for a weak key, and
  *   for names or an end that the issuer does not allow
  */
 export function planIntermediate(
@@ -78,7 +78,7 @@ export function planIntermediate(
   const { basic_constraints, warnings } = planPathLength(parsePathLength(request), issuer);
   const content = request.use_csr_values ? takeCsrValues(request, signed) : takeParameters(request);
   const key_usage = [...CA_KEY_USAGES, ...request.key_usage, ...content.key_usage];
-  // An authority's common name is no host's, unless its key may serve as one.
+  // A CA's common name is no host's, unless its key may serve as one.
   const mayServe = key_usage.some((usage) => !OF_AUTHORITIES.has(usage.toLowerCase()));
   for (const common_name of ['', ...(mayServe ? content.common_names : [])]) {
     checkNameConstraints(issuer, { ...content.names, common_name, unknown: content.unknown });
@@ -87,13 +87,7 @@ export function planIntermediate(
     now: context.now,
     ttl: request.ttl,
     not_after: request.not_after,
-    role: {
-      ttl: 0,
-      max_ttl: 0,
-      not_after: '',
-      not_after_bound: 'permit',
-      not_before_duration: request.not_before_duration,
-    },
+    role: { ...NO_ROLE, not_before_duration: request.not_before_duration },
     mount: context.mount,
     issuer: {
       not_after: issuer.not_after,
@@ -112,7 +106,6 @@ export function planIntermediate(
     basic_constraints,
     ...(subject_key_id && { subject_key_id }),
     urls: issuer.urls,
-    policies: [],
     name_constraints: request,
     extra_extensions: content.extensions,
     signature_bits: request.signature_bits,
@@ -253,7 +246,7 @@ const intermediateCsrSchema = z.object(intermediateCsrFields);
 type IntermediateCsrRequest = z.output<typeof intermediateCsrSchema>;
 
 /**
- * Decides on a request for the certificate of an authority.
+ * Decides on a request for the certificate of a CA.
  *
  * @throws Failure `invalid` without a subject and for names that are none
  * @see RFC 2986 §4.1

@@ -2,11 +2,11 @@ import { refuseDenied, refuseDeniedNow } from '../../access/standing/operations.
 import type { OwnPath } from '../../acl/name-form.ts';
 import type { App } from '../../app/app.ts';
 import type { Caller } from '../../app/caller.ts';
-import type { DataResult } from '../../app/output.ts';
-import type { VaultResult } from '../../app/result.ts';
+import type { DataResult, NothingResult } from '../../app/output.ts';
 import { Failure } from '../../core/failure.ts';
+import { mergePatch } from '../../core/patches.ts';
 import { classIdOf, numberWarnings, warnOfChange } from '../crl/issuer-class.ts';
-import { describeIssuer, type Issuer, type IssuerRecord, pemOf } from '../mount-state/issuer.ts';
+import { describeIssuer, type Issuer, type IssuerRecord } from '../mount-state/issuer.ts';
 import { deleteAllIssuers, deleteIssuer, saveIssuer } from '../mount-state/issuers.store.ts';
 import { checkName } from '../mount-state/key.ts';
 import { deleteAllKeys } from '../mount-state/keys.store.ts';
@@ -22,80 +22,33 @@ import { requireRoomForSettings } from '../mount-state/room.ts';
 import { findIssuer, type MountState, resolveIssuer } from '../mount-state/state.ts';
 import { warnOfTemplates } from '../mount-state/urls.ts';
 import { countRolesOf, MOST_COUNTED } from '../roles/store.ts';
-import { checkChainLength, type IssuerUpdate, planSettings, updateOf } from './settings.ts';
+import {
+  checkChainLength,
+  type IssuerPatch,
+  type IssuerUpdate,
+  planSettings,
+  updateOf,
+} from './settings.ts';
 
 type IssuerAnswer = DataResult<ReturnType<typeof describeIssuer>>;
 
-interface IssuerList {
-  keys: string[];
-  key_info: Record<
-    string,
-    { is_default: boolean; issuer_name: string; key_id: string; serial_number: string }
-  >;
-}
-
-export async function listIssuerInfo(app: App, caller: Caller): Promise<DataResult<IssuerList>> {
+export async function listIssuerInfo(app: App, caller: Caller) {
   const { issuers, defaults } = await readMountState(app, caller.mount.id);
   if (issuers.size === 0) throw new Failure('not_found', '');
-  const key_info: IssuerList['key_info'] = {};
-  for (const issuer of issuers.values()) {
-    key_info[issuer.id] = {
+  const described = [...issuers.values()].map((issuer) => {
+    const info = {
       is_default: issuer.id === defaults.default_issuer,
       issuer_name: issuer.name,
       key_id: issuer.key_id,
       serial_number: issuer.certificate.serial,
     };
-  }
-  return { data: { key_info, keys: [...issuers.keys()] } };
+    return [issuer.id, info] as const;
+  });
+  return { key_info: Object.fromEntries(described), keys: [...issuers.keys()] };
 }
 
 interface IssuerRef {
   issuer_ref: string;
-}
-
-export async function readIssuer(
-  app: App,
-  caller: Caller,
-  input: IssuerRef,
-): Promise<IssuerAnswer> {
-  return { data: describeIssuer(await requireIssuer(app, caller, input.issuer_ref)) };
-}
-
-/** @see P-90 */
-export async function readIssuerJson(app: App, caller: Caller, input: IssuerRef) {
-  const issuer = await requireIssuer(app, caller, input.issuer_ref);
-  return {
-    data: {
-      ca_chain: issuer.chain.map(({ certificate }) => `${pemOf(certificate)}\n`),
-      certificate: `${pemOf(issuer.certificate)}\n`,
-      issuer_id: issuer.id,
-      issuer_name: issuer.name,
-    },
-    last_modified: issuer.modified_at_ms,
-  };
-}
-
-export async function readIssuerPem(
-  app: App,
-  caller: Caller,
-  input: IssuerRef,
-): Promise<VaultResult<null>> {
-  const issuer = await requireIssuer(app, caller, input.issuer_ref);
-  const content_type = 'application/pem-certificate-chain';
-  const body = `${pemOf(issuer.certificate)}\n`;
-  return { raw: { content_type, body }, last_modified: issuer.modified_at_ms };
-}
-
-export async function readIssuerDer(
-  app: App,
-  caller: Caller,
-  input: IssuerRef,
-): Promise<VaultResult<null>> {
-  const issuer = await requireIssuer(app, caller, input.issuer_ref);
-  return {
-    raw: { content_type: 'application/pkix-cert', body: issuer.certificate.raw },
-    last_modified: issuer.modified_at_ms,
-  };
 }
 
 /** Writes an issuer's settings whole: what is left out falls to its default. */
@@ -112,34 +65,31 @@ export async function writeIssuer(
 export async function updateIssuer(
   app: App,
   caller: Caller,
-  input: SentUpdate & IssuerRef,
+  input: IssuerPatch & IssuerRef,
 ): Promise<IssuerAnswer> {
   const { issuer_ref, ...patch } = input;
-  return changeIssuer(app, caller, { issuer_ref, sent: patch }, (issuer) => {
-    const sent = Object.entries(patch).filter(([, value]) => value !== undefined);
-    return { ...updateOf(issuer), ...Object.fromEntries(sent) };
-  });
+  return changeIssuer(app, caller, { issuer_ref, sent: patch }, (issuer) =>
+    mergePatch(updateOf(issuer), patch),
+  );
 }
-
-type SentUpdate = { [Field in keyof IssuerUpdate]?: IssuerUpdate[Field] | undefined };
 
 async function changeIssuer(
   app: App,
   caller: Caller,
-  { issuer_ref: ref, sent }: IssuerRef & { sent: SentUpdate },
+  { issuer_ref: ref, sent }: IssuerRef & { sent: IssuerPatch },
   updateFrom: (issuer: Issuer) => IssuerUpdate,
 ): Promise<IssuerAnswer> {
   await refuseDenied(
     caller,
     ownPaths(caller, 'issuer', { name: sent.issuer_name }, RENAMED.issuer),
   );
-  const { id, warnings } = await changeMountState(app, caller, async (authority) => {
-    const issuer = resolveIssuer(authority, ref);
-    await refuseDeniedChain(caller, authority, issuer, sent.manual_chain ?? []);
+  const { id, warnings } = await changeMountState(app, caller, async (mountState) => {
+    const issuer = resolveIssuer(mountState, ref);
+    await refuseDeniedChain(caller, mountState, issuer, sent.manual_chain ?? []);
     const update = updateFrom(issuer);
-    const settings = planSettings(authority, issuer, update);
-    requireRoomForSettings(authority, issuer, settings);
-    const name = planName(authority, issuer, update.issuer_name.trim());
+    const settings = planSettings(mountState, issuer, update);
+    requireRoomForSettings(mountState, issuer, settings);
+    const name = planName(mountState, issuer, update.issuer_name.trim());
     const renamed = name !== issuer.name;
     const now_ms = app.now();
     const changed: IssuerRecord = {
@@ -148,13 +98,13 @@ async function changeIssuer(
       settings,
       modified_at_ms: renamed ? now_ms : issuer.modified_at_ms,
     };
-    const told = warnOfTemplates(settings.enable_aia_url_templating, authority.cluster);
+    const told = warnOfTemplates(settings.enable_aia_url_templating, mountState.cluster);
     if (renamed) told.push(...(await warnOfReferences(app, caller, [issuer.name])));
-    told.push(...numberWarnings(warnOfChange(authority, issuer, { ...issuer, settings })));
+    told.push(...numberWarnings(warnOfChange(mountState, issuer, { ...issuer, settings })));
     return {
       effects: [
         saveIssuer(caller.mount.id, changed),
-        // The list's addresses may go by the name.
+        // The CRL's addresses may go by the name.
         ...(renamed ? [touchCrls(caller.mount.id, now_ms)] : []),
       ],
       spares_issuing: true,
@@ -164,18 +114,18 @@ async function changeIssuer(
   return { data: describeIssuer(await requireIssuer(app, caller, id)), warnings };
 }
 
-/** Of the others alone: what is asked for at its own path may be in its own chain. */
+/** Judges the other members alone: permission for the issuer itself was judged by the path. */
 async function refuseDeniedChain(
   caller: Caller,
-  authority: MountState,
+  mountState: MountState,
   issuer: Issuer,
   refs: readonly string[],
 ): Promise<void> {
-  // What is too long is so whoever asks.
+  // A chain that is too long is refused as such whatever the caller is permitted.
   checkChainLength(issuer, refs);
   const others: OwnPath[] = [];
   for (const ref of refs) {
-    const member = ref === 'self' ? issuer : findIssuer(authority, ref);
+    const member = ref === 'self' ? issuer : findIssuer(mountState, ref);
     if (member === issuer) continue;
     others.push(...ownPaths(caller, 'issuer', { ref, id: member?.id ?? '', name: member?.name }));
   }
@@ -187,10 +137,10 @@ function recordOf(issuer: Issuer): IssuerRecord {
   return { ...record, certificate: certificate.raw };
 }
 
-function planName(authority: MountState, issuer: Issuer, name: string): string {
+function planName(mountState: MountState, issuer: Issuer, name: string): string {
   if (name === '' || name === issuer.name) return name;
   checkName('issuer', name);
-  if ([...authority.issuers.values()].some((other) => other.name === name)) {
+  if ([...mountState.issuers.values()].some((other) => other.name === name)) {
     throw new Failure('invalid', 'issuer name already in use');
   }
   return name;
@@ -218,16 +168,16 @@ export async function removeIssuer(
   app: App,
   caller: Caller,
   input: IssuerRef,
-): Promise<VaultResult<null>> {
-  return changeMountState<VaultResult<null>>(app, caller, async (authority) => {
-    const issuer = findIssuer(authority, input.issuer_ref);
+): Promise<DataResult<null>> {
+  return changeMountState<DataResult<null>>(app, caller, async (mountState) => {
+    const issuer = findIssuer(mountState, input.issuer_ref);
     if (!issuer) return { effects: [], result: { data: null } };
     const effects = [
       deleteIssuer(caller.mount.id, issuer.id),
-      ...rememberFormer(caller.mount.id, authority, [formerOf(issuer)]),
+      ...rememberFormer(caller.mount.id, mountState, [formerOf(issuer)]),
     ];
     const warnings: string[] = [];
-    const wasDefault = issuer.id === authority.defaults.default_issuer;
+    const wasDefault = issuer.id === mountState.defaults.default_issuer;
     if (wasDefault) {
       warnings.push(
         `Deleted issuer ${issuer.id} (via issuer_ref ${input.issuer_ref}); this was configured as the default issuer. Operations without an explicit issuer will not work until a new default is configured.`,
@@ -235,7 +185,7 @@ export async function removeIssuer(
     }
     const named = [...(wasDefault ? ['default'] : []), issuer.id, issuer.name];
     warnings.push(...(await warnOfReferences(app, caller, named)));
-    warnings.push(...numberWarnings(warnOfChange(authority, issuer, undefined)));
+    warnings.push(...numberWarnings(warnOfChange(mountState, issuer, undefined)));
     return {
       effects,
       spares_issuing: true,
@@ -250,21 +200,21 @@ export async function removeIssuer(
  *
  * @see P-86
  */
-export async function removeRoot(app: App, caller: Caller): Promise<VaultResult<null>> {
+export async function removeRoot(app: App, caller: Caller): Promise<NothingResult> {
   const warnings = [
     'DELETE /root deletes all keys and issuers; prefer the new DELETE /key/:key_ref and DELETE /issuer/:issuer_ref for finer granularity, unless removal of all keys and issuers is desired.',
   ];
-  return changeMountState<VaultResult<null>>(app, caller, async (authority) => {
-    await refuseDeniedNow(caller, pathsOfAll(caller, authority));
-    const former = [...authority.issuers.values()].map(formerOf);
+  return changeMountState(app, caller, async (mountState) => {
+    await refuseDeniedNow(caller, pathsOfAll(caller, mountState));
+    const former = [...mountState.issuers.values()].map(formerOf);
     return {
       effects: [
         deleteAllIssuers(caller.mount.id),
         deleteAllKeys(caller.mount.id),
-        ...rememberFormer(caller.mount.id, authority, former),
+        ...rememberFormer(caller.mount.id, mountState, former),
       ],
       defaults: { default_issuer: '', default_key: '' },
-      result: { data: null, warnings },
+      result: { warnings },
     };
   });
 }

@@ -1,50 +1,40 @@
 import { z } from 'zod';
-import { undeclared } from '../../app/output.ts';
+import { bytes, nothing } from '../../app/output.ts';
 import { type AnyRoute, vaultRoute } from '../../app/route.ts';
 import { text } from '../../core/fields.ts';
-import { patchOf } from '../../core/patches.ts';
+import { CERTIFICATE_DER, CERTIFICATE_PEM } from '../certificates/readings.ts';
+import { describeIssuer, describeIssuerChain, issuerSchema, pemOf } from '../mount-state/issuer.ts';
+import { requireIssuer } from '../mount-state/operations.ts';
 import { URL_FIELDS } from '../mount-state/urls.ts';
 import {
   listIssuerInfo,
-  readIssuer,
-  readIssuerDer,
-  readIssuerJson,
-  readIssuerPem,
   removeIssuer,
   removeRoot,
   updateIssuer,
   writeIssuer,
 } from './operations.ts';
-import { issuerFields } from './settings.ts';
+import { issuerFields, issuerPatch } from './settings.ts';
 
 const issuer_ref = text().describe('Id or name of the issuer, or "default".');
-const name_forms = { issuer_ref: 'default_word' } as const;
-const path = '/v1/{mount}/issuer/{issuer_ref}';
-const urls = z.array(z.string());
-
-const issuerSchema = z.object({
-  issuer_id: z.string(),
-  issuer_name: z.string(),
-  key_id: z.string().describe('Empty when the key is not in this mount.'),
-  certificate: z.string().describe('PEM.'),
-  ca_chain: z.array(z.string()).describe('PEM: itself, then its parents.'),
-  manual_chain: z.array(z.string()).nullable(),
-  leaf_not_after_behavior: z.string(),
-  usage: z.string().describe('Words with commas between.'),
-  revocation_signature_algorithm: z.string(),
-  issuing_certificates: urls,
-  crl_distribution_points: urls,
-  delta_crl_distribution_points: urls,
-  ocsp_servers: urls,
-  enable_aia_url_templating: z.boolean(),
-  disable_critical_extension_checks: z.boolean(),
-  disable_path_length_checks: z.boolean(),
-  disable_name_checks: z.boolean(),
-  disable_name_constraint_checks: z.boolean(),
-  revoked: z.boolean(),
-  revocation_time: z.int().optional().describe('Unix seconds.'),
-  revocation_time_rfc3339: z.string().optional(),
-});
+const ofIssuer = {
+  path: '/v1/{mount}/issuer/{issuer_ref}',
+  name_forms: { issuer_ref: 'default_word' },
+} as const;
+const change = {
+  ...ofIssuer,
+  output: issuerSchema,
+  failures: ['invalid', 'unresolved', 'conflict'],
+  audit: ['issuer_ref', ...Object.keys(issuerFields)],
+  places: URL_FIELDS,
+} as const;
+const publicRead = {
+  ...ofIssuer,
+  method: 'GET',
+  access: 'public',
+  counted: true,
+  input: z.object({ issuer_ref }),
+  failures: ['unresolved'],
+} as const;
 
 export const issuerRoutes: readonly AnyRoute[] = [
   vaultRoute({
@@ -56,7 +46,7 @@ export const issuerRoutes: readonly AnyRoute[] = [
     counted: true,
     input: z.object({}),
     output: z.object({
-      keys: z.array(z.string()),
+      keys: z.array(z.string()).describe('Ids.'),
       key_info: z.record(
         z.string(),
         z.object({
@@ -68,102 +58,87 @@ export const issuerRoutes: readonly AnyRoute[] = [
       ),
     }),
     failures: ['not_found'],
-    run: listIssuerInfo,
+    run: async (app, caller) => ({ data: await listIssuerInfo(app, caller) }),
   }),
   vaultRoute({
+    ...ofIssuer,
     id: 'pki-read-issuer',
     method: 'GET',
-    path,
-    name_forms,
     summary: 'Read an issuer and its settings',
     access: { capability: 'read' },
     input: z.object({ issuer_ref }),
     output: issuerSchema,
     failures: ['unresolved'],
     audit: ['issuer_ref'],
-    run: readIssuer,
+    run: async (app, caller, { issuer_ref: ref }) => ({
+      data: describeIssuer(await requireIssuer(app, caller, ref)),
+    }),
   }),
   vaultRoute({
+    ...publicRead,
     id: 'pki-read-issuer-json',
-    method: 'GET',
-    path: `${path}/json`,
-    name_forms,
+    path: `${ofIssuer.path}/json`,
     summary: 'Fetch the certificate and chain of an issuer',
-    access: 'public',
-    counted: true,
-    input: z.object({ issuer_ref }),
     output: issuerSchema.pick({
       ca_chain: true,
       certificate: true,
       issuer_id: true,
       issuer_name: true,
     }),
-    failures: ['unresolved'],
-    run: readIssuerJson,
+    run: async (app, caller, { issuer_ref: ref }) => {
+      const issuer = await requireIssuer(app, caller, ref);
+      return { data: describeIssuerChain(issuer), last_modified: issuer.modified_at_ms };
+    },
   }),
   vaultRoute({
+    ...publicRead,
     id: 'pki-read-issuer-pem',
-    method: 'GET',
-    path: `${path}/pem`,
-    name_forms,
+    path: `${ofIssuer.path}/pem`,
     summary: 'Fetch the certificate of an issuer as PEM',
-    access: 'public',
-    counted: true,
-    input: z.object({ issuer_ref }),
-    output: undeclared,
-    failures: ['unresolved'],
-    run: readIssuerPem,
+    output: bytes(CERTIFICATE_PEM),
+    run: async (app, caller, { issuer_ref: ref }) => {
+      const { certificate, modified_at_ms } = await requireIssuer(app, caller, ref);
+      return { bytes: `${pemOf(certificate)}\n`, last_modified: modified_at_ms };
+    },
   }),
   vaultRoute({
+    ...publicRead,
     id: 'pki-read-issuer-der',
-    method: 'GET',
-    path: `${path}/der`,
-    name_forms,
+    path: `${ofIssuer.path}/der`,
     summary: 'Fetch the certificate of an issuer as DER',
-    access: 'public',
-    counted: true,
-    input: z.object({ issuer_ref }),
-    output: undeclared,
-    failures: ['unresolved'],
-    run: readIssuerDer,
+    output: bytes(CERTIFICATE_DER),
+    run: async (app, caller, { issuer_ref: ref }) => {
+      const { certificate, modified_at_ms } = await requireIssuer(app, caller, ref);
+      return { bytes: certificate.raw, last_modified: modified_at_ms };
+    },
   }),
   vaultRoute({
+    ...change,
     id: 'pki-write-issuer',
     method: 'POST',
-    path,
-    name_forms,
     summary: 'Write the settings of an issuer whole',
     access: { capability: 'update' },
     input: z.object({ issuer_ref, ...issuerFields }),
-    output: issuerSchema,
-    failures: ['invalid', 'unresolved', 'conflict'],
-    audit: ['issuer_ref', ...Object.keys(issuerFields)],
-    places: URL_FIELDS,
     run: writeIssuer,
   }),
   vaultRoute({
+    ...change,
     id: 'pki-patch-issuer',
     method: 'PATCH',
-    path,
-    name_forms,
     summary: 'Change some settings of an issuer',
     access: { capability: 'patch' },
-    input: patchOf(issuerFields).extend({ issuer_ref }),
-    output: issuerSchema,
-    failures: ['invalid', 'unresolved', 'conflict'],
-    audit: ['issuer_ref', ...Object.keys(issuerFields)],
-    places: URL_FIELDS,
+    input: issuerPatch.extend({ issuer_ref }),
     run: updateIssuer,
   }),
   vaultRoute({
+    ...ofIssuer,
     id: 'pki-delete-issuer',
     method: 'DELETE',
-    path,
-    name_forms,
     summary: 'Delete an issuer; its key stays',
     access: { capability: 'delete' },
     input: z.object({ issuer_ref }),
-    output: undeclared,
+    // Always an envelope, as clients know it.
+    output: z.null(),
     failures: ['conflict'],
     audit: ['issuer_ref'],
     run: removeIssuer,
@@ -175,7 +150,7 @@ export const issuerRoutes: readonly AnyRoute[] = [
     summary: 'Delete all issuers and keys of the mount',
     access: { capability: 'delete', sudo: true },
     input: z.object({}),
-    output: undeclared,
+    output: nothing,
     failures: ['conflict'],
     run: removeRoot,
   }),

@@ -1,6 +1,8 @@
+import type { z } from 'zod';
 import { asSet, comparedBy } from '../../core/comparison.ts';
 import { Failure } from '../../core/failure.ts';
 import { choice, flag, shortList, text } from '../../core/fields.ts';
+import { patchOf } from '../../core/patches.ts';
 import { findSignatureAlgorithm, fitsKey } from '../../x509/algorithms.ts';
 import { describePublicKey } from '../../x509/keys.ts';
 import { newNameText, referenceList } from '../fields/key-field-kinds.ts';
@@ -43,22 +45,9 @@ export const issuerFields = {
   disable_name_constraint_checks: flag(false).describe('Kept and answered.'),
 };
 
-export interface IssuerUpdate {
-  issuer_name: string;
-  leaf_not_after_behavior: IssuerSettings['leaf_not_after_behavior'];
-  manual_chain: string[];
-  usage: string[];
-  revocation_signature_algorithm: string;
-  issuing_certificates: string[];
-  crl_distribution_points: string[];
-  ocsp_servers: string[];
-  delta_crl_distribution_points: string[];
-  enable_aia_url_templating: boolean;
-  disable_critical_extension_checks: boolean;
-  disable_path_length_checks: boolean;
-  disable_name_checks: boolean;
-  disable_name_constraint_checks: boolean;
-}
+export type IssuerUpdate = z.output<z.ZodObject<typeof issuerFields>>;
+export const issuerPatch = patchOf(issuerFields);
+export type IssuerPatch = z.output<typeof issuerPatch>;
 
 /** The settings of an issuer in the form in which they are written. */
 export function updateOf({ name, settings }: Issuer): IssuerUpdate {
@@ -71,7 +60,7 @@ export function updateOf({ name, settings }: Issuer): IssuerUpdate {
  * @throws Failure `invalid`; `unresolved` for a manual chain through an unknown issuer
  */
 export function planSettings(
-  authority: MountState,
+  mountState: MountState,
   issuer: Issuer,
   update: IssuerUpdate,
 ): IssuerSettings {
@@ -80,7 +69,7 @@ export function planSettings(
   return {
     ...rest,
     usage: planUsage(issuer, update.usage),
-    manual_chain: planManualChain(authority, issuer, update.manual_chain),
+    manual_chain: planManualChain(mountState, issuer, update.manual_chain),
     revocation_signature_algorithm: planAlgorithm(issuer, update.revocation_signature_algorithm),
   };
 }
@@ -114,11 +103,11 @@ function maySignCrls({ certificate }: Pick<Issuer, 'certificate'>): boolean {
 }
 
 /**
- * @returns whether it is the one that there is
+ * @returns whether it is the stored one
  * @throws Failure `invalid` for a longer one than may be, unless it is
  */
 export function checkChainLength(issuer: Issuer, wanted: readonly string[]): boolean {
-  // One of before there were bounds stays when something else is changed.
+  // One from before there were bounds stays when something else is changed.
   const isStored = wanted.join() === issuer.settings.manual_chain?.join();
   if (wanted.length > MOST_MEMBERS && !isStored) {
     throw refuseChain(`manual_chain has ${wanted.length} members`, `at most ${MOST_MEMBERS}`);
@@ -128,14 +117,14 @@ export function checkChainLength(issuer: Issuer, wanted: readonly string[]): boo
 
 /** @see P-93 */
 function planManualChain(
-  authority: MountState,
+  mountState: MountState,
   issuer: Issuer,
   wanted: readonly string[],
 ): string[] | null {
   if (wanted.length === 0) return null;
   const isStored = checkChainLength(issuer, wanted);
   const members = wanted.map((ref, index) =>
-    index === 0 && ref === 'self' ? issuer : resolveIssuer(authority, ref),
+    index === 0 && ref === 'self' ? issuer : resolveIssuer(mountState, ref),
   );
   const ids = members.map(({ id }) => id);
   if (ids[0] !== issuer.id) {
@@ -165,7 +154,7 @@ function planAlgorithm(
   wanted: string,
 ): IssuerSettings['revocation_signature_algorithm'] {
   if (wanted === '') return '';
-  // Of what stays nothing is asked: the key may be of a kind that is not supported.
+  // An unchanged value is not checked: the key may be of a kind that is not supported.
   const present = issuer.settings.revocation_signature_algorithm;
   if (wanted === present) return present;
   const algorithm = findSignatureAlgorithm(wanted);

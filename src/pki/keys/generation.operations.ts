@@ -50,12 +50,14 @@ export async function generateKeyToHandOut(
       private_key: { key_type, encode: (form) => encodeBareEcKey(bare, form) },
     };
   }
-  const { private_key, public_key } = await generateKey(app, caller, wanted);
-  return {
-    public_key,
-    private_key: { key_type, encode: (form) => encodePrivateKey(private_key, form) },
-  };
+  const fresh = await generateKey(app, caller, wanted);
+  return { public_key: fresh.public_key, private_key: handOut(fresh) };
 }
+
+export const handOut = ({ key_type, private_key }: FreshKey): HandedOutKey => ({
+  key_type,
+  encode: (form) => encodePrivateKey(private_key, form),
+});
 
 async function generatePrivateKey(
   app: App,

@@ -1,14 +1,13 @@
 import { refuseDenied } from '../../access/standing/operations.ts';
 import type { App } from '../../app/app.ts';
 import type { Caller } from '../../app/caller.ts';
-import type { DataResult } from '../../app/output.ts';
-import type { VaultResult } from '../../app/result.ts';
+import type { NothingResult } from '../../app/output.ts';
 import { Failure } from '../../core/failure.ts';
 import { keyIdentifier } from '../../x509/keys.ts';
 import { exportPrivateKey } from '../../x509/private-keys.ts';
 import { formatColonHex } from '../../x509/serial.ts';
 import { resolveKeyParameters } from '../fields/key-parameters.ts';
-import { checkName, checkNewName, type Key } from '../mount-state/key.ts';
+import { checkName, checkNewName, describeKey } from '../mount-state/key.ts';
 import { deleteKey, saveKeyName } from '../mount-state/keys.store.ts';
 import { changeMountState, readMountState } from '../mount-state/operations.ts';
 import { ownPaths, RENAMED } from '../mount-state/own-paths.ts';
@@ -17,19 +16,14 @@ import { resolveKey } from '../mount-state/state.ts';
 import { generateKey } from './generation.operations.ts';
 import { sealKey } from './sealed-keys.operations.ts';
 
-export async function listKeyInfo(app: App, caller: Caller): Promise<DataResult<KeyList>> {
+export async function listKeyInfo(app: App, caller: Caller) {
   const { keys, defaults } = await readMountState(app, caller.mount.id);
   if (keys.size === 0) throw new Failure('not_found', '');
-  const key_info: KeyList['key_info'] = {};
+  const key_info: Record<string, { is_default: boolean; key_name: string }> = {};
   for (const { id, name } of keys.values()) {
     key_info[id] = { is_default: id === defaults.default_key, key_name: name };
   }
   return { data: { key_info, keys: [...keys.keys()] } };
-}
-
-interface KeyList {
-  keys: string[];
-  key_info: Record<string, { is_default: boolean; key_name: string }>;
 }
 
 export async function readKey(app: App, caller: Caller, input: { key_ref: string }) {
@@ -42,30 +36,20 @@ export async function readKey(app: App, caller: Caller, input: { key_ref: string
   };
 }
 
-interface KeyFacts {
-  key_id: string;
-  key_name: string;
-  key_type: string;
-}
-
-function describeKey(key: Key): KeyFacts {
-  return { key_id: key.id, key_name: key.name, key_type: key.key_type };
-}
-
 /** Names a key anew, or takes its name away. */
 export async function updateKey(
   app: App,
   caller: Caller,
   input: { key_ref: string; key_name?: string | undefined },
-): Promise<DataResult<KeyFacts>> {
+) {
   await refuseDenied(caller, ownPaths(caller, 'key', { name: input.key_name }, RENAMED.key));
-  return changeMountState<DataResult<KeyFacts>>(app, caller, (authority) => {
-    const key = resolveKey(authority, input.key_ref);
+  return changeMountState(app, caller, (mountState) => {
+    const key = resolveKey(mountState, input.key_ref);
     const name = (input.key_name ?? '').trim();
-    if (name === key.name) return { effects: [], result: { data: describeKey(key) } };
+    if (name === key.name) return { effects: [], result: { data: describeKey(key), warnings: [] } };
     if (name !== '') {
       checkName('key', name);
-      if ([...authority.keys.values()].some((other) => other.name === name)) {
+      if ([...mountState.keys.values()].some((other) => other.name === name)) {
         throw new Failure('invalid', 'key name already in use');
       }
     }
@@ -84,14 +68,14 @@ export async function removeKey(
   app: App,
   caller: Caller,
   input: { key_ref: string },
-): Promise<VaultResult<null>> {
-  return changeMountState<VaultResult<null>>(app, caller, (authority) => {
+): Promise<NothingResult> {
+  return changeMountState<NothingResult>(app, caller, (mountState) => {
     const key =
       input.key_ref.toLowerCase() === 'default'
-        ? authority.keys.get(authority.defaults.default_key)
-        : [...authority.keys.values()].find(({ id, name }) => [id, name].includes(input.key_ref));
+        ? mountState.keys.get(mountState.defaults.default_key)
+        : [...mountState.keys.values()].find(({ id, name }) => [id, name].includes(input.key_ref));
     if (!key) return { effects: [], result: {} };
-    const users = [...authority.issuers.values()].filter(({ key_id }) => key_id === key.id);
+    const users = [...mountState.issuers.values()].filter(({ key_id }) => key_id === key.id);
     if (users.length > 0) {
       throw new Failure(
         'invalid',
@@ -100,7 +84,7 @@ export async function removeKey(
     }
     const effects = [deleteKey(caller.mount.id, key.id)];
     const gone = { effects, spares_issuing: true };
-    if (key.id !== authority.defaults.default_key) return { ...gone, defaults: {}, result: {} };
+    if (key.id !== mountState.defaults.default_key) return { ...gone, defaults: {}, result: {} };
     return {
       ...gone,
       defaults: { default_key: '' },
@@ -108,7 +92,6 @@ export async function removeKey(
         warnings: [
           `Deleted key ${key.id} (via key_ref ${input.key_ref}); this was configured as the default key. Operations without an explicit key will not work until a new default is configured.`,
         ],
-        data: null,
       },
     };
   });
@@ -129,16 +112,16 @@ export async function generateStoredKey(app: App, caller: Caller, input: NewKey)
   await refuseDenied(caller, ownPaths(caller, 'key', { name: input.key_name }));
   const { key_bits } = resolveKeyParameters({ ...input, signature_bits: 0 });
   const fresh = await generateKey(app, caller, { key_type: input.key_type, key_bits });
-  return changeMountState(app, caller, (authority) => {
-    requireRoomForKey(authority);
-    const names = new Set([...authority.keys.values()].map(({ name }) => name));
+  return changeMountState(app, caller, (mountState) => {
+    requireRoomForKey(mountState);
+    const names = new Set([...mountState.keys.values()].map(({ name }) => name));
     const name = checkNewName('key', input.key_name, (wanted) => names.has(wanted));
     const { key, insert } = sealKey(app, caller.mount.id, fresh, name);
     caller.record.outcome.key_id = key.id;
     return {
       effects: [insert],
       spares_issuing: true,
-      defaults: authority.keys.size === 0 ? { default_key: key.id } : {},
+      defaults: mountState.keys.size === 0 ? { default_key: key.id } : {},
       result: {
         data: {
           ...describeKey(key),

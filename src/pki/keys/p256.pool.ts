@@ -85,7 +85,7 @@ class Stock {
     const pair = this.#pairs.slice(this.#at, end);
     this.#pairs.fill(0, this.#at, end);
     this.#at = end;
-    // Never for their own sake: a batch for half a batch that was taken.
+    // The stock is filled up only once half a batch was taken.
     if (this.size <= BATCH / 2) this.#ask();
     return pair;
   }

@@ -1,12 +1,16 @@
 import { z } from 'zod';
-import { undeclared } from '../../app/output.ts';
+import { nothing } from '../../app/output.ts';
 import { type AnyRoute, vaultRoute } from '../../app/route.ts';
 import { choice, optional, text } from '../../core/fields.ts';
-import { keySize, newNameText } from '../fields/key-field-kinds.ts';
+import { KEY_TYPES, keySize, newNameText } from '../fields/key-field-kinds.ts';
+import { keySchema } from '../mount-state/key.ts';
 import { generateStoredKey, listKeyInfo, readKey, removeKey, updateKey } from './operations.ts';
 
 const key_ref = text().describe('Id or name of the key, or "default".');
-const keySchema = z.object({ key_id: z.string(), key_name: z.string(), key_type: z.string() });
+const ofKey = {
+  path: '/v1/{mount}/key/{key_ref}',
+  name_forms: { key_ref: 'default_word' },
+} as const;
 
 export const keyRoutes: readonly AnyRoute[] = [
   vaultRoute({
@@ -17,7 +21,7 @@ export const keyRoutes: readonly AnyRoute[] = [
     access: { capability: 'list' },
     input: z.object({}),
     output: z.object({
-      keys: z.array(z.string()),
+      keys: z.array(z.string()).describe('Ids.'),
       key_info: z.record(z.string(), z.object({ key_name: z.string(), is_default: z.boolean() })),
     }),
     failures: ['not_found'],
@@ -34,19 +38,20 @@ export const keyRoutes: readonly AnyRoute[] = [
         '"exported" answers the private key, once; "internal" never does.',
       ),
       key_name: optional(newNameText()).describe('A name for the key, unique in the mount.'),
-      key_type: choice(['rsa', 'ec', 'ed25519'] as const, 'rsa').describe('Type of key.'),
+      key_type: choice(KEY_TYPES, 'rsa').describe('Type of key.'),
       key_bits: keySize(0).describe('Size; 0: 2048 for RSA, 256 for EC.'),
     }),
-    output: keySchema.extend({ private_key: z.string().optional() }),
-    failures: ['invalid', 'conflict'],
+    output: keySchema.extend({
+      private_key: z.string().optional().describe('PEM; only with "exported".'),
+    }),
+    failures: ['invalid', 'conflict', 'rate_limited'],
     audit: ['exported', 'key_name', 'key_type', 'key_bits'],
     run: generateStoredKey,
   }),
   vaultRoute({
+    ...ofKey,
     id: 'pki-read-key',
     method: 'GET',
-    path: '/v1/{mount}/key/{key_ref}',
-    name_forms: { key_ref: 'default_word' },
     summary: 'Read a key; its private part cannot be read',
     access: { capability: 'read' },
     input: z.object({ key_ref }),
@@ -58,10 +63,9 @@ export const keyRoutes: readonly AnyRoute[] = [
     run: readKey,
   }),
   vaultRoute({
+    ...ofKey,
     id: 'pki-update-key',
     method: 'POST',
-    path: '/v1/{mount}/key/{key_ref}',
-    name_forms: { key_ref: 'default_word' },
     summary: 'Name a key anew',
     access: { capability: 'update' },
     input: z.object({
@@ -74,14 +78,13 @@ export const keyRoutes: readonly AnyRoute[] = [
     run: updateKey,
   }),
   vaultRoute({
+    ...ofKey,
     id: 'pki-delete-key',
     method: 'DELETE',
-    path: '/v1/{mount}/key/{key_ref}',
-    name_forms: { key_ref: 'default_word' },
     summary: 'Delete a key that no issuer uses',
     access: { capability: 'delete' },
     input: z.object({ key_ref }),
-    output: undeclared,
+    output: nothing,
     failures: ['invalid', 'conflict'],
     audit: ['key_ref'],
     run: removeKey,

@@ -52,8 +52,8 @@ async function makeFullMount(app: App, name: string): Promise<Mount> {
 
 /** Plans a change of a mount, and notes by what. */
 function change(app: App, mount: Mount, noted: MountState[], changes: boolean): Promise<void> {
-  return changeMountState(app, testCaller(mount), (authority) => {
-    noted.push(authority);
+  return changeMountState(app, testCaller(mount), (mountState) => {
+    noted.push(mountState);
     return { effects: [], result: undefined, ...(changes && { defaults: {} }) };
   });
 }
@@ -147,7 +147,7 @@ eachPlace('of two nodes', (newPlace, engine) => {
       const noted: MountState[] = [];
       await change(there, mount, noted, false);
       assert.deepEqual(
-        noted.map((authority) => authority.keys.size),
+        noted.map((mountState) => mountState.keys.size),
         [keys],
       );
     }

@@ -114,10 +114,10 @@ const numberOf = memoizeWeak((_certificate: Certificate) => {
   return lastNumber;
 });
 
-/** By certificate, whose keys were tried: twice the numbers of theirs, and one more where it is signed with that key. */
+/** By certificate, the candidates whose keys were tried: twice their number, plus one if the key verified it. */
 const triedOn = memoizeWeak((_certificate: Certificate) => ({ last: new Uint32Array(0) }));
 
-/** Those with whose keys a certificate is signed: each pair is verified once while both are in use. */
+/** The candidates whose keys verify a certificate: each pair is verified once while both are in use. */
 async function findSigners(
   certificate: Certificate,
   candidates: readonly ChainMember[],

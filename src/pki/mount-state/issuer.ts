@@ -1,9 +1,10 @@
+import { z } from 'zod';
 import { memoizeWeak } from '../../core/memoize-weak.ts';
 import { encodePem } from '../../core/pem.ts';
 import { formatTimestamp } from '../../core/timestamps.ts';
-import type { SignatureAlgorithm } from '../../x509/algorithms.ts';
+import { SIGNATURE_ALGORITHMS, type SignatureAlgorithm } from '../../x509/algorithms.ts';
 import type { Certificate } from '../../x509/certificate.ts';
-import type { AuthorityUrls } from './urls.ts';
+import { type AuthorityUrls, NO_URLS, urlFields } from './urls.ts';
 
 /** What an issuer may be used for, in the order in which the API lists them. */
 export const USAGES = ['crl-signing', 'issuing-certificates', 'ocsp-signing', 'read-only'] as const;
@@ -29,10 +30,7 @@ export interface IssuerSettings extends AuthorityUrls {
 }
 
 export const DEFAULT_SETTINGS: IssuerSettings = {
-  issuing_certificates: [],
-  crl_distribution_points: [],
-  ocsp_servers: [],
-  delta_crl_distribution_points: [],
+  ...NO_URLS,
   leaf_not_after_behavior: 'err',
   usage: [...USAGES],
   manual_chain: null,
@@ -79,11 +77,45 @@ export const pemOf = memoizeWeak(({ raw }: Certificate) => encodeCertificatePem(
 
 /** PEM without a newline at its end. */
 export function encodeCertificatePem(der: Uint8Array): string {
-  return encodePem('CERTIFICATE', der).trimEnd();
+  return encodePem('CERTIFICATE', der);
 }
 
-/** The answer to a read of an issuer. @see P-90 */
-export function describeIssuer(issuer: Issuer) {
+/** The answer to a read of an issuer. */
+export const issuerSchema = z.object({
+  issuer_id: z.string(),
+  issuer_name: z.string().describe('Empty for none.'),
+  key_id: z.string().describe('Empty when the key is not in this mount.'),
+  certificate: z.string().describe('PEM.'),
+  ca_chain: z.array(z.string()).describe('PEM: itself, then its parents.'),
+  manual_chain: z.array(z.string()).nullable().describe('Ids, its own first; null: worked out.'),
+  leaf_not_after_behavior: z.enum(NOT_AFTER_BEHAVIORS),
+  usage: z.string().describe('Words with commas between.'),
+  revocation_signature_algorithm: z
+    .enum(['', ...SIGNATURE_ALGORITHMS])
+    .describe('Empty: as fits the key.'),
+  ...urlFields,
+  enable_aia_url_templating: z.boolean(),
+  disable_critical_extension_checks: z.boolean(),
+  disable_path_length_checks: z.boolean(),
+  disable_name_checks: z.boolean(),
+  disable_name_constraint_checks: z.boolean(),
+  revoked: z.boolean(),
+  revocation_time: z.int().optional().describe('Unix seconds; of a revoked one.'),
+  revocation_time_rfc3339: z.string().optional().describe('Of a revoked one.'),
+});
+
+/** Its certificate and chain, as everybody may read them. @see P-90 */
+export function describeIssuerChain(issuer: Issuer) {
+  return {
+    ca_chain: issuer.chain.map(({ certificate }) => `${pemOf(certificate)}\n`),
+    certificate: `${pemOf(issuer.certificate)}\n`,
+    issuer_id: issuer.id,
+    issuer_name: issuer.name,
+  };
+}
+
+/** @see P-90 */
+export function describeIssuer(issuer: Issuer): z.output<typeof issuerSchema> {
   const { settings } = issuer;
   return {
     ca_chain: issuer.chain.map(({ certificate }) => `${pemOf(certificate)}\n`),

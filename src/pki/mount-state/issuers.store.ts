@@ -4,7 +4,7 @@ import type { PkiIssuerRow } from '../../store/tables.ts';
 import { type Write, write } from '../../store/write.ts';
 import { DEFAULT_SETTINGS, type IssuerRecord, type IssuerSettings } from './issuer.ts';
 
-/** Their certificates are counted; of before there were bounds settings may have a megabyte, too. */
+/** Their certificates are counted; from before there were bounds, settings may have a megabyte, too. */
 const ISSUERS_AT_ONCE = 100;
 
 const issuerPage = prepared((sql, p: { mount_id: string; after: string }) =>

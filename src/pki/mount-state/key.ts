@@ -1,5 +1,7 @@
+import { z } from 'zod';
 import { Failure } from '../../core/failure.ts';
 import type { KeyType } from '../../x509/keys.ts';
+import { KEY_TYPES } from '../fields/key-field-kinds.ts';
 
 /** A key of a mount, without its private part. */
 export interface Key {
@@ -11,6 +13,17 @@ export interface Key {
   key_bits: number;
   /** SubjectPublicKeyInfo, DER. */
   public_key: Uint8Array;
+}
+
+/** What is told of a key. */
+export const keySchema = z.object({
+  key_id: z.string(),
+  key_name: z.string().describe('Empty for none.'),
+  key_type: z.enum(KEY_TYPES),
+});
+
+export function describeKey({ id, name, key_type }: Key): z.output<typeof keySchema> {
+  return { key_id: id, key_name: name, key_type };
 }
 
 const NAME = /^\w(?:[\w.-]*\w)?$/;

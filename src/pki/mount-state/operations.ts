@@ -16,7 +16,7 @@ import type { ChainLink, Issuer, IssuerRecord } from './issuer.ts';
 import { listIssuerRecords, touchIssuer } from './issuers.store.ts';
 import { listKeys } from './keys.store.ts';
 import { touchCrls } from './revocations.store.ts';
-import { weighAuthority } from './room.ts';
+import { weighMountState } from './room.ts';
 import { type Defaults, type MountState, resolveIssuer } from './state.ts';
 import { findConfig, readDefaults, saveConfig, saveDefaults } from './store.ts';
 import {
@@ -29,11 +29,11 @@ import {
 
 /** The issuers, keys and URLs of a mount; kept between requests until these change. */
 export async function readMountState(app: App, mount_id: string): Promise<MountState> {
-  const kept = await app.cached('pki/authorities', keepAuthorities);
-  return kept.find(mount_id) ?? kept.get(mount_id, () => renewAuthority(app, mount_id));
+  const kept = await app.cached('pki/mount-states', keepMountStates);
+  return kept.find(mount_id) ?? kept.get(mount_id, () => renewMountState(app, mount_id));
 }
 
-const keepAuthorities = async () => new Kept<MountState>(ROOMS.pki_authorities, weighAuthority);
+const keepMountStates = async () => new Kept<MountState>(ROOMS.pki_mount_states, weighMountState);
 
 async function loadMountState(app: App, mount_id: string): Promise<MountState> {
   // The version is read first: what is newer than it only makes a write be refused and retried.
@@ -76,19 +76,19 @@ function parseCluster(body: string | undefined): ClusterPaths {
   return { path: stored.path ?? '', aia_path: stored.aia_path ?? '' };
 }
 
-/** An authority with the version of its mount's subject, which was read before it. */
+/** A mount state with the version of its mount's subject, which was read before it. */
 interface Dated {
   version: number;
-  authority: MountState;
+  mountState: MountState;
 }
 
 /**
- * Authorities as they were read last: most changes of configuration are about something else, and of one that
+ * Mount states as they were read last: most changes of configuration are about something else, and of one that
  * was changed most certificates are the same. They mostly are those that are kept, and take no other room then.
  */
-const lastAuthorities = perApp((app) => {
-  const last = new LastOf<Dated>(ROOMS.pki_authorities, ({ authority }) =>
-    weighAuthority(authority),
+const lastMountStates = perApp((app) => {
+  const last = new LastOf<Dated>(ROOMS.pki_mount_states, ({ mountState }) =>
+    weighMountState(mountState),
   );
   app.store.onConfigChange(onceAtATime(forgetRemoved(app, last)));
   app.barrier.onSeal(() => last.clear());
@@ -117,24 +117,24 @@ function forgetRemoved(app: App, last: LastOf<Dated>): () => Promise<void> {
 
 /** Mounts of which certificates are kept. */
 export function countMountsRead(app: App): number {
-  return lastAuthorities(app).size;
+  return lastMountStates(app).size;
 }
 
-/** Those of one mount that are read anew one after the other: whoever waited mostly finds what the one before has read. */
+/** States of one mount are read one after the other: whoever waited mostly finds what the one before has read. */
 const linesOf = perApp(() => new Lines());
 
-async function renewAuthority(app: App, mount_id: string): Promise<MountState> {
-  const { authority } = await findLast(app, mount_id);
-  return authority ?? linesOf(app).wait(mount_id, () => readOnce(app, mount_id));
+async function renewMountState(app: App, mount_id: string): Promise<MountState> {
+  const { mountState } = await findLast(app, mount_id);
+  return mountState ?? linesOf(app).wait(mount_id, () => readOnce(app, mount_id));
 }
 
 async function readOnce(app: App, mount_id: string): Promise<MountState> {
-  const { version, authority } = await findLast(app, mount_id);
-  if (authority) return authority;
-  const last = lastAuthorities(app);
+  const { version, mountState } = await findLast(app, mount_id);
+  if (mountState) return mountState;
+  const last = lastMountStates(app);
   const loaded = await loadMountState(app, mount_id);
   if (version === undefined) last.delete(mount_id);
-  else last.set(mount_id, { version, authority: loaded });
+  else last.set(mount_id, { version, mountState: loaded });
   return loaded;
 }
 
@@ -144,9 +144,9 @@ async function findLast(
   mount_id: string,
 ): Promise<{ [Key in keyof Dated]: Dated[Key] | undefined }> {
   const version = await app.versionOf(`pki/${mount_id}`);
-  const before = lastAuthorities(app).find(mount_id);
+  const before = lastMountStates(app).find(mount_id);
   const isCurrent = before && version !== undefined && before.version >= version;
-  return { version, authority: isCurrent ? before.authority : undefined };
+  return { version, mountState: isCurrent ? before.mountState : undefined };
 }
 
 function readLink(before: Issuer | undefined, { id, certificate }: IssuerRecord): ChainLink {
@@ -161,7 +161,7 @@ async function makeIssuers(
   records: readonly IssuerRecord[],
 ): Promise<Map<string, Issuer>> {
   const breath = new Breath();
-  const before = lastAuthorities(app).find(mount_id)?.authority.issuers;
+  const before = lastMountStates(app).find(mount_id)?.mountState.issuers;
   const links = new Map<string, ChainLink>();
   for (const record of records) {
     links.set(record.id, readLink(before?.get(record.id), record));
@@ -188,24 +188,24 @@ export async function requireIssuer(app: App, caller: Caller, ref: string): Prom
 }
 
 /**
- * With all that was changed before this was called, on any node: hundreds who plan a change at once have what is
- * kept in common, as each would have megabytes otherwise.
+ * The state with every change that was durable before the call, on any node. All callers share the cached one:
+ * hundreds who plan a change at once would otherwise hold megabytes each.
  */
 async function readCurrent(app: App, mount_id: string): Promise<MountState> {
   const { version } = await readDefaults(app.db, mount_id);
-  const authority = await readMountState(app, mount_id);
-  if (authority.defaults.version >= version) return authority;
+  const mountState = await readMountState(app, mount_id);
+  if (mountState.defaults.version >= version) return mountState;
   await app.store.refreshConfig();
   return readMountState(app, mount_id);
 }
 
 /** What {@link changeMountState} shall do: nothing of it is done unless all of it is. */
-interface AuthorityChange<Result> {
+interface MountStateChange<Result> {
   effects: readonly Effect[];
   defaults?: Partial<Omit<Defaults, 'version' | 'issuing_version'>>;
   /**
-   * Whether certificates that are being made may stand: they have their issuer and its key held, and are refused by
-   * another default issuer.
+   * Whether issuance that is under way goes on: its write set is refused only where its own issuer or key, the default
+   * issuer or the URLs have changed.
    */
   spares_issuing?: boolean;
   result: Result;
@@ -221,38 +221,38 @@ interface AuthorityChange<Result> {
 export async function changeMountState<Result>(
   app: App,
   caller: Caller,
-  decide: (authority: MountState) => Promise<AuthorityChange<Result>> | AuthorityChange<Result>,
+  decide: (mountState: MountState) => Promise<MountStateChange<Result>> | MountStateChange<Result>,
 ): Promise<Result> {
   const mount_id = caller.mount.id;
   const plan = async (): Promise<Planned<Result>> => {
-    const authority = await readCurrent(app, mount_id);
-    const { effects, defaults, spares_issuing, result } = await decide(authority);
+    const mountState = await readCurrent(app, mount_id);
+    const { effects, defaults, spares_issuing, result } = await decide(mountState);
     if (effects.length === 0 && defaults === undefined) return { effects, result };
-    const before = authority.defaults;
+    const before = mountState.defaults;
     const next = { ...before, ...defaults };
     const isSpared = spares_issuing && next.default_issuer === before.default_issuer;
     const issuing_version = before.issuing_version + (isSpared ? 0 : 1);
     const saved = saveDefaults(mount_id, { ...next, issuing_version });
     return { effects: [...saved, ...effects], result };
   };
-  return commitPlanned(app, caller, plan, { thing: lineOfAuthority(mount_id), changes: true });
+  return commitPlanned(app, caller, plan, { key: lineOfMount(mount_id), changes: true });
 }
 
 /** All changes of a mount's issuers, keys and defaults refuse each other, whatever their paths. */
-export const lineOfAuthority = (mount_id: string): string => `authority ${mount_id}`;
+export const lineOfMount = (mount_id: string): string => `mount ${mount_id}`;
 
 /**
  * The URLs that certificates by an issuer carry: its own if it has any, otherwise the mount's.
  *
  * @throws Failure `unresolved` when templates cannot be filled in
  */
-export function chooseUrls(authority: MountState, issuer: Issuer): AuthorityUrls {
+export function chooseUrls(mountState: MountState, issuer: Issuer): AuthorityUrls {
   const { settings } = issuer;
   const own = hasUrls(settings);
-  const urls = own ? settings : authority.urls;
-  const templating = own ? settings.enable_aia_url_templating : authority.urls.enable_templating;
+  const urls = own ? settings : mountState.urls;
+  const templating = own ? settings.enable_aia_url_templating : mountState.urls.enable_templating;
   if (!templating) return urls;
-  return expandUrls(urls, { issuer_id: issuer.id, cluster: authority.cluster });
+  return expandUrls(urls, { issuer_id: issuer.id, cluster: mountState.cluster });
 }
 
 /**
@@ -261,12 +261,12 @@ export function chooseUrls(authority: MountState, issuer: Issuer): AuthorityUrls
  */
 export function planDefaultChange(
   mount_id: string,
-  authority: MountState,
+  mountState: MountState,
   next: string,
   now_ms: number,
 ): Write[] {
-  const { default_issuer } = authority.defaults;
+  const { default_issuer } = mountState.defaults;
   if (default_issuer === next) return [];
-  const touched = [default_issuer, next].filter((id) => authority.issuers.has(id));
+  const touched = [default_issuer, next].filter((id) => mountState.issuers.has(id));
   return [...touched.map((id) => touchIssuer(mount_id, id, now_ms)), touchCrls(mount_id, now_ms)];
 }

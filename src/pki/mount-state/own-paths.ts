@@ -1,7 +1,7 @@
 import { type OwnPath, pathOfName, type Sense } from '../../acl/name-form.ts';
 import type { Caller } from '../../app/caller.ts';
 
-/** What an issuer or a key is known by; a name may be empty. */
+/** The reference, id and name of an issuer or a key; a name may be empty. */
 interface Known {
   /** As it was sent: an id, a name, or `default`. */
   ref?: string | undefined;
@@ -9,19 +9,19 @@ interface Known {
   name?: string | undefined;
 }
 
-/** The same, under a name that it gets. */
+/** A change of the name of an issuer or a key. */
 export const RENAMED: Readonly<Record<'issuer' | 'key', Sense>> = {
   issuer: { stands_for: ['issuer_ref', 'issuer_name'] },
   key: { stands_for: ['key_ref', 'key_name'] },
 };
 
-/** Something is done to all at once: no field speaks of what it has itself. */
+/** A request that concerns all issuers or keys at once: no field of it describes a single one. */
 export const CONCERNED: Sense = { alike: [] };
 
-/** What it made is looked at. */
+/** What an issuer or a key has made is read. */
 export const LOOKED_UP: Sense = { alike: [], isRead: true };
 
-/** The paths of its own that an issuer or a key has, wherever else it is named or found. */
+/** The paths of an issuer or a key itself, for requests at other paths that name or find it. */
 export function ownPaths(
   { mount }: Pick<Caller, 'mount'>,
   kind: 'issuer' | 'key',

@@ -10,7 +10,7 @@ import { countMountsRead, readMountState } from './operations.ts';
 const MANY = 50;
 const CHANGES = 6;
 
-eachEngine('authorities of many mounts', (open) => {
+eachEngine('the states of many mounts', (open) => {
   test('are looked through once for a change of mounts, and not for others', async () => {
     const store = await open();
     const { app } = await openTestApp(store);

@@ -116,7 +116,7 @@ export function touchCrls(mount_id: string, now_ms: number): Write {
 export interface RevocationState {
   /** How many the mount has ever had. */
   revision: number;
-  /** Grows when revocations are taken away: lists from before then are of no use any more. */
+  /** Grows when revocations are taken away: CRLs from before then are of no use any more. */
   epoch: number;
   /** Shared by all CRLs of the mount; 0: none was ever built. */
   lists_modified_at_ms: number;

@@ -12,7 +12,7 @@ import {
   requireRoomForIssuer,
   requireRoomForKey,
   requireRoomForSettings,
-  weighAuthority,
+  weighMountState,
 } from './room.ts';
 import { type MountState, NO_DEFAULTS } from './state.ts';
 import { readUrlSettings } from './urls.ts';
@@ -43,7 +43,7 @@ const CERTIFICATE = parseCertificate(
 
 const KEY: Key = { id: '', name: '', key_type: 'ec', key_bits: 256, public_key: new Uint8Array() };
 
-function authorityOf(held: { issuers: Issuer[]; keys?: number }): MountState {
+function stateOf(held: { issuers: Issuer[]; keys?: number }): MountState {
   const keys = Array.from({ length: held.keys ?? 0 }, (_, at): [string, Key] => [`${at}`, KEY]);
   return {
     defaults: NO_DEFAULTS,
@@ -81,8 +81,8 @@ const ISSUERS: [count: number, each: number, next: number, urls: number, takes: 
 ];
 for (const [count, each, next, urls, takes] of ISSUERS) {
   test(`a mount with ${count} issuers of ${each} bytes ${takes ? 'takes' : 'refuses'} one of ${next} and ${urls}`, () => {
-    const authority = authorityOf({ issuers: many(count, each) });
-    const ask = () => requireRoomForIssuer(authority, newIssuer(next, withUrls(urls)));
+    const mountState = stateOf({ issuers: many(count, each) });
+    const ask = () => requireRoomForIssuer(mountState, newIssuer(next, withUrls(urls)));
     if (takes) ask();
     else assert.throws(ask, (error) => error instanceof Failure && error.kind === 'invalid');
   });
@@ -99,8 +99,8 @@ const CHANGES: [others: number, before: number, after: number, takes: boolean, w
 for (const [others, before, after, takes, why] of CHANGES) {
   test(`URLs of an issuer beside ${others} bytes ${takes ? 'may' : 'may not'} become ${after} of ${before}: ${why}`, () => {
     const issuer = issuerOf(0, withUrls(before));
-    const authority = authorityOf({ issuers: [issuerOf(others), issuer] });
-    const ask = () => requireRoomForSettings(authority, issuer, withUrls(after));
+    const mountState = stateOf({ issuers: [issuerOf(others), issuer] });
+    const ask = () => requireRoomForSettings(mountState, issuer, withUrls(after));
     if (takes) ask();
     else assert.throws(ask, /certificates, URLs and chains of the mount's issuers would have/);
   });
@@ -108,22 +108,22 @@ for (const [others, before, after, takes, why] of CHANGES) {
 
 test('flags of an issuer are changed in a mount that has more than it may', () => {
   const issuer = issuerOf(0, withUrls(10));
-  const authority = authorityOf({ issuers: [issuerOf(2 * MOST_BYTES), issuer] });
+  const mountState = stateOf({ issuers: [issuerOf(2 * MOST_BYTES), issuer] });
   const next: IssuerSettings = { ...withUrls(10), leaf_not_after_behavior: 'always_enforce_err' };
-  requireRoomForSettings(authority, issuer, next);
+  requireRoomForSettings(mountState, issuer, next);
 });
 
 test('a mount takes keys up to their number', () => {
-  requireRoomForKey(authorityOf({ issuers: [], keys: MOST_KEYS - 1 }));
+  requireRoomForKey(stateOf({ issuers: [], keys: MOST_KEYS - 1 }));
   assert.throws(
-    () => requireRoomForKey(authorityOf({ issuers: [], keys: MOST_KEYS })),
+    () => requireRoomForKey(stateOf({ issuers: [], keys: MOST_KEYS })),
     /the mount has 1000 keys, and may have at most 1000/,
   );
 });
 
 test('a mount that is full is kept: it takes less than a quarter of the room', () => {
   const each = MOST_BYTES / MOST_ISSUERS;
-  const full = authorityOf({ issuers: many(MOST_ISSUERS, each), keys: MOST_KEYS });
+  const full = stateOf({ issuers: many(MOST_ISSUERS, each), keys: MOST_KEYS });
   const former = new Map(Array.from({ length: 1000 }, (_, at) => [`${at}`, '']));
-  assert.ok(weighAuthority({ ...full, former }) < ROOMS.pki_authorities / 4 - 1024 * 1024);
+  assert.ok(weighMountState({ ...full, former }) < ROOMS.pki_mount_states / 4 - 1024 * 1024);
 });

@@ -3,6 +3,7 @@ import { textBytes } from '../../core/kept.ts';
 import { memoizeWeak } from '../../core/memoize-weak.ts';
 import type { Issuer, IssuerRecord, IssuerSettings } from './issuer.ts';
 import type { MountState } from './state.ts';
+import { URL_FIELDS } from './urls.ts';
 
 // All issuers and keys of a mount are read at once and kept in memory while they are used, whoever
 // asks for one of them. So there are only so many, of only so many bytes; what was stored before there
@@ -16,19 +17,19 @@ export const MOST_BYTES = 2 << 20;
 type Weighed = Pick<IssuerRecord, 'certificate' | 'settings'>;
 
 /** @throws Failure `invalid` when a mount cannot take one more issuer */
-export function requireRoomForIssuer(authority: MountState, issuer: Weighed): void {
-  const { size } = authority.issuers;
+export function requireRoomForIssuer(mountState: MountState, issuer: Weighed): void {
+  const { size } = mountState.issuers;
   if (size >= MOST_ISSUERS) throw refuse(`the mount has ${size} issuers`, MOST_ISSUERS);
-  requireBytes(authority, issuer.certificate.length + listsLength(issuer.settings));
+  requireBytes(mountState, issuer.certificate.length + listsLength(issuer.settings));
 }
 
 /** @throws Failure `invalid` when an issuer's URLs and chain cannot grow to these */
 export function requireRoomForSettings(
-  authority: MountState,
+  mountState: MountState,
   issuer: Issuer,
   next: IssuerSettings,
 ): void {
-  requireBytes(authority, listsLength(next) - listsLength(issuer.settings));
+  requireBytes(mountState, listsLength(next) - listsLength(issuer.settings));
 }
 
 /** @throws Failure `invalid` when a mount cannot take one more key */
@@ -36,9 +37,9 @@ export function requireRoomForKey({ keys }: MountState): void {
   if (keys.size >= MOST_KEYS) throw refuse(`the mount has ${keys.size} keys`, MOST_KEYS);
 }
 
-function requireBytes(authority: MountState, more: number): void {
+function requireBytes(mountState: MountState, more: number): void {
   if (more <= 0) return;
-  const bytes = countBytes(authority) + more;
+  const bytes = countBytes(mountState) + more;
   if (bytes <= MOST_BYTES) return;
   throw refuse(
     `the certificates, URLs and chains of the mount's issuers would have ${bytes} bytes`,
@@ -63,15 +64,11 @@ function countBytes({ issuers }: MountState): number {
 
 /** Of what can be long. */
 const listsLength = memoizeWeak((settings: IssuerSettings): number => {
-  const { issuing_certificates, crl_distribution_points, ocsp_servers } = settings;
-  const { delta_crl_distribution_points, manual_chain } = settings;
-  return [
-    issuing_certificates,
-    crl_distribution_points,
-    ocsp_servers,
-    delta_crl_distribution_points,
-    manual_chain ?? [],
-  ].reduce((length, list) => length + (list.length === 0 ? 0 : JSON.stringify(list).length), 0);
+  const lists = [...URL_FIELDS.map((field) => settings[field]), settings.manual_chain ?? []];
+  return lists.reduce(
+    (length, list) => length + (list.length === 0 ? 0 : JSON.stringify(list).length),
+    0,
+  );
 });
 
 /** What an issuer takes besides the bytes of its certificate. */
@@ -89,7 +86,7 @@ function weighCertificates(lengths: Iterable<number>): number {
 }
 
 /** About how many bytes of memory the issuers and keys of a mount take. */
-export function weighAuthority({ issuers, keys, urls, former }: MountState): number {
+export function weighMountState({ issuers, keys, urls, former }: MountState): number {
   const certificates = [...issuers.values()].map(({ certificate }) => certificate.raw.length);
   let bytes = weighCertificates(certificates) + keys.size * KEY_BYTES + former.size * FORMER_BYTES;
   for (const { settings } of issuers.values()) bytes += 2 * listsLength(settings);

@@ -33,60 +33,55 @@ export interface MountState {
   cluster: ClusterPaths;
   /**
    * Issuers that were removed, each with what it was to the world (see `crl/issuer-class.ts`): what
-   * they revoked stays on the list of those that have their subject and key.
+   * they revoked stays on the CRL of those that have their subject and key.
    */
   former: ReadonlyMap<string, string>;
 }
 
 /** The default first, then ids, then names; all but `default` exactly as spelt. @see P-88 */
-function findByRef<Thing extends { name: string }>(
-  things: ReadonlyMap<string, Thing>,
+function findByRef<Item extends { name: string }>(
+  items: ReadonlyMap<string, Item>,
   byDefault: string,
   ref: string,
-): Thing | undefined {
-  if (ref.toLowerCase() === 'default') return things.get(byDefault);
-  if (hasFormOfId(ref)) return things.get(ref);
+): Item | undefined {
+  if (ref.toLowerCase() === 'default') return items.get(byDefault);
+  if (hasFormOfId(ref)) return items.get(ref);
   if (ref === '') return undefined;
-  for (const thing of things.values()) if (thing.name === ref) return thing;
+  for (const item of items.values()) if (item.name === ref) return item;
   return undefined;
 }
 
-export function findIssuer(authority: MountState, ref: string): Issuer | undefined {
-  return findByRef(authority.issuers, authority.defaults.default_issuer, ref);
+export function findIssuer(mountState: MountState, ref: string): Issuer | undefined {
+  return findByRef(mountState.issuers, mountState.defaults.default_issuer, ref);
 }
 
-export function findKey(authority: MountState, ref: string): Key | undefined {
-  return findByRef(authority.keys, authority.defaults.default_key, ref);
+export function findKey(mountState: MountState, ref: string): Key | undefined {
+  return findByRef(mountState.keys, mountState.defaults.default_key, ref);
 }
 
 /**
  * @throws Failure `unresolved`, by whose words clients know that there is no such issuer
  * @see P-8
  */
-export function resolveIssuer(authority: MountState, ref: string): Issuer {
-  const issuer = findIssuer(authority, ref);
+export function resolveIssuer(mountState: MountState, ref: string): Issuer {
+  const issuer = findIssuer(mountState, ref);
   if (issuer) return issuer;
-  throw new Failure(
-    'unresolved',
-    ref.toLowerCase() === 'default'
-      ? 'no default issuer currently configured'
-      : `unable to find PKI issuer for reference: ${ref}`,
-  );
+  throw new Failure('unresolved', nothingFor('issuer', ref));
 }
+
+const nothingFor = (what: 'issuer' | 'key', ref: string): string =>
+  ref.toLowerCase() === 'default'
+    ? `no default ${what} currently configured`
+    : `unable to find PKI ${what} for reference: ${ref}`;
 
 /**
  * @throws Failure `unresolved`, by whose words clients know that there is no such key
  * @see P-8
  */
-export function resolveKey(authority: MountState, ref: string): Key {
-  const key = findKey(authority, ref);
+export function resolveKey(mountState: MountState, ref: string): Key {
+  const key = findKey(mountState, ref);
   if (key) return key;
-  throw new Failure(
-    'unresolved',
-    ref.toLowerCase() === 'default'
-      ? 'no default key currently configured'
-      : `unable to find PKI key for reference: ${ref}`,
-  );
+  throw new Failure('unresolved', nothingFor('key', ref));
 }
 
 /**
@@ -95,18 +90,14 @@ export function resolveKey(authority: MountState, ref: string): Key {
  * @throws Failure `unresolved` when there is none, when it may not issue, or when its key is elsewhere
  */
 export function resolveSigningIssuer(
-  authority: MountState,
+  mountState: MountState,
   ref: string,
 ): { issuer: Issuer; key: Key } {
-  const issuer = findIssuer(authority, ref);
+  const issuer = findIssuer(mountState, ref);
   if (!issuer) {
-    const because =
-      ref.toLowerCase() === 'default'
-        ? 'no default issuer currently configured'
-        : `unable to find PKI issuer for reference: ${ref}`;
     throw new Failure(
       'unresolved',
-      `could not fetch the CA certificate (was one set?): ${because}`,
+      `could not fetch the CA certificate (was one set?): ${nothingFor('issuer', ref)}`,
     );
   }
   const { usage } = issuer.settings;
@@ -116,7 +107,7 @@ export function resolveSigningIssuer(
       `requested usage issuing-certificates for issuer [${issuer.id}] but only had usage ${usage.join(',')}`,
     );
   }
-  const key = authority.keys.get(issuer.key_id);
+  const key = mountState.keys.get(issuer.key_id);
   if (!key) {
     throw new Failure(
       'unresolved',

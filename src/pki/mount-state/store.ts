@@ -21,8 +21,8 @@ export async function readDefaults(db: Db, mount_id: string): Promise<Defaults> 
 }
 
 /**
- * Belongs into every write set that changes keys, issuers or defaults: what was decided on
- * the ground of `defaults.version` is refused when somebody changed the set in the meantime.
+ * Belongs into every write set that changes keys, issuers or defaults: what was decided by
+ * `defaults.version` is refused when somebody changed the set in the meantime.
  *
  * @param defaults the new values, with the version that was read
  */

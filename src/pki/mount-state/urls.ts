@@ -2,25 +2,20 @@ import { z } from 'zod';
 import { parseUrl } from '../../core/domain-names.ts';
 import { Failure } from '../../core/failure.ts';
 import { flag, modestList } from '../../core/fields.ts';
+import { patchOf } from '../../core/patches.ts';
 import { mayHaveUser } from '../../core/place.ts';
 
 /** URLs that certificates carry to lead to their issuer, its CRL and its OCSP responder. */
-export interface AuthorityUrls {
-  issuing_certificates: string[];
-  crl_distribution_points: string[];
-  ocsp_servers: string[];
-  delta_crl_distribution_points: string[];
-}
-
 export const urlFields = {
   issuing_certificates: modestList([]).describe('URLs of the issuer certificate (caIssuers).'),
   crl_distribution_points: modestList([]).describe('URLs of the CRL.'),
   ocsp_servers: modestList([]).describe('URLs of OCSP responders.'),
   delta_crl_distribution_points: modestList([]).describe('URLs of the delta CRL (freshestCRL).'),
 };
+export type AuthorityUrls = z.output<z.ZodObject<typeof urlFields>>;
 
 /** The fields of `config/urls`. */
-export const urlSettingFields = {
+const urlSettingFields = {
   ...urlFields,
   enable_templating: flag(false).describe(
     'Replace {{cluster_path}}, {{cluster_aia_path}} and {{issuer_id}} in the URLs at each issuance.',
@@ -28,19 +23,20 @@ export const urlSettingFields = {
 };
 export const urlSettingsSchema = z.object(urlSettingFields);
 export type UrlSettings = z.output<typeof urlSettingsSchema>;
+export const urlPatchSchema = patchOf(urlSettingFields);
+export type UrlPatch = z.output<typeof urlPatchSchema>;
 
-const NO_URL_SETTINGS: UrlSettings = {
+export const NO_URLS: AuthorityUrls = {
   issuing_certificates: [],
   crl_distribution_points: [],
   ocsp_servers: [],
   delta_crl_distribution_points: [],
-  enable_templating: false,
 };
 
 /** @param body as it was stored, by whatever rules there were then; undefined for nothing yet */
 export function readUrlSettings(body: string | undefined): UrlSettings {
   const stored: Partial<UrlSettings> = JSON.parse(body ?? '{}');
-  return { ...NO_URL_SETTINGS, ...stored };
+  return { ...NO_URLS, enable_templating: false, ...stored };
 }
 
 /** Where this cluster is reached; empty when not configured. */

@@ -2,7 +2,7 @@ import type { Revocation } from '../mount-state/revocations.store.ts';
 
 /**
  * A signed answer, and what it was made of besides the request's own bytes and what is configured: whoever
- * keeps answers begins anew when that changes, and none holds an authority of the past.
+ * keeps answers begins anew when that changes, and none holds a mount state of the past.
  */
 export interface KeptAnswer {
   serial: string;

@@ -1,7 +1,6 @@
 import { signInTurn } from '../../access/concurrency/operations.ts';
 import { type App, perApp } from '../../app/app.ts';
 import type { Caller } from '../../app/caller.ts';
-import type { VaultResult } from '../../app/result.ts';
 import { Failure } from '../../core/failure.ts';
 import { memoizeWeak } from '../../core/memoize-weak.ts';
 import { ROOMS } from '../../core/rooms.ts';
@@ -14,14 +13,14 @@ import {
   assembleOcspResponse,
   certIdHashes,
   encodeResponseData,
-  OCSP_ERRORS,
+  type OCSP_ERRORS,
   type OcspHash,
   type OcspRequest,
   type OcspStatus,
   parseOcspRequest,
 } from '../../x509/ocsp.ts';
 import { formatSerial } from '../../x509/serial.ts';
-import { crlSeconds } from '../crl/config.ts';
+import { crlDurations } from '../crl/config.ts';
 import { classIdOf } from '../crl/issuer-class.ts';
 import { readCrlConfig } from '../crl/settings.operations.ts';
 import { signWithKey } from '../keys/signing.operations.ts';
@@ -33,39 +32,37 @@ import { findIssuer, type MountState } from '../mount-state/state.ts';
 import { type KeptAnswer, KeptAnswers } from './kept-answers.ts';
 import { chooseResponder, type Responder } from './responder.ts';
 
-const RESPONSE_TYPE = 'application/ocsp-response';
-/** @see P-130 */
-const UNAUTHORIZED = { status: 401, body: OCSP_ERRORS.unauthorized };
+/** Why there is no signed answer. */
+export type OcspError = Exclude<keyof typeof OCSP_ERRORS, 'sigRequired'>;
 
-/** Answers one request (RFC 6960 §2). Never throws for what a client sends. */
-export async function respond(app: App, caller: Caller, der: Uint8Array): Promise<VaultResult> {
-  const { status, body } = await respondBytes(app, caller, der);
-  return { status, raw: { content_type: RESPONSE_TYPE, body } };
-}
-
-async function respondBytes(
+/**
+ * Answers one request (RFC 6960 §2). Never throws for what a client sends.
+ *
+ * @returns a signed answer, DER, or why there is none
+ */
+export async function respond(
   app: App,
   caller: Caller,
   der: Uint8Array,
-): Promise<{ status: number; body: Uint8Array }> {
+): Promise<Uint8Array | OcspError> {
   try {
     const mount_id = caller.mount.id;
-    // Before what answers are made of: what is loaded after a change belongs to other answers.
+    // Read before the state that answers are made from: after a change, answers go into another cache.
     const answers = await readKept(app);
     const config = await readCrlConfig(app, mount_id);
-    if (config.ocsp_disable) return UNAUTHORIZED;
-    const authority = await readMountState(app, mount_id);
+    if (config.ocsp_disable) return 'unauthorized';
+    const mountState = await readMountState(app, mount_id);
     const now = Math.floor(app.now() / 1000);
     const known = answers.find(mount_id, der, now);
-    if (known && (await isStillSo(app, mount_id, known))) return { status: 200, body: known.body };
+    if (known && (await isStillSo(app, mount_id, known))) return known.body;
     const request = parseOcspRequest(der);
     const serial = formatSerial(request.certId.serialNumber);
     // Counted before the row is read: what is written meanwhile makes it be read again.
     const { writes } = revocationsOf(app);
     const revocation = await findRevocation(app.db, mount_id, serial);
-    const responder = chooseIssuer({ authority, revocation, request });
-    if (!responder) return UNAUTHORIZED;
-    const validity = crlSeconds(config, 'ocsp_expiry');
+    const responder = chooseIssuer({ mountState, revocation, request });
+    if (!responder) return 'unauthorized';
+    const validity = crlDurations(config).ocsp_expiry;
     const body = await signInTurn(app, caller, responder.key, () =>
       signResponse(app, mount_id, { request, responder, validity, now }),
     );
@@ -73,19 +70,13 @@ async function respondBytes(
       const answer = { serial, revocation, writes, signed_at: now, body };
       answers.keep(mount_id, der, answer, validity);
     }
-    return { status: 200, body };
+    return body;
   } catch (error) {
-    if (error instanceof Failure && error.kind === 'invalid') {
-      return { status: 400, body: OCSP_ERRORS.malformedRequest };
-    }
-    if (
-      error instanceof Failure &&
-      (error.kind === 'unavailable' || error.kind === 'rate_limited')
-    ) {
-      return { status: 503, body: OCSP_ERRORS.tryLater };
-    }
+    const kind = error instanceof Failure ? error.kind : undefined;
+    if (kind === 'invalid') return 'malformedRequest';
+    if (kind === 'unavailable' || kind === 'rate_limited') return 'tryLater';
     app.log.error({ err: error }, 'an OCSP request failed');
-    return { status: 500, body: OCSP_ERRORS.internalError };
+    return 'internalError';
   }
 }
 
@@ -129,13 +120,13 @@ interface Chosen {
 
 /** @see P-128, P-129 */
 function chooseIssuer(asked: {
-  authority: MountState;
+  mountState: MountState;
   revocation: Revocation | undefined;
   request: OcspRequest;
 }): Chosen | undefined {
-  const { authority, revocation } = asked;
+  const { mountState, revocation } = asked;
   const { certId } = asked.request;
-  const hashes = issuerHashes(authority, certId.hashAlgorithm);
+  const hashes = issuerHashes(mountState, certId.hashAlgorithm);
   const isAskedAbout = (issuer_id: string): boolean => {
     const known = hashes.get(issuer_id);
     return (
@@ -145,13 +136,13 @@ function chooseIssuer(asked: {
     );
   };
   // A serial number is unique in its mount: one that another issuer revoked is not this one's.
-  const revoker = revocation && representativeOf(authority, revocation.issuer_id);
+  const revoker = revocation && representativeOf(mountState, revocation.issuer_id);
   const isOthers = revoker !== undefined && !isAskedAbout(revoker);
-  const candidates = [...authority.issuers.values()].flatMap((issuer): Responder[] => {
-    const key = authority.keys.get(issuer.key_id);
+  const candidates = [...mountState.issuers.values()].flatMap((issuer): Responder[] => {
+    const key = mountState.keys.get(issuer.key_id);
     return key ? [{ issuer, key, matches: !isOthers && isAskedAbout(issuer.id) }] : [];
   });
-  const responder = chooseResponder(candidates, findIssuer(authority, 'default')?.id);
+  const responder = chooseResponder(candidates, findIssuer(mountState, 'default')?.id);
   if (!responder) return undefined;
   const { issuer, key } = responder;
   if (!responder.matches) return { issuer, key, status: { status: 'unknown' } };
@@ -180,16 +171,16 @@ type IssuerHashes = Map<string, ReturnType<typeof certIdHashes>>;
 /** Gone with what they were made of. */
 const hashesOf = memoizeWeak((_authority: MountState) => new Map<OcspHash, IssuerHashes>());
 
-function issuerHashes(authority: MountState, algorithm: OcspHash): IssuerHashes {
-  const known = hashesOf(authority).get(algorithm);
+function issuerHashes(mountState: MountState, algorithm: OcspHash): IssuerHashes {
+  const known = hashesOf(mountState).get(algorithm);
   if (known) return known;
   const hashes: IssuerHashes = new Map(
-    [...authority.issuers.values()].map(({ id, certificate }) => [
+    [...mountState.issuers.values()].map(({ id, certificate }) => [
       id,
       certIdHashes(certificate.subject, certificate.subjectPublicKeyInfo, algorithm),
     ]),
   );
-  hashesOf(authority).set(algorithm, hashes);
+  hashesOf(mountState).set(algorithm, hashes);
   return hashes;
 }
 
@@ -217,7 +208,7 @@ async function signResponse(
   );
 }
 
-/** Many OCSP clients cannot verify PSS, so lists may use it and answers do not. */
+/** Many OCSP clients cannot verify PSS, so CRLs may use it and answers do not. */
 function responseAlgorithm(issuer: Issuer, key: Key): SignatureAlgorithm {
   const own = issuer.settings.revocation_signature_algorithm;
   return own === '' ? chooseSignatureAlgorithm(key) : withoutPss(own);

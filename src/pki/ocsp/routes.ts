@@ -1,55 +1,70 @@
 import { z } from 'zod';
-import { undeclared } from '../../app/output.ts';
+import type { App } from '../../app/app.ts';
+import type { Caller } from '../../app/caller.ts';
+import { type BytesResult, bytes } from '../../app/output.ts';
 import { type AnyRoute, vaultRoute } from '../../app/route.ts';
 import { text } from '../../core/fields.ts';
-import { decodeOcspPath, MAX_OCSP_REQUEST_BYTES } from '../../x509/ocsp.ts';
-import { respond } from './operations.ts';
+import { decodeOcspPath, MAX_OCSP_REQUEST_BYTES, OCSP_ERRORS } from '../../x509/ocsp.ts';
+import { type OcspError, respond } from './operations.ts';
 
 const NO_REQUEST = new Uint8Array(0);
 
+/** @see P-130 */
+const STATUS: Record<OcspError, number> = {
+  malformedRequest: 400,
+  internalError: 500,
+  tryLater: 503,
+  unauthorized: 401,
+};
+
+async function answer(app: App, caller: Caller, request: Uint8Array): Promise<BytesResult> {
+  const responded = await respond(app, caller, request);
+  return typeof responded === 'string'
+    ? { bytes: OCSP_ERRORS[responded], status: STATUS[responded] }
+    : { bytes: responded };
+}
+
+const question = {
+  summary: 'Ask whether a certificate is revoked',
+  access: 'public',
+  counted: true,
+  output: bytes('application/ocsp-response'),
+  failures: [],
+} as const;
+
 export const ocspRoutes: AnyRoute[] = [
   vaultRoute({
+    ...question,
     id: 'pki-query-ocsp',
     method: 'POST',
     path: '/v1/{mount}/ocsp',
-    summary: 'Ask whether a certificate is revoked',
     see: ['RFC 6960 §2', 'RFC 9654'],
-    access: 'public',
-    counted: true,
     body: 'bytes',
     max_body: MAX_OCSP_REQUEST_BYTES - 1,
     drop_long_body: true,
     input: z.object({ body: z.instanceof(Uint8Array) }),
-    output: undeclared,
-    failures: [],
-    run: (app, caller, { body }) => respond(app, caller, body),
+    run: (app, caller, { body }) => answer(app, caller, body),
   }),
   vaultRoute({
+    ...question,
     id: 'pki-query-ocsp-with-get',
     method: 'GET',
     path: '/v1/{mount}/ocsp',
     summary: 'Ask without a request: answered as the malformed one it is',
     see: ['RFC 6960 §A.1'],
-    access: 'public',
-    counted: true,
     input: z.object({}),
-    output: undeclared,
-    failures: [],
-    run: (app, caller) => respond(app, caller, NO_REQUEST),
+    run: (app, caller) => answer(app, caller, NO_REQUEST),
   }),
   vaultRoute({
+    ...question,
     id: 'pki-query-ocsp-with-get-req',
     method: 'GET',
     path: '/v1/{mount}/ocsp/{request+}',
     raw_rest: true,
     summary: 'Ask whether a certificate is revoked, the request in the path as base64',
     see: ['RFC 6960 §A.1'],
-    access: 'public',
-    counted: true,
     input: z.object({ request: text() }),
-    output: undeclared,
-    failures: [],
-    run: (app, caller, { request }) => respond(app, caller, decodeOrNothing(request)),
+    run: (app, caller, { request }) => answer(app, caller, decodeOrNothing(request)),
   }),
 ];
 

@@ -50,7 +50,7 @@ const caIssueSchema = z.object(caIssueFields);
 type CaIssueRequest = z.output<typeof caIssueSchema>;
 
 /**
- * How many authorities may follow in a chain, as asked for.
+ * How many CAs may follow in a chain, as asked for.
  *
  * @returns undefined for any number
  * @throws Failure `invalid` for a number that is none
@@ -66,7 +66,7 @@ export function parsePathLength({
 }
 
 /**
- * The subject of an authority, which must have one.
+ * The subject of a CA, which must have one.
  *
  * @returns DER of the Name, and a warning where it lacks the name most programs show
  * @throws Failure `invalid` when nothing is in it
@@ -90,13 +90,16 @@ export function planCaSubject(request: CaSubjectRequest): {
 }
 
 /**
- * The alternative names of an authority. No role rules over them; they only have to be what they
+ * The alternative names of a CA. No role rules over them; they only have to be what they
  * pretend to be. The common name is one of them when it is a name of a host or a mailbox.
  *
+ * @param listed its `alt_names`, where they have been split already
  * @throws Failure `invalid`, naming the field
  */
-export function parseCaNames(request: CaSubjectRequest): SubjectAltNames {
-  const listed = splitNames(request.alt_names);
+export function parseCaNames(
+  request: CaSubjectRequest,
+  listed = splitNames(request.alt_names),
+): SubjectAltNames {
   const email = listed.filter((name) => name.includes('@')).map(requireEmail);
   const dns = listed.filter((name) => !name.includes('@')).map(requireDnsName);
   const { common_name } = request;
@@ -145,5 +148,5 @@ function refuseName(name: string, what: string): Failure {
   });
 }
 
-/** What an authority's key is for, at the least. @see RFC 5280 §4.2.1.3 */
+/** What a CA's key is for, at the least. @see RFC 5280 §4.2.1.3 */
 export const CA_KEY_USAGES = ['CertSign', 'CRLSign'] as const;

@@ -102,7 +102,7 @@ export function checkCsrKey(
   }
 }
 
-/** What a request says about being an authority; undefined when it says nothing. */
+/** What a request says about being a CA; undefined when it says nothing. */
 export function findCsrBasicConstraints(csr: Csr): { ca: boolean } | undefined {
   const extension = findExtension(csr.extensions, EXTENSION_OID.basicConstraints);
   return extension && parseBasicConstraints(extension.value);

@@ -16,8 +16,8 @@ import { describeIssuing } from './issuing.ts';
 const key = generateKeyPairSync('ed25519').privateKey;
 const spki = publicKeyInfo(key);
 
-/** An authority of that name; all have one key. */
-function makeAuthority(
+/** A CA of that name; all have one key. */
+function makeIssuer(
   subject: string,
   issuer: string,
   given: (Extension | undefined)[] = [],
@@ -52,27 +52,27 @@ const limited = (pathLength: number) => basicConstraints({ ca: true, pathLength 
 const within = (domain: string) => nameConstraints({ permitted_dns_domains: [domain] });
 
 test('a root brings its subject, end and key identifier, worked out where it states none', () => {
-  const facts = describe([makeAuthority('Root', 'Root')]);
+  const facts = describe([makeIssuer('Root', 'Root')]);
   assert.deepEqual(facts.subject, encodeSubject({ common_name: 'Root' }));
   assert.equal(facts.not_after, 4_000_000_000);
   assert.deepEqual(facts.key_identifier, keyIdentifier(spki));
   assert.equal(facts.path_length, undefined);
-  const stating = makeAuthority('Root', 'Root', [subjectKeyIdentifier(Uint8Array.of(7))]);
+  const stating = makeIssuer('Root', 'Root', [subjectKeyIdentifier(Uint8Array.of(7))]);
   assert.deepEqual(describe([stating]).key_identifier, Uint8Array.of(7));
 });
 
 const paths: [chain: Certificate[], remaining: number | undefined, why: string][] = [
-  [[makeAuthority('R', 'R', [limited(0)])], 0, 'of its own'],
-  [[makeAuthority('S', 'R'), makeAuthority('R', 'R')], undefined, 'none anywhere'],
-  [[makeAuthority('S', 'R', [limited(3)]), makeAuthority('R', 'R')], 3, 'only its own'],
-  [[makeAuthority('S', 'R'), makeAuthority('R', 'R', [limited(1)])], 0, 'only the one above'],
+  [[makeIssuer('R', 'R', [limited(0)])], 0, 'of its own'],
+  [[makeIssuer('S', 'R'), makeIssuer('R', 'R')], undefined, 'none anywhere'],
+  [[makeIssuer('S', 'R', [limited(3)]), makeIssuer('R', 'R')], 3, 'only its own'],
+  [[makeIssuer('S', 'R'), makeIssuer('R', 'R', [limited(1)])], 0, 'only the one above'],
   [
-    [makeAuthority('S', 'R', [limited(3)]), makeAuthority('R', 'R', [limited(2)])],
+    [makeIssuer('S', 'R', [limited(3)]), makeIssuer('R', 'R', [limited(2)])],
     1,
     'the narrower one counts',
   ],
   [
-    [makeAuthority('S', 'R'), makeAuthority('R', 'R', [limited(0)]), makeAuthority('R', 'X')],
+    [makeIssuer('S', 'R'), makeIssuer('R', 'R', [limited(0)]), makeIssuer('R', 'X')],
     undefined,
     'above a fork nothing is known',
   ],
@@ -85,18 +85,15 @@ for (const [chain, remaining, why] of paths) {
 }
 
 test('name constraints of the issuer and of those above it hold, unless switched off', () => {
-  const chain = [
-    makeAuthority('S', 'R', [within('a.test')]),
-    makeAuthority('R', 'R', [within('test')]),
-  ];
+  const chain = [makeIssuer('S', 'R', [within('a.test')]), makeIssuer('R', 'R', [within('test')])];
   const domains = (settings: Partial<IssuerSettings> = {}) =>
     describe(chain, settings).name_constraints.map((one) => one.permitted_dns_domains);
   assert.deepEqual(domains(), [['a.test'], ['test']]);
   assert.deepEqual(domains({ disable_name_constraint_checks: true }), []);
 });
 
-test('two authorities that certify each other make no endless path', () => {
-  assert.equal(describe([makeAuthority('A', 'B'), makeAuthority('B', 'A')]).path_length, undefined);
+test('two CAs that certify each other make no endless path', () => {
+  assert.equal(describe([makeIssuer('A', 'B'), makeIssuer('B', 'A')]).path_length, undefined);
 });
 
 test('what is forbidden above many issuers is read once for all of them, and only some of it is kept', () => {
@@ -104,8 +101,8 @@ test('what is forbidden above many issuers is read once for all of them, and onl
     nameConstraints({
       excluded_dns_domains: Array.from({ length: 10_000 }, (_, at) => `${of}-${at.toString(36)}`),
     });
-  const parents = Array.from({ length: 10 }, (_, of) => makeAuthority(`R${of}`, 'X', [many(of)]));
-  const children = parents.map((_, of) => makeAuthority('S', `R${of}`));
+  const parents = Array.from({ length: 10 }, (_, of) => makeIssuer(`R${of}`, 'X', [many(of)]));
+  const children = parents.map((_, of) => makeIssuer('S', `R${of}`));
   const describeBeneath = () =>
     parents.flatMap((parent, of) => {
       const child = children[of];

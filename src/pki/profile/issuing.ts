@@ -25,7 +25,7 @@ export interface IssuingFacts extends Signer {
   urls: AuthorityUrls;
   /** Of the issuer and those above it; empty when the issuer's name checks are switched off. */
   name_constraints: readonly JudgedConstraints[];
-  /** How many authorities may follow one below the other; absent for no limit. */
+  /** How many CAs may follow one below the other; absent for no limit. */
   path_length?: number;
 }
 
@@ -72,7 +72,7 @@ function gatherFacts(issuer: Issuer, key: Key, urls: AuthorityUrls): Gathered {
 }
 
 /**
- * The issuer and the authorities above it, as far as there is only one way up: where it forks,
+ * The issuer and the CAs above it, as far as there is only one way up: where it forks,
  * what one way forbids another may allow.
  */
 function findPath(issuer: Issuer): Certificate[] {

@@ -9,6 +9,7 @@ import {
   makeRole,
   NOW,
 } from '../../../test/support/leaves.ts';
+import { encodePem } from '../../core/pem.ts';
 import {
   assembleSigned,
   type Certificate,
@@ -16,6 +17,8 @@ import {
   parseCertificate,
 } from '../../x509/certificate.ts';
 import { parseCertificatePolicies } from '../../x509/certificate-policies.ts';
+import { parseCsr } from '../../x509/csr.ts';
+import { bitString, oid, sequence } from '../../x509/der.ts';
 import { basicConstraints, findExtension } from '../../x509/extensions.ts';
 import { parseExtKeyUsage } from '../../x509/key-usages.ts';
 import { publicKeyInfo } from '../../x509/keys.ts';
@@ -263,7 +266,13 @@ test('a missing, broken or wrongly signed request is refused with its phrase', a
   const der = Buffer.from(csr.replace(/-----.*-----|\s/g, ''), 'base64');
   der.write('bbbb.test', der.indexOf('aaaa.test'), 'latin1');
   const changed = `-----BEGIN CERTIFICATE REQUEST-----\n${(der.toString('base64').match(/.{1,64}/g) ?? []).join('\n')}\n-----END CERTIFICATE REQUEST-----`;
-  await assert.rejects(requireCsr(changed), /request signature invalid/);
+  await assert.rejects(requireCsr(changed), { message: 'request signature invalid' });
+  const sha1 = sequence(oid('1.2.840.10045.4.1'));
+  const old = sequence(parseCsr(csr).info, sha1, bitString(new Uint8Array(70)));
+  await assert.rejects(
+    requireCsr(encodePem('CERTIFICATE REQUEST', old)),
+    /^Failure: request signature invalid: its algorithm is not supported$/,
+  );
 });
 
 const constraints: NameConstraints = {

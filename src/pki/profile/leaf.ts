@@ -7,7 +7,7 @@ import { encodeSubject } from '../../x509/names.ts';
 import { resolveKeyParameters } from '../fields/key-parameters.ts';
 import { chooseExtKeyUsages, isForServers } from '../fields/usages.ts';
 import { judgeNames, type RequestedNames } from '../roles/name-policy.ts';
-import { parsePolicyIdentifiers } from '../roles/policy-identifiers.ts';
+import { encodePolicyIdentifiers } from '../roles/policy-identifiers.ts';
 import type { Role } from '../roles/role.ts';
 import {
   checkCsrKey,
@@ -76,10 +76,10 @@ export function planSign(
   return plan;
 }
 
-/** By the role, which stays the same object until configuration changes. */
+/** Cached by the role, which is the same object until configuration changes. */
 const extKeyUsagesOf = memoizeWeak(chooseExtKeyUsages);
 const policiesOf = memoizeWeak(({ policy_identifiers }: Role) =>
-  parsePolicyIdentifiers(policy_identifiers),
+  encodePolicyIdentifiers(policy_identifiers),
 );
 
 function planLeaf(
@@ -124,7 +124,7 @@ function planLeaf(
     ext_key_usage,
     ...planLeafConstraints(role.basic_constraints_valid_for_non_ca),
     urls: issuer.urls,
-    policies: policiesOf(role),
+    certificate_policies: policiesOf(role),
     name_constraints: {},
     extra_extensions: [],
     signature_bits: role.signature_bits,
@@ -138,7 +138,7 @@ function planLeaf(
   };
 }
 
-/** A leaf says that it is no authority only where that is asked for. @see P-64 */
+/** A leaf says that it is no CA only where that is asked for. @see P-64 */
 export function planLeafConstraints(stated: boolean): { basic_constraints?: BasicConstraints } {
   return stated ? { basic_constraints: { ca: false } } : {};
 }

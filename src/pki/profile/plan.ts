@@ -1,7 +1,6 @@
 import { memoizeWeak } from '../../core/memoize-weak.ts';
 import { chooseSignatureAlgorithm, type SignatureAlgorithm } from '../../x509/algorithms.ts';
 import type { TbsCertificate } from '../../x509/certificate.ts';
-import { type CertificatePolicy, certificatePolicies } from '../../x509/certificate-policies.ts';
 import {
   authorityInfoAccess,
   crlDistributionPoints,
@@ -54,7 +53,7 @@ export interface CertificatePlan {
   /** Absent: worked out from the key (RFC 5280 §4.2.1.2, method 1). */
   subject_key_id?: Uint8Array;
   urls: AuthorityUrls;
-  policies: readonly CertificatePolicy[];
+  certificate_policies?: Extension | undefined;
   name_constraints: Partial<NameConstraints>;
   /** Each takes the place of the extension above of the same type, or comes at the end. */
   extra_extensions: readonly Extension[];
@@ -124,7 +123,7 @@ function planExtensions(plan: CertificatePlan, parts: CertificateParts): Extensi
     access,
     // A certificate without a subject has its only names here (RFC 5280 §4.2.1.6).
     hasNoNames(names) ? undefined : subjectAltName(names, isEmptyName(plan.subject)),
-    certificatePolicies(plan.policies),
+    plan.certificate_policies,
     nameConstraints(plan.name_constraints),
     points,
     freshest,

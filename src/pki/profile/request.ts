@@ -19,7 +19,7 @@ import {
   otherSanList,
   pemText,
 } from '../fields/field-kinds.ts';
-import { keySize, signatureSize } from '../fields/key-field-kinds.ts';
+import { KEY_TYPES, keySize, signatureSize } from '../fields/key-field-kinds.ts';
 
 /** How an answer is encoded. */
 export const outputFields = {
@@ -64,9 +64,7 @@ const leafFields = {
 /** The body of `issue/:role`. */
 export const issueFields = {
   ...leafFields,
-  key_type: optional(choice(['rsa', 'ec', 'ed25519'])).describe(
-    'Type of key, where the role leaves it open.',
-  ),
+  key_type: optional(choice(KEY_TYPES)).describe('Type of key, where the role leaves it open.'),
   key_bits: keySize(0).describe('Size of the key, where the role leaves it open.'),
 };
 export const issueSchema = z.object(issueFields);

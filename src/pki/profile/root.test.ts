@@ -34,7 +34,7 @@ function plan(body: Record<string, unknown> = {}, urls: Record<string, unknown> 
   return { ...planned, read };
 }
 
-test('a root signs itself, is an authority, and without limits has none', () => {
+test('a root signs itself, is a CA, and without limits has none', () => {
   const { tbs, read } = plan();
   assert.deepEqual(tbs.issuer, tbs.subject);
   assert.equal(tbs.signatureAlgorithm, 'PureEd25519');

@@ -10,6 +10,7 @@ import {
   type ClusterPaths,
   expandUrls,
   hasUrls,
+  NO_URLS,
   namesIssuer,
   type UrlSettings,
 } from '../mount-state/urls.ts';
@@ -22,7 +23,7 @@ import {
   planCaSubject,
 } from './ca-request.ts';
 import { planCertificate } from './plan.ts';
-import { planValidity } from './validity.ts';
+import { NO_ROLE, planValidity } from './validity.ts';
 
 /** The body of `root/generate/:exported`; key_type and key_bits stay unresolved. */
 export const rootFields = {
@@ -63,18 +64,13 @@ export interface WantedRoot {
 export function planRoot(wanted: WantedRoot): PlannedRoot {
   const { request, key, serialNumber } = wanted;
   const { subject, warnings } = planCaSubject(request);
-  requireFewNames(request);
+  const alt_names = splitNames(request.alt_names);
+  requireFewNames({ ...request, alt_names });
   const validity = planValidity({
     now: wanted.now,
     ttl: request.ttl,
     not_after: request.not_after,
-    role: {
-      ttl: 0,
-      max_ttl: 0,
-      not_after: '',
-      not_after_bound: 'permit',
-      not_before_duration: request.not_before_duration,
-    },
+    role: { ...NO_ROLE, not_before_duration: request.not_before_duration },
     mount: wanted.mount,
   });
   const { urls, warnings: urlWarnings } = planRootUrls(wanted.urls, wanted.cluster);
@@ -87,14 +83,13 @@ export function planRoot(wanted: WantedRoot): PlannedRoot {
   const tbs = planCertificate(
     {
       subject,
-      names: parseCaNames(request),
+      names: parseCaNames(request, alt_names),
       notBefore: validity.notBefore,
       notAfter: validity.notAfter,
       key_usage: [...CA_KEY_USAGES, ...request.key_usage],
       ext_key_usage: [],
       basic_constraints: pathLength === undefined ? { ca: true } : { ca: true, pathLength },
       urls,
-      policies: [],
       name_constraints: request,
       extra_extensions: [],
       signature_bits: request.signature_bits,
@@ -109,17 +104,14 @@ export function planRoot(wanted: WantedRoot): PlannedRoot {
   return { tbs, warnings: [...validity.warnings, ...urlWarnings, ...warnings] };
 }
 
-/** Nobody reaches an authority by its names; its certificate goes with all that it signs. */
+/** Nobody reaches a CA by its names; its certificate goes with all that it signs. */
 const MOST_NAMES = 100;
 
 const NAME_FIELDS = ['alt_names', 'ip_sans', 'uri_sans', 'other_sans'] as const;
 
 /** @throws Failure `invalid` naming the fields that have too many */
-function requireFewNames(request: RootRequest): void {
-  const counts = NAME_FIELDS.map((field) => {
-    const value = request[field];
-    return { field, count: typeof value === 'string' ? splitNames(value).length : value.length };
-  });
+function requireFewNames(names: Record<(typeof NAME_FIELDS)[number], readonly string[]>): void {
+  const counts = NAME_FIELDS.map((field) => ({ field, count: names[field].length }));
   const count = counts.reduce((sum, one) => sum + one.count, 0);
   if (count <= MOST_NAMES) return;
   const sent = counts.filter((one) => one.count > 0).map(({ field }) => field);
@@ -133,13 +125,6 @@ function requireFewNames(request: RootRequest): void {
     },
   );
 }
-
-const NO_URLS: AuthorityUrls = {
-  issuing_certificates: [],
-  crl_distribution_points: [],
-  ocsp_servers: [],
-  delta_crl_distribution_points: [],
-};
 
 /** @see P-83, P-84 */
 function planRootUrls(

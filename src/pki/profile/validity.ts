@@ -27,6 +27,15 @@ export interface ValidityRequest {
   latest?: number | undefined;
 }
 
+/** What counts where no role says anything. */
+export const NO_ROLE: ValidityRequest['role'] = {
+  ttl: 0,
+  max_ttl: 0,
+  not_after: '',
+  not_after_bound: 'permit',
+  not_before_duration: 0,
+};
+
 interface Validity {
   /** Unix seconds, both. */
   notBefore: number;
@@ -40,11 +49,11 @@ interface Validity {
 const LAST_TIME = 253_402_300_799;
 
 /**
- * Works out from when until when a certificate is valid: the request's wish, or the role's, or the
+ * Works out from when until when a certificate is valid: what the request asks for, or the role's, or the
  * mount's, within the caps of role and mount, and then within the issuer's own end as its
  * `leaf_not_after_behavior` has it.
  *
- * @throws Failure `invalid` when wishes contradict each other or the issuer's end forbids them
+ * @throws Failure `invalid` when the request contradicts itself or the issuer's end forbids it
  */
 export function planValidity(wanted: ValidityRequest): Validity {
   const { now, role } = wanted;

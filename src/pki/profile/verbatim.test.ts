@@ -99,7 +99,7 @@ test('usages of the parameters count where the request has none, an empty list f
   assert.equal(extensionValue(plan({ body: { key_usage: [] } }).tbs, 'keyUsage'), undefined);
 });
 
-test('a request for an authority is refused, CA:FALSE left out with a warning', () => {
+test('a request for a CA is refused, CA:FALSE left out with a warning', () => {
   assert.throws(
     () => plan({ extensions: [basicConstraints({ ca: true })] }),
     /CA certificate, which is not signed verbatim/,

@@ -19,7 +19,7 @@ import { checkNameConstraints } from './issuing.ts';
 import { type LeafContext, type LeafPlan, parseMetadata, planLeafConstraints } from './leaf.ts';
 import type { CertificatePlan } from './plan.ts';
 import type { VerbatimRequest } from './request.ts';
-import { chooseBehavior, planValidity } from './validity.ts';
+import { chooseBehavior, NO_ROLE, planValidity } from './validity.ts';
 
 /** What a role contributes on this path; its rules for names do not apply. */
 export type VerbatimRole = Pick<
@@ -43,10 +43,10 @@ const NO_NAMES = { dns: [], email: [], ip: [], uri: [], other: [] };
 
 /**
  * Decides on a certificate that says what the CSR says: subject, names and extensions, whatever
- * they are, except that its subject is never an authority.
+ * they are, except that its subject is never a CA.
  *
  * @param role undefined where none was named
- * @throws Failure `invalid` for a request that asks for an authority, for a weak key, and for
+ * @throws Failure `invalid` for a request that asks for a CA, for a weak key, and for
  *   what the issuer does not allow
  */
 export function planVerbatim(
@@ -79,13 +79,7 @@ export function planVerbatim(
     now: context.now,
     ttl: request.ttl,
     not_after: request.not_after,
-    role: {
-      ttl: role?.ttl ?? 0,
-      max_ttl: role?.max_ttl ?? 0,
-      not_after: '',
-      not_after_bound: role?.not_after_bound ?? 'permit',
-      not_before_duration: role?.not_before_duration ?? 0,
-    },
+    role: { ...NO_ROLE, ...role, not_after: '' },
     mount: context.mount,
     issuer: {
       not_after: issuer.not_after,
@@ -108,7 +102,6 @@ export function planVerbatim(
         (role?.basic_constraints_valid_for_non_ca ?? false),
     ),
     urls: issuer.urls,
-    policies: [],
     name_constraints: {},
     extra_extensions: copyExtensions(csr, subject),
     signature_bits: request.signature_bits,

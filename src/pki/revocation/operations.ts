@@ -1,8 +1,8 @@
 import type { KeyObject } from 'node:crypto';
+import { z } from 'zod';
 import { signInTurn } from '../../access/concurrency/operations.ts';
 import type { App, LeaseKind } from '../../app/app.ts';
 import type { Caller } from '../../app/caller.ts';
-import type { DataResult } from '../../app/output.ts';
 import { Failure, isConflict } from '../../core/failure.ts';
 import { listKeys } from '../../core/key-list.ts';
 import type { Effect } from '../../store/write.ts';
@@ -31,6 +31,7 @@ const EXPIRY_MARGIN = 2;
 
 /** Revokes by serial number or by certificate. */
 export async function revokeCertificate(app: App, caller: Caller, input: RevokeInput) {
+  requireOneOf(input);
   return revoke(app, caller, await requireTarget(app, caller, input));
 }
 
@@ -44,7 +45,7 @@ export async function revokeWithKey(
   const key = parseProof(input.private_key);
   const target = await requireTarget(app, caller, input);
   // By a signature: somebody else's public part set beside any private one proves nothing.
-  const { subjectPublicKeyInfo } = parseCertificate(target.der);
+  const { subjectPublicKeyInfo } = target.certificate ?? parseCertificate(target.der);
   // With a key of the caller's, which may be long, or made to take long.
   const kind = describePublicKey(subjectPublicKeyInfo);
   if (!(await signInTurn(app, caller, kind, () => provePair(key, subjectPublicKeyInfo)))) {
@@ -95,7 +96,7 @@ async function revoke(app: App, caller: Caller, target: RevocationTarget) {
     throw error;
   }
   const config = await readCrlConfig(app, mount_id);
-  // The list follows off this path; whoever reads it meanwhile waits until it is there.
+  // The CRL is built in the background; whoever reads it meanwhile waits for it.
   if (!config.auto_rebuild && target.issuer_id !== '') scheduleCrl(app, mount_id, target.issuer_id);
   return answer(app, mount_id, target, now_ms);
 }
@@ -111,20 +112,22 @@ function planRevocation(
   ];
 }
 
+const leaseData = z.object({ serial: z.string() });
+
 /**
  * Leases of roles with `generate_lease`: the certificate is revoked when its lease ends before
- * it does. One that is gone, run out, revoked or an authority's own stays as it is.
+ * it does. One that is gone, run out, revoked or a CA's own stays as it is.
  */
 export const certificateLease: LeaseKind = {
   async planEnd(app, lease) {
     const { mount_id } = lease;
-    const serial = String(lease.data.serial);
+    const { serial } = leaseData.parse(lease.data);
     const stored = await findCertificate(app.db, mount_id, serial);
     const revoked_at_ms = app.now();
     if (!stored || stored.not_after <= revoked_at_ms / 1000 + EXPIRY_MARGIN) return { effects: [] };
     if (await findRevocation(app.db, mount_id, serial)) return { effects: [] };
-    const authority = await readMountState(app, mount_id);
-    const isIssuer = [...authority.issuers.values()].some(
+    const mountState = await readMountState(app, mount_id);
+    const isIssuer = [...mountState.issuers.values()].some(
       ({ certificate }) => certificate.serial === serial,
     );
     if (isIssuer) return { effects: [] };
@@ -140,8 +143,7 @@ export const certificateLease: LeaseKind = {
   },
 };
 
-function storedForm({ der, issuer_id }: RevocationTarget) {
-  const certificate = parseCertificate(der);
+function storedForm({ der, issuer_id, certificate = parseCertificate(der) }: RevocationTarget) {
   return {
     serial: certificate.serial,
     issuer_id,
@@ -153,32 +155,28 @@ function storedForm({ der, issuer_id }: RevocationTarget) {
   };
 }
 
-/** With what keeps the revocation from the list, which is served on as it is. */
+/** Warns where no CRL can be signed that would show the revocation. */
 async function answer(
   app: App,
   mount_id: string,
   { issuer_id }: RevocationTarget,
   revoked_at_ms: number,
 ) {
-  const authority = await readMountState(app, mount_id);
+  const mountState = await readMountState(app, mount_id);
   const { disable } = await readCrlConfig(app, mount_id);
-  const issuers = disable ? undefined : findClassOf(authority, issuer_id);
+  const issuers = disable ? undefined : findClassOf(mountState, issuer_id);
   return {
     data: {
       revocation_time: Math.floor(revoked_at_ms / 1000),
       revocation_time_rfc3339: new Date(revoked_at_ms).toISOString(),
-      state: 'revoked',
+      state: 'revoked' as const,
     },
-    warnings: issuers ? numberWarnings(warnOfUnsigned(authority, issuers)) : [],
+    warnings: issuers ? numberWarnings(warnOfUnsigned(mountState, issuers)) : [],
   };
 }
 
 /** Serial numbers of everything revoked, in byte order, or one page of them. */
-export function listRevoked(
-  app: App,
-  caller: Caller,
-  page: { after: string; limit: number },
-): Promise<DataResult<{ keys: string[] }>> {
+export function listRevoked(app: App, caller: Caller, page: { after: string; limit: number }) {
   return listKeys(async (next) => {
     const rows = await listRevocations(app.db, caller.mount.id, next);
     return rows.map(({ serial }) => serial);

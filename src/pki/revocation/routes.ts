@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { undeclared } from '../../app/output.ts';
+import { either, nothing } from '../../app/output.ts';
 import { type AnyRoute, vaultRoute } from '../../app/route.ts';
 import { integer, optional, text } from '../../core/fields.ts';
 import { pemText, serialText } from '../fields/field-kinds.ts';
@@ -11,11 +11,15 @@ const which = {
   ),
   certificate: optional(pemText()).describe('The certificate, PEM; this or serial_number.'),
 };
-const _revoked = z.object({
-  revocation_time: z.int(),
-  revocation_time_rfc3339: z.string(),
-  state: z.string(),
-});
+/** Nothing of one that has run out but a warning. */
+const revoked = either(
+  z.object({
+    revocation_time: z.int().describe('Unix seconds.'),
+    revocation_time_rfc3339: z.string(),
+    state: z.literal('revoked'),
+  }),
+  nothing,
+);
 
 export const revocationRoutes: AnyRoute[] = [
   vaultRoute({
@@ -26,8 +30,8 @@ export const revocationRoutes: AnyRoute[] = [
     access: { capability: 'update' },
     audit: ['serial_number'],
     input: z.object(which),
-    output: undeclared,
-    failures: ['invalid'],
+    output: revoked,
+    failures: ['invalid', 'conflict'],
     run: revokeCertificate,
   }),
   vaultRoute({
@@ -41,8 +45,8 @@ export const revocationRoutes: AnyRoute[] = [
       ...which,
       private_key: pemText('').describe('The private key of the certificate, PEM.'),
     }),
-    output: undeclared,
-    failures: ['invalid'],
+    output: revoked,
+    failures: ['invalid', 'conflict', 'rate_limited'],
     run: revokeWithKey,
   }),
   vaultRoute({
@@ -55,7 +59,7 @@ export const revocationRoutes: AnyRoute[] = [
       after: text('').describe('Begin after this serial number.'),
       limit: integer(0).describe('Most serial numbers in the answer; 0: all.'),
     }),
-    output: z.object({ keys: z.array(z.string()) }),
+    output: z.object({ keys: z.array(z.string()).describe('Serial numbers.') }),
     failures: ['not_found'],
     run: listRevoked,
   }),

@@ -27,6 +27,8 @@ export interface RevocationTarget {
   der: Uint8Array;
   /** Empty when no issuer of the mount signed it. */
   issuer_id: string;
+  /** As it was read, of one that was presented. */
+  certificate?: Certificate;
   /** Undefined: the store does not have it. Otherwise what the store says of its revocation. */
   stored: Pick<StoredCertificate, 'revoked_at_ms'> | undefined;
 }
@@ -44,27 +46,27 @@ export function requireOneOf({ serial_number, certificate }: RevokeInput): void 
   }
 }
 
+/** @param input with exactly one of the two: {@link requireOneOf} */
 export async function requireTarget(
   app: App,
   caller: Caller,
   input: RevokeInput,
 ): Promise<RevocationTarget> {
-  requireOneOf(input);
-  const authority = await readMountState(app, caller.mount.id);
+  const mountState = await readMountState(app, caller.mount.id);
   return input.certificate === undefined
-    ? findBySerial(app, caller, authority, input.serial_number ?? '')
-    : findPresented(app, caller, authority, input.certificate);
+    ? findBySerial(app, caller, mountState, input.serial_number ?? '')
+    : findPresented(app, caller, mountState, input.certificate);
 }
 
 async function findBySerial(
   app: App,
   caller: Caller,
-  authority: MountState,
+  mountState: MountState,
   text: string,
 ): Promise<RevocationTarget> {
   if (text === '') throw new Failure('invalid', 'The serial number must be provided');
   const serial = serialOf(text);
-  refuseIssuers(authority, serial);
+  refuseIssuers(mountState, serial);
   const stored = await findCertificate(app.db, caller.mount.id, serial);
   if (!stored) throw new Failure('invalid', `certificate with serial ${text} not found.`);
   return targetOf(stored);
@@ -81,9 +83,9 @@ function serialOf(text: string): string {
   return serial;
 }
 
-/** An authority's own certificate never goes on the list that it signs itself. @see P-113 */
-function refuseIssuers(authority: MountState, serial: string): void {
-  for (const issuer of authority.issuers.values()) {
+/** A CA's own certificate never goes on the CRL that it signs itself. @see P-113 */
+function refuseIssuers(mountState: MountState, serial: string): void {
+  for (const issuer of mountState.issuers.values()) {
     if (issuer.certificate.serial === serial) {
       throw new Failure(
         'invalid',
@@ -97,7 +99,7 @@ function refuseIssuers(authority: MountState, serial: string): void {
 async function findPresented(
   app: App,
   caller: Caller,
-  authority: MountState,
+  mountState: MountState,
   pem: string,
 ): Promise<RevocationTarget> {
   if (pem.length < 75) {
@@ -114,7 +116,7 @@ async function findPresented(
   } catch (cause) {
     throw new Failure('invalid', 'certificate could not be parsed', { cause });
   }
-  refuseIssuers(authority, certificate.serial);
+  refuseIssuers(mountState, certificate.serial);
   const stored = await findCertificate(app.db, caller.mount.id, certificate.serial);
   if (stored) {
     if (Buffer.compare(stored.der, certificate.raw) !== 0) {
@@ -123,9 +125,9 @@ async function findPresented(
         'certificate has the same serial but unequal value to one that is stored',
       );
     }
-    return targetOf(stored);
+    return { ...targetOf(stored), certificate };
   }
-  const issuer = await findSigner(authority, certificate);
+  const issuer = await findSigner(mountState, certificate);
   if (!issuer) {
     throw new Failure(
       'invalid',
@@ -133,7 +135,8 @@ async function findPresented(
     );
   }
   const { serial, notAfter, raw } = certificate;
-  return { serial, not_after: notAfter, der: raw, issuer_id: issuer.id, stored: undefined };
+  const found = { serial, not_after: notAfter, der: raw, issuer_id: issuer.id };
+  return { ...found, certificate, stored: undefined };
 }
 
 /** Of a thousand issuers that bear the name: each of their keys is tried once, and others have their turn. */

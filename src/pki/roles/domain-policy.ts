@@ -4,7 +4,7 @@ import { type CompiledRules, type DomainRules, isBeneath } from './compiled-rule
 import type { NameRules } from './role.ts';
 
 /** What names are judged by. */
-export interface Ground {
+export interface NameContext {
   rules: NameRules;
   compiled: CompiledRules;
   budget: Budget;
@@ -21,7 +21,7 @@ interface Judged {
 }
 
 /** @see P-33 */
-export function isAdmitted({ rules, compiled, budget }: Ground, name: string): boolean {
+export function isAdmitted({ rules, compiled, budget }: NameContext, name: string): boolean {
   const judged = splitName(rules, name);
   if (!judged) return false;
   return (

@@ -5,7 +5,7 @@ import type { IdentityFacts } from '../../core/identity-template.ts';
 import { isAscii } from '../fields/host-name.ts';
 import type { OtherSan } from '../fields/other-san.ts';
 import { compileRules, hasDotSegments, isListed } from './compiled-rules.ts';
-import { type Ground, isAdmitted, isLocalPart } from './domain-policy.ts';
+import { isAdmitted, isLocalPart, type NameContext } from './domain-policy.ts';
 import type { NameRules } from './role.ts';
 
 type NameVerdict = { allowed: true } | { allowed: false; because: string };
@@ -45,22 +45,22 @@ export function judgeNames(
   identity?: IdentityFacts,
   source: NameSource = 'the API',
 ): NameVerdict {
-  const ground: SourcedGround = {
+  const context: SourcedNameContext = {
     rules,
     compiled: compileRules(rules, identity),
     budget: { left: MOST_COMPARISONS },
     source,
   };
   const refusal =
-    findRefusal([names.common_name], (name) => judgeCommonName(ground, name)) ??
-    findRefusal([names.serial_number], (serial) => judgeSerialNumber(ground, serial)) ??
-    findRefusal(names.user_ids, (id) => judgeUserId(ground, id)) ??
-    findRefusal(names.dns, (name) => judgeDnsName(ground, name)) ??
-    findRefusal(names.email, (name) => judgeEmail(ground, name)) ??
-    findRefusal(names.ip, (ip) => judgeIp(ground, ip)) ??
-    findRefusal(names.uri, (uri) => judgeUri(ground, uri)) ??
-    findRefusal(names.other, (other) => judgeOtherSan(ground, other));
-  if (refusal && ground.budget.left < 0) {
+    findRefusal([names.common_name], (name) => judgeCommonName(context, name)) ??
+    findRefusal([names.serial_number], (serial) => judgeSerialNumber(context, serial)) ??
+    findRefusal(names.user_ids, (id) => judgeUserId(context, id)) ??
+    findRefusal(names.dns, (name) => judgeDnsName(context, name)) ??
+    findRefusal(names.email, (name) => judgeEmail(context, name)) ??
+    findRefusal(names.ip, (ip) => judgeIp(context, ip)) ??
+    findRefusal(names.uri, (uri) => judgeUri(context, uri)) ??
+    findRefusal(names.other, (other) => judgeOtherSan(context, other));
+  if (refusal && context.budget.left < 0) {
     return refuse('too many names at once for the patterns of this role: ask for fewer');
   }
   return refusal ?? ALLOWED;
@@ -73,7 +73,7 @@ export function judgeNames(
 const MOST_COMPARISONS = 2_000_000;
 
 /** Where names came from is said in what refuses some of them. */
-interface SourcedGround extends Ground {
+interface SourcedNameContext extends NameContext {
   source: NameSource;
 }
 
@@ -89,47 +89,47 @@ function findRefusal<Name>(
 }
 
 /** @see P-40 */
-function judgeCommonName(ground: Ground, name: string): NameVerdict {
+function judgeCommonName(context: NameContext, name: string): NameVerdict {
   if (name === '') return ALLOWED;
-  const kinds = ground.rules.cn_validations;
+  const kinds = context.rules.cn_validations;
   if (kinds.includes('disabled')) return ALLOWED;
   const allowed =
-    kinds.includes(name.includes('@') ? 'email' : 'hostname') && isAdmitted(ground, name);
+    kinds.includes(name.includes('@') ? 'email' : 'hostname') && isAdmitted(context, name);
   return allowed ? ALLOWED : refuse(`common name ${show(name)} not allowed by this role`);
 }
 
 /** @see P-41 */
-function judgeDnsName(ground: Ground, name: string): NameVerdict {
+function judgeDnsName(context: NameContext, name: string): NameVerdict {
   // An address within a dNSName would be judged by its domain, and state another name than that.
-  const allowed = isAscii(name) && !name.includes('@') && isAdmitted(ground, name);
+  const allowed = isAscii(name) && !name.includes('@') && isAdmitted(context, name);
   return allowed
     ? ALLOWED
     : refuse(`subject alternate name ${show(name)} not allowed by this role`);
 }
 
-function judgeEmail(ground: Ground, name: string): NameVerdict {
+function judgeEmail(context: NameContext, name: string): NameVerdict {
   const allowed =
     isLocalPart(name.split('@', 1)[0] ?? '') &&
     isAscii(name) &&
     name.includes('@') &&
-    isAdmitted(ground, name);
+    isAdmitted(context, name);
   return allowed ? ALLOWED : refuse(`email address ${show(name)} not allowed by this role`);
 }
 
 /** @see P-45 */
-function judgeSerialNumber({ compiled, budget }: Ground, serial: string): NameVerdict {
+function judgeSerialNumber({ compiled, budget }: NameContext, serial: string): NameVerdict {
   if (serial === '' || compiled.serial_numbers.has(serial, budget)) return ALLOWED;
   return refuse(`serial_number ${show(serial)} not allowed by this role`);
 }
 
-function judgeUserId({ compiled, budget }: Ground, id: string): NameVerdict {
+function judgeUserId({ compiled, budget }: NameContext, id: string): NameVerdict {
   const { folded_user_ids, user_ids } = compiled;
   const allowed = folded_user_ids.has(id.toLowerCase()) || user_ids.has(id, budget);
   return allowed ? ALLOWED : refuse(`user_id ${show(id)} is not allowed by this role`);
 }
 
 /** @see P-42 */
-function judgeIp({ rules, source }: SourcedGround, ip: string): NameVerdict {
+function judgeIp({ rules, source }: SourcedNameContext, ip: string): NameVerdict {
   if (!isIpAddress(ip)) return refuse(`the value "${show(ip)}" is not a valid IP address`);
   if (!rules.allow_ip_sans) {
     return refuse(
@@ -146,7 +146,10 @@ function isIpAddress(text: string): boolean {
 }
 
 /** @see P-43 */
-function judgeUri({ rules, compiled, budget, source }: SourcedGround, uri: string): NameVerdict {
+function judgeUri(
+  { rules, compiled, budget, source }: SourcedNameContext,
+  uri: string,
+): NameVerdict {
   if (rules.allowed_uri_sans.length === 0) {
     return refuse(
       `URI Subject Alternative Names are not allowed in this role, but were provided via ${source}`,
@@ -174,7 +177,10 @@ function isUri(text: string): boolean {
 }
 
 /** @see P-44 */
-function judgeOtherSan({ rules, compiled, budget }: Ground, { oid, value }: OtherSan): NameVerdict {
+function judgeOtherSan(
+  { rules, compiled, budget }: NameContext,
+  { oid, value }: OtherSan,
+): NameVerdict {
   if (rules.allowed_other_sans.length === 1 && rules.allowed_other_sans[0] === '*') return ALLOWED;
   const values = compiled.other.get(oid);
   if (!values) return refuse(`other SAN OID ${oid} not allowed by this role`);

@@ -2,8 +2,7 @@ import { commitInTurn, type Planned } from '../../access/standing/attempts.opera
 import { refuseDenied, refuseDeniedNow } from '../../access/standing/operations.ts';
 import type { App } from '../../app/app.ts';
 import type { Caller } from '../../app/caller.ts';
-import type { DataResult } from '../../app/output.ts';
-import type { VaultResult } from '../../app/result.ts';
+import type { DataResult, NothingResult } from '../../app/output.ts';
 import { Failure } from '../../core/failure.ts';
 import { Kept, textBytes } from '../../core/kept.ts';
 import { listKeys } from '../../core/key-list.ts';
@@ -42,7 +41,7 @@ export async function findCachedRole(
 const LARGEST = (3 / 4) * ROOMS.pki_roles;
 
 /**
- * Its text, what was read of it, and what its rules were compiled to. Names without a role count, too:
+ * Bytes of a role's text, what was parsed from it, and its compiled rules. Names without a role are cached too:
  * whoever may issue by any role can ask for as many as they like.
  */
 const weighFound = ({ found }: { found: StoredRole | undefined }): number =>
@@ -70,7 +69,7 @@ export function listRoles(
   app: App,
   caller: Caller,
   input: { after?: string | undefined; limit?: number | undefined },
-): Promise<DataResult<{ keys: string[] }>> {
+) {
   return listKeys((page) => listRoleNames(app.db, { mount_id: caller.mount.id, ...page }), input);
 }
 
@@ -120,10 +119,10 @@ async function keepRole(
     const effects = saveRole(mount_id, name, { read, role: planned.role });
     return { effects, result: planned, found: read !== undefined };
   };
-  const thing = `role ${mount_id} ${name}`;
+  const key = `role ${mount_id} ${name}`;
   const bytes = await measureRole(app.db, { mount_id, name });
   const { role, warnings } = await commitInTurn(app, caller, planNow, {
-    thing,
+    key,
     changes: true,
     bytes,
   });
@@ -136,7 +135,7 @@ export async function removeRole(
   app: App,
   caller: Caller,
   input: { name: string },
-): Promise<VaultResult<null>> {
+): Promise<NothingResult> {
   await app.commit(caller, deleteRole(caller.mount.id, input.name));
   return {};
 }

@@ -6,7 +6,7 @@ import { isNotAfterBound } from '../fields/field-kinds.ts';
 import { resolveKeyParameters } from '../fields/key-parameters.ts';
 import { parseOtherSan } from '../fields/other-san.ts';
 import { warnOfUnknownUsages } from '../fields/usages.ts';
-import { parsePolicyIdentifiers } from './policy-identifiers.ts';
+import { encodePolicyIdentifiers } from './policy-identifiers.ts';
 import type { Role, RolePatch } from './role.ts';
 
 export interface PlannedRole {
@@ -42,7 +42,8 @@ export function planRole(input: Role): PlannedRole {
   for (const rule of input.allowed_other_sans) checkOtherSanRule(rule, input.allowed_other_sans);
   checkAddressBlocks(input.allowed_ip_sans_cidr);
   checkUsageOids(input.ext_key_usage_oids);
-  parsePolicyIdentifiers(input.policy_identifiers);
+  // What cannot be written is found when the role is, not when a certificate is.
+  encodePolicyIdentifiers(input.policy_identifiers);
 
   const role: Role = {
     ...input,

@@ -6,6 +6,7 @@ import { parseJsonText } from '../../core/json-text.ts';
 import { mayHaveUser } from '../../core/place.ts';
 import { type CertificatePolicy, certificatePolicies } from '../../x509/certificate-policies.ts';
 import { isOid } from '../../x509/der.ts';
+import type { Extension } from '../../x509/extensions.ts';
 
 /** How many comparisons of texts reading one takes as long as. */
 const COST = 16;
@@ -84,17 +85,19 @@ function convertPolicy(item: unknown): string | undefined {
   return undefined;
 }
 
+/** Reads stored policies. @throws Failure `invalid` for what is no object identifier */
+export function parsePolicyIdentifiers(stored: readonly string[]): CertificatePolicy[] {
+  return stored.map(parsePolicy);
+}
+
 /**
- * Reads stored policies.
+ * The extension with stored policies; undefined for none.
  *
  * @throws Failure `invalid` for what is no object identifier or has a qualifier that no
  *   certificate can carry
  */
-export function parsePolicyIdentifiers(stored: readonly string[]): CertificatePolicy[] {
-  const policies = stored.map(parsePolicy);
-  // What cannot be written is found when the role is, not when a certificate is.
-  certificatePolicies(policies);
-  return policies;
+export function encodePolicyIdentifiers(stored: readonly string[]): Extension | undefined {
+  return certificatePolicies(parsePolicyIdentifiers(stored));
 }
 
 function parsePolicy(text: string): CertificatePolicy {

@@ -12,7 +12,7 @@ import {
   keyUsageList,
   otherSanList,
 } from '../fields/field-kinds.ts';
-import { keySize, referenceText, signatureSize } from '../fields/key-field-kinds.ts';
+import { KEY_TYPES, keySize, referenceText, signatureSize } from '../fields/key-field-kinds.ts';
 import { policyIdentifierList } from './policy-identifiers.ts';
 
 /** None stands for both; their order and case say nothing. */
@@ -79,7 +79,7 @@ export const roleFields = {
   client_flag: flag(true).describe('Certificates are for client authentication.'),
   code_signing_flag: flag(false).describe('Certificates are for code signing.'),
   email_protection_flag: flag(false).describe('Certificates are for e-mail protection.'),
-  key_type: choice(['rsa', 'ec', 'ed25519', 'any'], 'rsa', {
+  key_type: choice([...KEY_TYPES, 'any'], 'rsa', {
     complaint: (sent) => `unknown key type ${sent}`,
   }).describe('Type of key; "any" for signing requests with keys of every type.'),
   key_bits: keySize(0).describe(

@@ -17,7 +17,7 @@ const CASES: [before: number | undefined, next: number, isTaken: boolean, why: s
   [undefined, MOST_OF_ROLE + 1, false, 'and no byte more'],
   [5000, MOST_OF_ROLE, true, 'one that is there may grow to that'],
   [5000, MOST_OF_ROLE + 1, false, 'and no further'],
-  [2 * MOST_OF_ROLE, 2 * MOST_OF_ROLE - 1, true, 'a longer one of before may become shorter'],
+  [2 * MOST_OF_ROLE, 2 * MOST_OF_ROLE - 1, true, 'a longer, older one may become shorter'],
   [2 * MOST_OF_ROLE, 2 * MOST_OF_ROLE, true, 'or stay as long'],
   [2 * MOST_OF_ROLE, 2 * MOST_OF_ROLE + 1, false, 'and not grow by a byte'],
   [2 * MOST_OF_ROLE, 5000, true, 'and may become short'],

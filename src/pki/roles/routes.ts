@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { undeclared } from '../../app/output.ts';
+import { nothing } from '../../app/output.ts';
 import { type AnyRoute, vaultRoute } from '../../app/route.ts';
 import { integer, optional, text } from '../../core/fields.ts';
 import { listRoles, readRole, removeRole, updateRole, writeRole } from './operations.ts';
@@ -7,6 +7,13 @@ import { roleFields, rolePatchSchema, roleReplySchema } from './role.ts';
 
 const name = text().describe('Name of the role.');
 const path = '/v1/{mount}/roles/{name}';
+const change = {
+  path,
+  output: roleReplySchema,
+  failures: ['invalid', 'conflict'],
+  audit: ['name', ...Object.keys(roleFields)],
+  places: ['policy_identifiers'],
+} as const;
 
 export const roleRoutes: readonly AnyRoute[] = [
   vaultRoute({
@@ -19,7 +26,7 @@ export const roleRoutes: readonly AnyRoute[] = [
       after: optional(text()).describe('Only names after this one.'),
       limit: optional(integer()).describe('At most so many names.'),
     }),
-    output: z.object({ keys: z.array(z.string()) }),
+    output: z.object({ keys: z.array(z.string()).describe('Names.') }),
     failures: ['not_found'],
     run: listRoles,
   }),
@@ -36,29 +43,21 @@ export const roleRoutes: readonly AnyRoute[] = [
     run: readRole,
   }),
   vaultRoute({
+    ...change,
     id: 'pki-write-role',
     method: 'POST',
-    path,
     summary: 'Create a role, or replace it whole',
     access: { capability: 'update' },
     input: z.object({ name, ...roleFields }),
-    output: roleReplySchema,
-    failures: ['invalid'],
-    audit: ['name', ...Object.keys(roleFields)],
-    places: ['policy_identifiers'],
     run: writeRole,
   }),
   vaultRoute({
+    ...change,
     id: 'pki-patch-role',
     method: 'PATCH',
-    path,
     summary: 'Change some fields of a role',
     access: { capability: 'patch' },
     input: rolePatchSchema.extend({ name }),
-    output: roleReplySchema,
-    failures: ['invalid'],
-    audit: ['name', ...Object.keys(roleFields)],
-    places: ['policy_identifiers'],
     run: updateRole,
   }),
   vaultRoute({
@@ -68,7 +67,7 @@ export const roleRoutes: readonly AnyRoute[] = [
     summary: 'Delete a role',
     access: { capability: 'delete' },
     input: z.object({ name }),
-    output: undeclared,
+    output: nothing,
     failures: [],
     audit: ['name'],
     run: removeRole,

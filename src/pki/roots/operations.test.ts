@@ -10,19 +10,13 @@ import type { Mount } from '../../app/mount.ts';
 import { Failure } from '../../core/failure.ts';
 import { openStore, type Store } from '../../store/store.ts';
 import { isSelfSigned, parseCertificate } from '../../x509/certificate.ts';
-import { readCaDer } from '../certificates/operations.ts';
+import { findDefaultIssuer } from '../certificates/operations.ts';
 import { findCertificate, listSerials } from '../certificates/store.ts';
 import { writeIssuersConfig } from '../config/operations.ts';
-import {
-  readIssuer,
-  removeIssuer,
-  removeRoot,
-  updateIssuer,
-  writeIssuer,
-} from '../issuers/operations.ts';
+import { removeIssuer, removeRoot, updateIssuer, writeIssuer } from '../issuers/operations.ts';
 import { issuerFields } from '../issuers/settings.ts';
 import { generateStoredKey, removeKey, updateKey } from '../keys/operations.ts';
-import { readMountState } from '../mount-state/operations.ts';
+import { readMountState, requireIssuer } from '../mount-state/operations.ts';
 import { rootFields } from '../profile/root.ts';
 import { generateRoot, newSerialNumber } from './operations.ts';
 
@@ -169,7 +163,7 @@ test('without issuers the CA is empty, and certificates are still listed', async
   const { data } = await generate(mount);
   const { warnings } = await removeRoot(app, testCaller(mount));
   assert.match(warnings?.[0] ?? '', /DELETE \/root deletes all keys and issuers/);
-  assert.equal((await readCaDer(app, testCaller(mount))).raw?.body, '');
+  assert.equal(await findDefaultIssuer(app, testCaller(mount)), undefined);
   const page = { after: '', limit: 9 };
   assert.deepEqual(await listSerials(app.db, { mount_id: mount.id, ...page }), [
     data.serial_number,
@@ -201,7 +195,7 @@ test('an issuer can be deleted twice, and the default goes with it', async () =>
   assert.match(first.warnings?.[0] ?? '', /configured as the default issuer/);
   assert.deepEqual(await removeIssuer(app, caller, { issuer_ref: data.issuer_id }), { data: null });
   await assert.rejects(
-    readIssuer(app, caller, { issuer_ref: data.issuer_id }),
+    requireIssuer(app, caller, data.issuer_id),
     refusal('unresolved', /unable to find PKI issuer for reference/),
   );
 });

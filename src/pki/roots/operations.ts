@@ -8,11 +8,12 @@ import { presentMount } from '../../mounts/operations.ts';
 import { holdSettings } from '../../mounts/store.ts';
 import type { Effect } from '../../store/write.ts';
 import type { SignatureAlgorithm } from '../../x509/algorithms.ts';
-import type { KeyType } from '../../x509/keys.ts';
 import { formatSerial } from '../../x509/serial.ts';
+import { encodeCertificate, withPrivateKey } from '../certificates/answer.ts';
 import { insertCertificate } from '../certificates/store.ts';
+import { KEY_TYPES } from '../fields/key-field-kinds.ts';
 import { checkSignatureSize, resolveKeyParameters } from '../fields/key-parameters.ts';
-import { type FreshKey, generateKey } from '../keys/generation.operations.ts';
+import { type FreshKey, generateKey, handOut } from '../keys/generation.operations.ts';
 import { sealKey } from '../keys/sealed-keys.operations.ts';
 import { signCertificate, signWith, signWithKey } from '../keys/signing.operations.ts';
 import { DEFAULT_SETTINGS, type IssuerRecord } from '../mount-state/issuer.ts';
@@ -25,7 +26,7 @@ import { type MountState, resolveKey } from '../mount-state/state.ts';
 import { planRootOnThread } from '../planning/operations.ts';
 import { isHeavyRoot } from '../planning/task.ts';
 import { planRoot, type RootRequest, type WantedRoot } from '../profile/root.ts';
-import { encodeRoot, type GeneratedRoot } from './generated-root.ts';
+import type { GeneratedRoot } from './generated-root.ts';
 
 /** Of a root's certificate, which goes with all that it signs. */
 const MOST_ROOT_BYTES = 64 << 10;
@@ -47,25 +48,29 @@ export async function generateRoot(
     source === 'existing' ? undefined : await generateKey(app, caller, planKey(request));
   const mount_id = caller.mount.id;
 
-  return changeMountState(app, caller, async (authority) => {
+  return changeMountState(app, caller, async (mountState) => {
     const issuer_name = checkNewName('issuer', request.issuer_name, (name) =>
-      [...authority.issuers.values()].some((other) => other.name === name),
+      [...mountState.issuers.values()].some((other) => other.name === name),
     );
     const { key, effects } = fresh
-      ? planFreshKey(app, mount_id, authority, fresh, request.key_name)
-      : { key: await requireExistingKey(caller, authority, request), effects: [] };
+      ? planFreshKey(app, mount_id, mountState, fresh, request.key_name)
+      : { key: await requireExistingKey(caller, mountState, request), effects: [] };
     const now_ms = app.now();
     const mount = await presentMount(app, caller.mount);
-    const root = await signRoot(app, caller, { request, now_ms, mount, authority, key, fresh });
+    const root = await signRoot(app, caller, { request, now_ms, mount, mountState, key, fresh });
     const named = { id: app.newId(), name: issuer_name, key_id: key.id };
     const issuer = planIssuer(root, named, app.now());
-    requireRoomForIssuer(authority, issuer);
+    requireRoomForIssuer(mountState, issuer);
     const { serial_number, not_after, warnings } = root;
     Object.assign(caller.record.outcome, { issuer_id: issuer.id, serial_number });
-    const { defaults } = authority;
+    const { defaults } = mountState;
     const becomesDefault = defaults.default_issuer === '' || defaults.default_follows_latest_issuer;
+    const encoded = encodeCertificate(root.der, request.format);
+    const certificates = { certificate: encoded, issuing_ca: encoded };
     const data: GeneratedRoot = {
-      ...encodeRoot(root.der, source === 'exported' ? fresh?.private_key : undefined, request),
+      ...(source === 'exported' && fresh
+        ? withPrivateKey(certificates, handOut(fresh), request)
+        : certificates),
       serial_number,
       expiration: not_after,
       issuer_id: issuer.id,
@@ -79,7 +84,7 @@ export async function generateRoot(
         ...effects,
         insertIssuer(mount_id, issuer),
         ...insertCertificate(mount_id, planRow(root, issuer, request), []),
-        ...(becomesDefault ? planDefaultChange(mount_id, authority, issuer.id, app.now()) : []),
+        ...(becomesDefault ? planDefaultChange(mount_id, mountState, issuer.id, app.now()) : []),
       ],
       spares_issuing: true,
       defaults: {
@@ -108,9 +113,9 @@ interface RootContext {
   request: RootRequest;
   now_ms: number;
   mount: Mount;
-  authority: MountState;
+  mountState: MountState;
   key: Key;
-  /** Where the key is new: it is nowhere but here yet. */
+  /** The new key, which is not stored yet; undefined for an existing one. */
   fresh: FreshKey | undefined;
 }
 
@@ -128,7 +133,7 @@ interface SignedRoot {
 async function signRoot(
   app: App,
   caller: Caller,
-  { request, now_ms, mount, authority, key, fresh }: RootContext,
+  { request, now_ms, mount, mountState, key, fresh }: RootContext,
 ): Promise<SignedRoot> {
   const serialNumber = newSerialNumber(app);
   const wanted: WantedRoot = {
@@ -137,8 +142,8 @@ async function signRoot(
     serialNumber,
     key,
     mount: effectiveLeaseTtls(mount.config),
-    urls: authority.urls,
-    cluster: authority.cluster,
+    urls: mountState.urls,
+    cluster: mountState.cluster,
   };
   const { tbs, warnings } = isHeavyRoot(request)
     ? await planRootOnThread(app, caller, wanted)
@@ -196,8 +201,6 @@ function parseKeySource(exported: string): KeySource {
   );
 }
 
-const KEY_TYPES: readonly KeyType[] = ['rsa', 'ec', 'ed25519'];
-
 function planKey(request: RootRequest) {
   const wanted = request.key_type ?? 'rsa';
   const key_type = KEY_TYPES.find((type) => type === wanted);
@@ -217,13 +220,13 @@ function planKey(request: RootRequest) {
 function planFreshKey(
   app: App,
   mount_id: string,
-  authority: MountState,
+  mountState: MountState,
   fresh: FreshKey,
   wanted: string | undefined,
 ): { key: Key; effects: Effect[] } {
-  requireRoomForKey(authority);
+  requireRoomForKey(mountState);
   const name = checkNewName('key', wanted, (taken) =>
-    [...authority.keys.values()].some((other) => other.name === taken),
+    [...mountState.keys.values()].some((other) => other.name === taken),
   );
   const { key, insert } = sealKey(app, mount_id, fresh, name);
   return { key, effects: [insert] };
@@ -231,7 +234,7 @@ function planFreshKey(
 
 async function requireExistingKey(
   caller: Caller,
-  authority: MountState,
+  mountState: MountState,
   request: RootRequest,
 ): Promise<Key> {
   if (request.key_type !== undefined || request.key_bits !== undefined) {
@@ -240,7 +243,7 @@ async function requireExistingKey(
       'invalid parameter for the kms/existing path parameter, key_type nor key_bits arguments can be set in this mode',
     );
   }
-  const key = resolveKey(authority, request.key_ref);
+  const key = resolveKey(mountState, request.key_ref);
   await refuseDeniedNow(caller, ownPaths(caller, 'key', key));
   return key;
 }

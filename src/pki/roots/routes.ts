@@ -2,20 +2,8 @@ import { z } from 'zod';
 import { type AnyRoute, vaultRoute } from '../../app/route.ts';
 import { text } from '../../core/fields.ts';
 import { rootFields } from '../profile/root.ts';
+import { generatedRoot } from './generated-root.ts';
 import { generateRoot } from './operations.ts';
-
-const generatedRoot = z.object({
-  certificate: z.string(),
-  issuing_ca: z.string(),
-  serial_number: z.string(),
-  expiration: z.int().describe('Unix seconds.'),
-  issuer_id: z.string(),
-  issuer_name: z.string(),
-  key_id: z.string(),
-  key_name: z.string(),
-  private_key: z.string().optional().describe('Only with "exported".'),
-  private_key_type: z.string().optional(),
-});
 
 const paths = [
   ['pki-generate-root', '/v1/{mount}/root/generate/{exported}'],
@@ -38,7 +26,7 @@ export const rootRoutes: readonly AnyRoute[] = paths.map(([id, path]) =>
       ...rootFields,
     }),
     output: generatedRoot,
-    failures: ['invalid', 'unresolved', 'conflict'],
+    failures: ['invalid', 'unresolved', 'conflict', 'rate_limited', 'unavailable'],
     audit: ['exported', ...fields],
     sets_also: paths.flatMap(([, other]) =>
       other === path ? [] : [{ path: other, fields, when: [] }],

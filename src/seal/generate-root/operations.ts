@@ -12,12 +12,12 @@ import { Failure } from '../../core/failure.ts';
 import type { Seal } from '../seal.ts';
 import {
   addShare,
-  type Gathering,
-  gatheredKey,
+  collectedKey,
+  isAbandoned,
   isComplete,
-  isLeft,
-  startGathering,
-  wipeGathering,
+  type ShareCollection,
+  startCollection,
+  wipeCollection,
 } from '../share-collection.ts';
 import { deriveHashes } from '../share-hash.ts';
 import { isCurrentKey, requireShare } from '../share-verification.ts';
@@ -26,7 +26,7 @@ import { putShownInForce, recordFirst, requireSeal } from '../unsealing.operatio
 
 /** A root token that was asked for: it is made when enough share holders agree. */
 interface RootAttempt {
-  gathering: Gathering;
+  collection: ShareCollection;
   /** Known to who started it; the token leaves the server hidden in it. */
   otp: string;
 }
@@ -39,14 +39,14 @@ const memoryOf = perApp<{ attempt: RootAttempt | undefined }>((app) => {
 
 function drop(app: App): void {
   const memory = memoryOf(app);
-  wipeGathering(memory.attempt?.gathering);
+  wipeCollection(memory.attempt?.collection);
   memory.attempt = undefined;
 }
 
-/** The attempt under way; one that everybody has left is none any more. */
+/** The attempt under way; an abandoned one does not count. */
 function findAttempt(app: App): RootAttempt | undefined {
   const { attempt } = memoryOf(app);
-  if (attempt !== undefined && isLeft(attempt.gathering, app.now())) drop(app);
+  if (attempt !== undefined && isAbandoned(attempt.collection, app.now())) drop(app);
   return memoryOf(app).attempt;
 }
 
@@ -63,9 +63,9 @@ export interface RootStatus {
 
 function statusOf(attempt: RootAttempt | undefined, required: number): RootStatus {
   return {
-    nonce: attempt?.gathering.nonce ?? '',
+    nonce: attempt?.collection.nonce ?? '',
     started: attempt !== undefined,
-    progress: attempt?.gathering.shares.length ?? 0,
+    progress: attempt?.collection.shares.length ?? 0,
     required,
     complete: false,
     otp: '',
@@ -92,7 +92,7 @@ export async function readRootGeneration(app: App): Promise<RootStatus> {
  *
  * @param input.otp as long as a token; made here, and told once, unless given
  * @param input.key one of the shares, by whoever finds an attempt that nobody gave a share for: it makes
- *   room, so that a stranger cannot keep the place
+ *   room, so that nobody without a share keeps the place
  */
 export async function startRootGeneration(
   app: App,
@@ -108,7 +108,7 @@ export async function startRootGeneration(
   await recordFirst(app, caller, () => requireRoom(app, Boolean(input.key)));
   drop(app);
   const otp = given === '' ? oneTimePassword(app.randomBytes(TOKEN_RANDOMNESS)) : given;
-  const attempt = { gathering: startGathering(app.newId(), seal, app.now()), otp };
+  const attempt = { collection: startCollection(app.newId(), seal, app.now()), otp };
   memoryOf(app).attempt = attempt;
   return { ...statusOf(attempt, seal.threshold), otp: given === '' ? otp : '' };
 }
@@ -116,7 +116,7 @@ export async function startRootGeneration(
 /** @throws Failure `invalid` if there is an attempt that may not be put aside */
 function requireRoom(app: App, shows_share: boolean): void {
   const attempt = findAttempt(app);
-  if (attempt === undefined || (shows_share && attempt.gathering.shares.length === 0)) return;
+  if (attempt === undefined || (shows_share && attempt.collection.shares.length === 0)) return;
   throw new Failure('invalid', 'root generation already in progress');
 }
 
@@ -129,14 +129,14 @@ export async function cancelRootGeneration(app: App, caller: Caller): Promise<vo
 function requireAttempt(app: App, seal: Seal, nonce: string | undefined): RootAttempt {
   const attempt = findAttempt(app);
   if (attempt === undefined) throw new Failure('invalid', 'no root generation in progress');
-  const { gathering } = attempt;
-  if (nonce !== gathering.nonce) {
+  const { collection } = attempt;
+  if (nonce !== collection.nonce) {
     throw new Failure(
       'invalid',
-      `incorrect nonce supplied; nonce for this root generation operation is "${gathering.nonce}"`,
+      `incorrect nonce supplied; nonce for this root generation operation is "${collection.nonce}"`,
     );
   }
-  if (gathering.generation !== seal.generation) {
+  if (collection.generation !== seal.generation) {
     drop(app);
     throw new Failure('invalid', 'the keys were changed in the meantime: start over');
   }
@@ -160,8 +160,8 @@ export async function updateRootGeneration(
   requireAttempt(app, seal, input.nonce);
   const share = requireShare(input.key, seal);
   const attempt = await recordFirst(app, caller, () => requireAttempt(app, seal, input.nonce));
-  attempt.gathering = addShare(attempt.gathering, share, app.now());
-  if (!isComplete(attempt.gathering)) return statusOf(attempt, seal.threshold);
+  attempt.collection = addShare(attempt.collection, share, app.now());
+  if (!isComplete(attempt.collection)) return statusOf(attempt, seal.threshold);
   caller.recorded = false;
   const hashes = proveShares(app, seal, attempt);
   memoryOf(app).attempt = undefined;
@@ -181,20 +181,20 @@ export async function updateRootGeneration(
 }
 
 /**
- * Makes sure that the gathered shares make the key, and wipes them.
+ * Makes sure that the collected shares make the key, and wipes them.
  *
  * @returns the hashes of all shares, if they were not known
  * @throws Failure `invalid` if they do not, which shows at the end only where the hashes are not known
  */
 function proveShares(app: App, seal: Seal, attempt: RootAttempt): Uint8Array | undefined {
-  const { gathering } = attempt;
-  const key = gatheredKey(gathering);
+  const { collection } = attempt;
+  const key = collectedKey(collection);
   const isRight = key !== undefined && isCurrentKey(app.barrier, seal, key);
   key?.fill(0);
   const hashes =
-    isRight && seal.share_hashes === null ? deriveHashes(gathering.shares, seal) : undefined;
-  wipeGathering(gathering);
-  attempt.gathering = startGathering(gathering.nonce, seal, app.now());
+    isRight && seal.share_hashes === null ? deriveHashes(collection.shares, seal) : undefined;
+  wipeCollection(collection);
+  attempt.collection = startCollection(collection.nonce, seal, app.now());
   if (!isRight) {
     throw new Failure('invalid', 'the shares do not make the key: all of them are needed again');
   }

@@ -1,9 +1,9 @@
 import { z } from 'zod';
 import { TOKEN_LENGTH } from '../../access/tokens/token-format.ts';
-import { undeclared } from '../../app/output.ts';
-import type { VaultResult } from '../../app/result.ts';
+import { nothing } from '../../app/output.ts';
 import { type AnyRoute, vaultRoute } from '../../app/route.ts';
 import { longText, optional, text } from '../../core/fields.ts';
+import { type AnswerForm, outputAs, resultAs } from '../answer-form.ts';
 import { rejectPgpKeys } from '../initialisation.ts';
 import {
   cancelRootGeneration,
@@ -13,9 +13,20 @@ import {
   updateRootGeneration,
 } from './operations.ts';
 
-const anything = undeclared;
+const rootStatus = z.object({
+  nonce: z.string().describe('Names the attempt.'),
+  started: z.boolean(),
+  progress: z.int().describe('Shares given so far.'),
+  required: z.int().describe('Shares that are needed.'),
+  complete: z.boolean(),
+  otp: z.string().describe('The one-time password, once, where the server made it.'),
+  encoded_token: z.string().describe('The token, XORed with the one-time password, as base64.'),
+  encoded_root_token: z.string(),
+  pgp_fingerprint: z.string(),
+  otp_length: z.int().describe('Bytes.'),
+});
 
-function bareOf(status: RootStatus): Record<string, unknown> {
+function describeStatus(status: RootStatus): z.output<typeof rootStatus> {
   return {
     ...status,
     encoded_root_token: status.encoded_token,
@@ -24,21 +35,18 @@ function bareOf(status: RootStatus): Record<string, unknown> {
   };
 }
 
-/** How an answer stands in its body: as it is, or in the `data` of an envelope. */
-type Form = (status: RootStatus) => VaultResult;
-const asItIs: Form = (status) => ({ bare: bareOf(status) });
-const inEnvelope: Form = (status) => ({ data: bareOf(status) });
+const told = (form: AnswerForm, status: RootStatus) => resultAs(form, describeStatus(status));
 
 /** Paths of one endpoint, each with the end of its operations' ids: command lines of before ask for the first two, present ones for the third. */
 const ATTEMPTS = [
-  { path: '/v1/sys/generate-root/attempt', end: '', form: asItIs },
-  { path: '/v1/sys/generate-root', end: '-2', form: asItIs },
-  { path: '/v1/sys/generate-root-token/attempt', end: '-3', form: inEnvelope },
+  { path: '/v1/sys/generate-root/attempt', end: '', form: 'bare' },
+  { path: '/v1/sys/generate-root', end: '-2', form: 'bare' },
+  { path: '/v1/sys/generate-root-token/attempt', end: '-3', form: 'data' },
 ] as const;
 
 const UPDATES = [
-  { path: '/v1/sys/generate-root/update', end: '', form: asItIs },
-  { path: '/v1/sys/generate-root-token/update', end: '-2', form: inEnvelope },
+  { path: '/v1/sys/generate-root/update', end: '', form: 'bare' },
+  { path: '/v1/sys/generate-root-token/update', end: '-2', form: 'data' },
 ] as const;
 
 // Started by anybody and authorised by shares, for a server whose root tokens are all revoked.
@@ -52,9 +60,9 @@ function attemptRoutes({ path, end, form }: (typeof ATTEMPTS)[number]): AnyRoute
       summary: 'Read how a root generation stands',
       access: 'public',
       input: z.object({}),
-      output: anything,
+      output: outputAs(form, rootStatus),
       failures: ['invalid'],
-      run: async (app) => form(await readRootGeneration(app)),
+      run: async (app) => told(form, await readRootGeneration(app)),
     }),
     vaultRoute({
       id: `root-token-generation-initialize${end}`,
@@ -71,11 +79,11 @@ function attemptRoutes({ path, end, form }: (typeof ATTEMPTS)[number]): AnyRoute
           'One share: puts an attempt aside that nobody has given a share for. It does not count.',
         ),
       }),
-      output: anything,
+      output: outputAs(form, rootStatus),
       failures: ['invalid'],
       run: async (app, caller, { pgp_key, otp, key }) => {
         rejectPgpKeys({ pgp_key });
-        return form(await startRootGeneration(app, caller, { otp, key }));
+        return told(form, await startRootGeneration(app, caller, { otp, key }));
       },
     }),
     vaultRoute({
@@ -88,7 +96,7 @@ function attemptRoutes({ path, end, form }: (typeof ATTEMPTS)[number]): AnyRoute
         other.path === path ? [] : [{ path: other.path, fields: [], when: [] }],
       ),
       input: z.object({}),
-      output: anything,
+      output: nothing,
       failures: [],
       run: async (app, caller) => {
         await cancelRootGeneration(app, caller);
@@ -111,11 +119,11 @@ export const generateRootRoutes: AnyRoute[] = [
         key: optional(text()).describe('One share, as hex or base64.'),
         nonce: optional(text()).describe('Names the attempt that the share is for.'),
       }),
-      output: anything,
+      output: outputAs(form, rootStatus),
       failures: ['invalid', 'conflict'],
       run: async (app, caller, input) => {
         const { key, nonce } = input;
-        return form(await updateRootGeneration(app, caller, { key, nonce }));
+        return told(form, await updateRootGeneration(app, caller, { key, nonce }));
       },
     }),
   ),

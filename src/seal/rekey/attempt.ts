@@ -1,5 +1,6 @@
+import { z } from 'zod';
 import type { Seal, ShareCounts } from '../seal.ts';
-import { type Gathering, isLeft } from '../share-collection.ts';
+import { isAbandoned, type ShareCollection } from '../share-collection.ts';
 
 /** Which key gets new shares: the seal key of `shamir`, or the recovery key of `keyfile`. */
 export type RekeyTarget = 'secret' | 'recovery';
@@ -9,7 +10,7 @@ export interface RekeyAttempt {
   /** What the new key is to be split into. */
   counts: ShareCounts;
   verification_required: boolean;
-  gathering: Gathering;
+  collection: ShareCollection;
   /** The new key, made but not yet in force: its holders are to show that they got it. */
   pending: PendingKey | undefined;
 }
@@ -18,48 +19,75 @@ export interface PendingKey {
   key: Uint8Array;
   /** What will be stored. */
   seal: Seal;
-  gathering: Gathering;
+  collection: ShareCollection;
 }
 
-/** As {@link isLeft}; new shares have been handed out to people who need time to show them. */
+/** As {@link isAbandoned}; new shares have been handed out to people who need time to show them. */
 export function isRekeyLeft(attempt: RekeyAttempt, now: number): boolean {
-  const { gathering, pending } = attempt;
-  return isLeft(pending?.gathering ?? gathering, now, pending !== undefined);
+  const { collection, pending } = attempt;
+  return isAbandoned(pending?.collection ?? collection, now, pending !== undefined);
 }
 
-/**
- * The answer of `sys/rekey/init` and of a `sys/rekey/update` that was not the last.
- *
- * @param required how many of the present shares are needed
- */
-export function rekeyStatus(
-  attempt: RekeyAttempt | undefined,
-  required: number,
-): Record<string, unknown> {
+const collectionFields = {
+  nonce: z.string().describe('Names the attempt.'),
+  started: z.boolean(),
+  t: z.int().describe('Shares that will make the key.'),
+  n: z.int().describe('Shares that there will be.'),
+  progress: z.int().describe('Shares given so far.'),
+};
+/** Never made: shares are told once, and as they are. */
+const unsupported = { pgp_fingerprints: z.null(), backup: z.boolean() };
+const verificationFields = {
+  verification_required: z.boolean(),
+  verification_nonce: z.string().optional().describe('Names the verification of the new shares.'),
+};
+
+/** The answer of `sys/rekey/init` and of a `sys/rekey/update` that was not the last. */
+export const rekeyStatusSchema = z.object({
+  ...collectionFields,
+  required: z.int().describe('How many of the present shares are needed.'),
+  ...unsupported,
+  ...verificationFields,
+});
+export type RekeyStatus = z.output<typeof rekeyStatusSchema>;
+
+/** The answer of a `sys/rekey/update` with the last share. */
+export const newSharesSchema = z.object({
+  nonce: z.string(),
+  complete: z.literal(true),
+  keys: z.array(z.string()).describe('The new shares as hex.'),
+  keys_base64: z.array(z.string()),
+  ...unsupported,
+  ...verificationFields,
+});
+
+/** The answer of `sys/rekey/verify`, before the last share and with it. */
+export const verificationSchema = z.object(collectionFields);
+export const verifiedSchema = z.object({ nonce: z.string(), complete: z.literal(true) });
+export type VerificationStatus = z.output<typeof verificationSchema>;
+
+/** @param required how many of the present shares are needed */
+export function rekeyStatus(attempt: RekeyAttempt | undefined, required: number): RekeyStatus {
   return {
-    nonce: attempt?.gathering.nonce ?? '',
+    nonce: attempt?.collection.nonce ?? '',
     started: attempt !== undefined,
     t: attempt?.counts.threshold ?? 0,
     n: attempt?.counts.shares ?? 0,
-    progress: attempt?.gathering.shares.length ?? 0,
-    required: attempt?.gathering.required ?? required,
+    progress: attempt?.collection.shares.length ?? 0,
+    required: attempt?.collection.required ?? required,
     pgp_fingerprints: null,
     backup: false,
     verification_required: attempt?.verification_required ?? false,
-    ...(attempt?.pending && { verification_nonce: attempt.pending.gathering.nonce }),
+    ...(attempt?.pending && { verification_nonce: attempt.pending.collection.nonce }),
   };
 }
 
-/** The answer of `sys/rekey/verify` until the last share. */
-export function verificationStatus(
-  attempt: RekeyAttempt,
-  pending: PendingKey,
-): Record<string, unknown> {
+export function verificationStatus(attempt: RekeyAttempt, pending: PendingKey): VerificationStatus {
   return {
-    nonce: pending.gathering.nonce,
+    nonce: pending.collection.nonce,
     started: true,
     t: attempt.counts.threshold,
     n: attempt.counts.shares,
-    progress: pending.gathering.shares.length,
+    progress: pending.collection.shares.length,
   };
 }

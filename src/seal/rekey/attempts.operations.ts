@@ -1,6 +1,6 @@
 import { type App, perApp } from '../../app/app.ts';
 import { Failure } from '../../core/failure.ts';
-import { wipeGathering } from '../share-collection.ts';
+import { wipeCollection } from '../share-collection.ts';
 import { isRekeyLeft, type RekeyAttempt, type RekeyTarget } from './attempt.ts';
 
 type Attempts = Record<RekeyTarget, RekeyAttempt | undefined>;
@@ -17,13 +17,13 @@ export const attemptsOf = perApp<Attempts>((app) => {
 
 export function drop(attempts: Attempts, target: RekeyTarget): void {
   const attempt = attempts[target];
-  wipeGathering(attempt?.gathering);
-  wipeGathering(attempt?.pending?.gathering);
+  wipeCollection(attempt?.collection);
+  wipeCollection(attempt?.pending?.collection);
   attempt?.pending?.key.fill(0);
   attempts[target] = undefined;
 }
 
-/** The attempt under way; one that everybody has left is none any more. */
+/** The attempt under way; an abandoned one does not count. */
 export function findAttempt(app: App, target: RekeyTarget): RekeyAttempt | undefined {
   const attempts = attemptsOf(app);
   const attempt = attempts[target];

@@ -25,7 +25,7 @@ const knownOf = perApp<KnownNext>(() => ({
  * The seal that is to follow one and that another rekeying may put aside; undefined where there is none.
  * Asked when a rekeying starts, too: from then on it is seen.
  */
-async function lookAtNext(app: App, seal: Seal): Promise<{ next?: Seal; isFree: boolean }> {
+async function readNextSeal(app: App, seal: Seal): Promise<{ next?: Seal; isFree: boolean }> {
   const next = await findNextSeal(app.db, seal);
   if (next === undefined) return { isFree: true };
   const known = knownOf(app);
@@ -36,7 +36,7 @@ async function lookAtNext(app: App, seal: Seal): Promise<{ next?: Seal; isFree: 
 
 /** Takes note of a seal that is to follow, so that the wait for whoever made it begins. */
 export async function noteNext(app: App, seal: Seal): Promise<void> {
-  await lookAtNext(app, seal);
+  await readNextSeal(app, seal);
 }
 
 /**
@@ -45,7 +45,7 @@ export async function noteNext(app: App, seal: Seal): Promise<void> {
  * @throws Failure `invalid` while its shares may be on their way to whoever made it; what was given stays
  */
 export async function requireFreePlace(app: App, seal: Seal): Promise<Seal | undefined> {
-  const { next, isFree } = await lookAtNext(app, seal);
+  const { next, isFree } = await readNextSeal(app, seal);
   if (isFree) return next;
   throw new Failure(
     'invalid',
@@ -55,9 +55,9 @@ export async function requireFreePlace(app: App, seal: Seal): Promise<Seal | und
 
 /**
  * Puts a new seal in force, in two steps, since a database may write what it never confirms. First the new one is
- * stored beside that of before, whose shares go on being the right ones: whatever becomes of this step, they are.
+ * stored beside the former seal, whose shares go on being the right ones: whatever becomes of this step, they are.
  * Once it is stored its shares are the right ones, whatever becomes of the second step: they are in force by
- * it, or as soon as the first of them is shown; until then those of before go on. No other rekeying takes its
+ * it, or as soon as the first of them is shown; until then the former ones go on. No other rekeying takes its
  * place until this one is answered.
  *
  * @param seals.aside another seal that was to follow, from {@link requireFreePlace}

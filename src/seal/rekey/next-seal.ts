@@ -1,8 +1,8 @@
-// The seal that is to follow has one place. Whoever stored it is about to hand out its shares, and says that they
-// open the server whatever the database confirms: nobody may take the place before that was said. Nor may it
-// be kept by a process that was killed: so it is free once whoever made it has surely answered.
+// Only one seal can be stored as the next. The request that stored it is about to hand out its shares, and says that
+// they open the server whatever the database confirms: no other may replace it before that answer. Nor may a process
+// that was killed keep the place: it is free once that request must have answered.
 
-/** So long, in milliseconds, a rekeying takes at most from its first write to its answer. */
+/** Most milliseconds that a rekeying takes from its first write to its answer. */
 export const PATIENCE = 30_000;
 
 /** So long a node leaves what another one stored alone, counted from when it saw it: by its own clock only. */

@@ -14,15 +14,21 @@ import {
 } from '../seal.ts';
 import {
   addShare,
-  gatheredKey,
+  collectedKey,
   isComplete,
-  startGathering,
-  wipeGathering,
+  startCollection,
+  wipeCollection,
 } from '../share-collection.ts';
 import { hashShares } from '../share-hash.ts';
 import { isCurrentKey, requireShare } from '../share-verification.ts';
 import { putShownInForce, recordFirst, requireSeal } from '../unsealing.operations.ts';
-import { type PendingKey, type RekeyAttempt, type RekeyTarget, rekeyStatus } from './attempt.ts';
+import {
+  type PendingKey,
+  type RekeyAttempt,
+  type RekeyStatus,
+  type RekeyTarget,
+  rekeyStatus,
+} from './attempt.ts';
 import {
   attemptsOf,
   drop,
@@ -50,7 +56,7 @@ async function requireRekeyable(app: App, target: RekeyTarget): Promise<Seal> {
   return seal;
 }
 
-export async function readRekey(app: App, target: RekeyTarget): Promise<Record<string, unknown>> {
+export async function readRekey(app: App, target: RekeyTarget): Promise<RekeyStatus> {
   const seal = await requireRekeyable(app, target);
   return rekeyStatus(findAttempt(app, target), seal.threshold);
 }
@@ -59,7 +65,7 @@ export async function readRekey(app: App, target: RekeyTarget): Promise<Record<s
  * Starts a rekeying; nothing changes before enough holders of the present shares have come.
  *
  * @param input.key one of the shares, by whoever finds an attempt that nobody gave a share for: it makes
- *   room, so that a stranger cannot keep the place
+ *   room, so that nobody without a share keeps the place
  * @throws Failure `invalid` for impossible counts, or if one is under way
  */
 export async function startRekey(
@@ -70,7 +76,7 @@ export async function startRekey(
     require_verification: boolean;
     key?: string | undefined;
   },
-): Promise<Record<string, unknown>> {
+): Promise<RekeyStatus> {
   const { target, shares, threshold } = input;
   const seal = await requireRekeyable(app, target);
   const because = judgeShareCounts(input, 'secret');
@@ -83,7 +89,7 @@ export async function startRekey(
   const attempt: RekeyAttempt = {
     counts: { shares, threshold },
     verification_required: input.require_verification,
-    gathering: startGathering(app.newId(), seal, app.now()),
+    collection: startCollection(app.newId(), seal, app.now()),
     pending: undefined,
   };
   attemptsOf(app)[target] = attempt;
@@ -94,7 +100,7 @@ export async function startRekey(
 function requireRoom(app: App, target: RekeyTarget, shows_share: boolean): void {
   const attempt = findAttempt(app, target);
   if (attempt === undefined) return;
-  const isUntouched = attempt.pending === undefined && attempt.gathering.shares.length === 0;
+  const isUntouched = attempt.pending === undefined && attempt.collection.shares.length === 0;
   if (!shows_share || !isUntouched) throw new Failure('invalid', 'rekey already in progress');
 }
 
@@ -106,14 +112,14 @@ export async function cancelRekey(
 ): Promise<void> {
   await recordFirst(app, caller, () => {
     const attempt = findAttempt(app, target);
-    if (attempt !== undefined && nonce) requireNonce(nonce, attempt.gathering.nonce);
+    if (attempt !== undefined && nonce) requireNonce(nonce, attempt.collection.nonce);
   });
   drop(attemptsOf(app), target);
 }
 
 /** What came of a share: more are needed, or the new shares. Who hands these out wipes them. */
 export type RekeyOutcome =
-  | { complete: false; status: Record<string, unknown> }
+  | { complete: false; status: RekeyStatus }
   | {
       complete: true;
       nonce: string;
@@ -127,11 +133,11 @@ export type RekeyOutcome =
 function requireAttempt(app: App, seal: Seal, { target, nonce }: ShareInput): RekeyAttempt {
   const attempt = findAttempt(app, target);
   if (attempt === undefined) throw new Failure('invalid', 'no rekey in progress');
-  requireNonce(nonce, attempt.gathering.nonce);
+  requireNonce(nonce, attempt.collection.nonce);
   if (attempt.pending !== undefined) {
     throw new Failure('invalid', 'the new shares are made already: verify them, or cancel');
   }
-  if (attempt.gathering.generation !== seal.generation) {
+  if (attempt.collection.generation !== seal.generation) {
     drop(attemptsOf(app), target);
     throw new Failure('invalid', 'the keys were changed in the meantime: start over');
   }
@@ -157,15 +163,15 @@ export async function updateRekey(
   const share = requireShare(input.key, seal);
   const aside = await requireFreePlace(app, seal);
   const attempt = await recordFirst(app, caller, () => requireAttempt(app, seal, input));
-  const { nonce } = attempt.gathering;
-  attempt.gathering = addShare(attempt.gathering, share, app.now());
-  if (!isComplete(attempt.gathering)) {
+  const { nonce } = attempt.collection;
+  attempt.collection = addShare(attempt.collection, share, app.now());
+  if (!isComplete(attempt.collection)) {
     return { complete: false, status: rekeyStatus(attempt, seal.threshold) };
   }
   caller.recorded = false;
-  const old_key = gatheredKey(attempt.gathering);
-  wipeGathering(attempt.gathering);
-  attempt.gathering = startGathering(nonce, seal, app.now());
+  const old_key = collectedKey(attempt.collection);
+  wipeCollection(attempt.collection);
+  attempt.collection = startCollection(nonce, seal, app.now());
   if (old_key === undefined || !isCurrentKey(app.barrier, seal, old_key)) {
     old_key?.fill(0);
     throw new Failure('invalid', 'the shares do not make the key: all of them are needed again');
@@ -175,7 +181,7 @@ export async function updateRekey(
   if (attempt.verification_required) {
     attempt.pending = pending;
     caller.recorded = true;
-    const verification_nonce = pending.gathering.nonce;
+    const verification_nonce = pending.collection.nonce;
     return { complete: true, nonce, shares, verification_nonce, confirmed: true };
   }
   pending.key.fill(0);
@@ -207,15 +213,15 @@ function makeKey(
     generation: seal.generation + 1,
     share_hashes: hashShares(shares),
   };
-  const gathering = startGathering(app.newId(), next, app.now());
+  const collection = startCollection(app.newId(), next, app.now());
   if (input.target === 'recovery') {
     const recovery_hash_sealed = app.barrier.encrypt('config', RECOVERY_PLACE, recoveryHash(key));
-    return { pending: { key, seal: { ...next, recovery_hash_sealed }, gathering }, shares };
+    return { pending: { key, seal: { ...next, recovery_hash_sealed }, collection }, shares };
   }
   const root_key = openRootKey(input.old_key, seal.root_key_sealed);
   if (root_key === undefined) throw new Error('the key was the right one a moment ago');
   const nonce = app.randomBytes(NONCE_LENGTH);
   const root_key_sealed = wrapRootKey({ seal_key: key, root_key, nonce });
   root_key.fill(0);
-  return { pending: { key, seal: { ...next, root_key_sealed }, gathering }, shares };
+  return { pending: { key, seal: { ...next, root_key_sealed }, collection }, shares };
 }

@@ -1,14 +1,21 @@
 import { z } from 'zod';
 import type { App } from '../../app/app.ts';
 import type { Caller } from '../../app/caller.ts';
-import { undeclared } from '../../app/output.ts';
-import type { VaultResult } from '../../app/result.ts';
+import { either, nothing } from '../../app/output.ts';
 import { type AnyRoute, type SetElsewhere, vaultRoute } from '../../app/route.ts';
 import { Failure } from '../../core/failure.ts';
 import { flag, integer, list, optional, text } from '../../core/fields.ts';
+import { type AnswerForm, outputAs, resultAs } from '../answer-form.ts';
 import { rejectPgpKeys } from '../initialisation.ts';
 import { shareText } from '../share-text.ts';
-import type { RekeyTarget } from './attempt.ts';
+import {
+  newSharesSchema,
+  type RekeyStatus,
+  type RekeyTarget,
+  rekeyStatusSchema,
+  verificationSchema,
+  verifiedSchema,
+} from './attempt.ts';
 import {
   cancelRekey,
   type RekeyOutcome,
@@ -20,8 +27,6 @@ import { readVerification, restartVerification, verifyRekey } from './verificati
 
 const UNCONFIRMED =
   'the database did not confirm that these shares are in force: they open the server all the same; those of before do, too, and can still make others, until one of these is shown: show one soon';
-
-const anything = undeclared;
 
 const shareInput = z.object({
   key: optional(text()).describe('One share, as hex or base64.'),
@@ -41,29 +46,22 @@ const startInput = z.object({
   ),
 });
 
-/** How an answer stands in its body: as it is, with its warnings, or in the `data` of an envelope. */
-type Form = (status: Record<string, unknown>, warnings?: string[]) => VaultResult;
-const asItIs: Form = (status, warnings) => ({
-  bare: warnings ? { ...status, warnings } : status,
-});
-const inEnvelope: Form = (status, warnings) => ({ data: status, ...(warnings && { warnings }) });
-
 /** Paths of one rekeying: what command lines of before ask for, and what present ones do. */
 interface Place {
   /** Begins the ids of its operations. */
   id: string;
   base: `/v1/sys/${string}`;
-  form: Form;
+  form: AnswerForm;
 }
 
 const PLACES: Record<RekeyTarget, readonly Place[]> = {
   secret: [
-    { id: 'rekey', base: '/v1/sys/rekey', form: asItIs },
-    { id: 'rotate-root', base: '/v1/sys/rotate/root', form: inEnvelope },
+    { id: 'rekey', base: '/v1/sys/rekey', form: 'bare' },
+    { id: 'rotate-root', base: '/v1/sys/rotate/root', form: 'data' },
   ],
   recovery: [
-    { id: 'rekey-recovery-key', base: '/v1/sys/rekey-recovery-key', form: asItIs },
-    { id: 'rotate-recovery', base: '/v1/sys/rotate/recovery', form: inEnvelope },
+    { id: 'rekey-recovery-key', base: '/v1/sys/rekey-recovery-key', form: 'bare' },
+    { id: 'rotate-recovery', base: '/v1/sys/rotate/recovery', form: 'data' },
   ],
 };
 
@@ -90,9 +88,9 @@ function attemptRoutes(target: RekeyTarget, place: Place): AnyRoute[] {
       summary: `Read how a rekeying of the ${what} stands`,
       access: 'public',
       input: z.object({}),
-      output: anything,
+      output: outputAs(form, rekeyStatusSchema),
       failures: ['invalid'],
-      run: async (app) => form(await readRekey(app, target)),
+      run: async (app) => resultAs(form, await readRekey(app, target)),
     }),
     vaultRoute({
       id: `${id}-attempt-initialize`,
@@ -102,9 +100,9 @@ function attemptRoutes(target: RekeyTarget, place: Place): AnyRoute[] {
       access: 'public',
       audit: ['secret_shares', 'secret_threshold', 'require_verification'],
       input: startInput,
-      output: anything,
+      output: outputAs(form, rekeyStatusSchema),
       failures: ['invalid'],
-      run: async (app, caller, input) => form(await start(app, caller, target, input)),
+      run: async (app, caller, input) => resultAs(form, await start(app, caller, target, input)),
     }),
     vaultRoute({
       id: `${id}-attempt-cancel`,
@@ -114,7 +112,7 @@ function attemptRoutes(target: RekeyTarget, place: Place): AnyRoute[] {
       access: { capability: 'delete', sudo: true },
       sets_also: alsoAt(target, place, '/init'),
       input: z.object({ nonce: optional(text()).describe('If given, that of the attempt.') }),
-      output: anything,
+      output: nothing,
       failures: ['invalid'],
       run: async (app, caller, { nonce }) => {
         await cancelRekey(app, caller, { target, nonce });
@@ -128,7 +126,7 @@ function attemptRoutes(target: RekeyTarget, place: Place): AnyRoute[] {
       summary: `Give one share of the present ${what}`,
       access: 'public',
       input: shareInput,
-      output: anything,
+      output: either(outputAs(form, rekeyStatusSchema), newSharesAs(form)),
       failures: ['invalid', 'conflict'],
       run: async (app, caller, input) =>
         tellOutcome(await updateRekey(app, caller, { target, ...input }), form),
@@ -141,7 +139,7 @@ async function start(
   caller: Caller,
   target: RekeyTarget,
   input: z.output<typeof startInput>,
-): Promise<Record<string, unknown>> {
+): Promise<RekeyStatus> {
   rejectPgpKeys({ pgp_keys: input.pgp_keys });
   if (input.backup) {
     throw new Failure('invalid', 'backup is not supported: shares are told once and not kept');
@@ -152,13 +150,22 @@ async function start(
   return startRekey(app, caller, { target, ...counts, require_verification, key });
 }
 
+/** Where there is no envelope the warning stands among the fields. */
+const newSharesAs = (form: AnswerForm) =>
+  outputAs(
+    form,
+    form === 'bare'
+      ? newSharesSchema.extend({ warnings: z.array(z.string()).optional() })
+      : newSharesSchema,
+  );
+
 /** What whoever gave a share is told; the new shares are wiped. */
-function tellOutcome(outcome: RekeyOutcome, form: Form): VaultResult {
-  if (!outcome.complete) return form(outcome.status);
+function tellOutcome(outcome: RekeyOutcome, form: AnswerForm) {
+  if (!outcome.complete) return resultAs(form, outcome.status);
   const texts = outcome.shares.map(shareText);
   for (const share of outcome.shares) share.fill(0);
   const { nonce, verification_nonce } = outcome;
-  const status = {
+  const status: z.output<typeof newSharesSchema> = {
     nonce,
     complete: true,
     keys: texts.map((share) => share.hex),
@@ -168,7 +175,7 @@ function tellOutcome(outcome: RekeyOutcome, form: Form): VaultResult {
     verification_required: verification_nonce !== undefined,
     ...(verification_nonce !== undefined && { verification_nonce }),
   };
-  return form(status, outcome.confirmed ? undefined : [UNCONFIRMED]);
+  return resultAs(form, status, outcome.confirmed ? undefined : [UNCONFIRMED]);
 }
 
 function verificationRoutes(target: RekeyTarget, place: Place): AnyRoute[] {
@@ -182,9 +189,9 @@ function verificationRoutes(target: RekeyTarget, place: Place): AnyRoute[] {
       summary: `Read how the verification of the new ${what} stands`,
       access: 'public',
       input: z.object({}),
-      output: anything,
+      output: outputAs(form, verificationSchema),
       failures: ['invalid'],
-      run: async (app) => form(readVerification(app, target)),
+      run: async (app) => resultAs(form, readVerification(app, target)),
     }),
     vaultRoute({
       id: `${id}-verification-update`,
@@ -193,9 +200,10 @@ function verificationRoutes(target: RekeyTarget, place: Place): AnyRoute[] {
       summary: `Show one share of the new ${what}`,
       access: 'public',
       input: shareInput,
-      output: anything,
+      output: outputAs(form, z.union([verificationSchema, verifiedSchema])),
       failures: ['invalid', 'conflict'],
-      run: async (app, caller, input) => form(await verifyRekey(app, caller, { target, ...input })),
+      run: async (app, caller, input) =>
+        resultAs(form, await verifyRekey(app, caller, { target, ...input })),
     }),
     vaultRoute({
       id: `${id}-verification-cancel`,
@@ -205,9 +213,9 @@ function verificationRoutes(target: RekeyTarget, place: Place): AnyRoute[] {
       access: { capability: 'delete', sudo: true },
       sets_also: alsoAt(target, place, '/verify'),
       input: z.object({}),
-      output: anything,
+      output: outputAs(form, verificationSchema),
       failures: ['invalid'],
-      run: async (app, caller) => form(await restartVerification(app, caller, target)),
+      run: async (app, caller) => resultAs(form, await restartVerification(app, caller, target)),
     }),
   ];
 }
@@ -222,7 +230,7 @@ function backupRoutes(path: `/v1/sys/${string}`, id: string): AnyRoute[] {
       summary: 'Read the backup of shares (there is none)',
       access: { capability: 'read', sudo: true },
       input: z.object({}),
-      output: anything,
+      output: nothing,
       failures: ['not_found'],
       run: async () => {
         throw new Failure('not_found', 'no backed-up keys found');
@@ -235,7 +243,7 @@ function backupRoutes(path: `/v1/sys/${string}`, id: string): AnyRoute[] {
       summary: 'Delete the backup of shares (there is none)',
       access: { capability: 'delete', sudo: true },
       input: z.object({}),
-      output: anything,
+      output: nothing,
       failures: [],
       run: async () => ({}),
     }),

@@ -1,13 +1,14 @@
 import { timingSafeEqual } from 'node:crypto';
+import type { z } from 'zod';
 import type { App } from '../../app/app.ts';
 import type { Caller } from '../../app/caller.ts';
 import { Failure } from '../../core/failure.ts';
 import {
   addShare,
-  gatheredKey,
+  collectedKey,
   isComplete,
-  startGathering,
-  wipeGathering,
+  startCollection,
+  wipeCollection,
 } from '../share-collection.ts';
 import { requireShare } from '../share-verification.ts';
 import { replaceSeal } from '../store.ts';
@@ -16,7 +17,9 @@ import {
   type PendingKey,
   type RekeyAttempt,
   type RekeyTarget,
+  type VerificationStatus,
   verificationStatus,
+  type verifiedSchema,
 } from './attempt.ts';
 import {
   attemptsOf,
@@ -36,7 +39,7 @@ function requirePending(app: App, target: RekeyTarget): [RekeyAttempt, PendingKe
   return [attempt, attempt.pending];
 }
 
-export function readVerification(app: App, target: RekeyTarget): Record<string, unknown> {
+export function readVerification(app: App, target: RekeyTarget): VerificationStatus {
   return verificationStatus(...requirePending(app, target));
 }
 
@@ -50,25 +53,25 @@ export async function verifyRekey(
   app: App,
   caller: Caller,
   { target, key, nonce }: ShareInput,
-): Promise<Record<string, unknown>> {
+): Promise<VerificationStatus | z.output<typeof verifiedSchema>> {
   const judge = (): [RekeyAttempt, PendingKey] => {
     const found = requirePending(app, target);
-    requireNonce(nonce, found[1].gathering.nonce);
+    requireNonce(nonce, found[1].collection.nonce);
     return found;
   };
   const share = requireShare(key, judge()[1].seal);
   const aside = await requireFreePlace(app, await requireSeal(app));
   const [attempt, pending] = await recordFirst(app, caller, judge);
-  pending.gathering = addShare(pending.gathering, share, app.now());
-  if (!isComplete(pending.gathering)) return verificationStatus(attempt, pending);
+  pending.collection = addShare(pending.collection, share, app.now());
+  if (!isComplete(pending.collection)) return verificationStatus(attempt, pending);
   caller.recorded = false;
-  const made = gatheredKey(pending.gathering);
+  const made = collectedKey(pending.collection);
   const isRight = made !== undefined && timingSafeEqual(made, pending.key);
   made?.fill(0);
   if (!isRight) throw new Error('shares that were each of the new key do not make it');
   drop(attemptsOf(app), target);
   await app.commit(caller, replaceSeal(pending.seal, aside));
-  return { nonce, complete: true };
+  return { nonce: pending.collection.nonce, complete: true };
 }
 
 /** Forgets the new shares shown so far, under a new nonce; the attempt itself goes on. */
@@ -76,9 +79,9 @@ export async function restartVerification(
   app: App,
   caller: Caller,
   target: RekeyTarget,
-): Promise<Record<string, unknown>> {
+): Promise<VerificationStatus> {
   const [attempt, pending] = await recordFirst(app, caller, () => requirePending(app, target));
-  wipeGathering(pending.gathering);
-  pending.gathering = startGathering(app.newId(), pending.seal, app.now());
+  wipeCollection(pending.collection);
+  pending.collection = startCollection(app.newId(), pending.seal, app.now());
   return verificationStatus(attempt, pending);
 }

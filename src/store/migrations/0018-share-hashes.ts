@@ -4,6 +4,6 @@ import type { Migration } from '../migration.ts';
 export const shareHashes: Migration = {
   number: 18,
   name: 'share-hashes',
-  // Null for a seal of before: its hashes are worked out when enough of its shares have come.
+  // Null for an older seal: its hashes are worked out when enough of its shares have come.
   up: (t) => [`alter table seal add column share_hashes ${t.bytes}`],
 };

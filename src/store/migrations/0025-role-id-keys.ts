@@ -2,7 +2,7 @@ import type { Migration } from '../migration.ts';
 
 /**
  * IDs of roles that differ in the case of their letters name one entity: they get a key that one
- * role of a mount can have. Two of before go on as they are, one of them without a key. So does
+ * role of a mount can have. Two older ones go on as they are, one of them without a key. So does
  * whose ID has letters that only one of the engines folds, until the role is written.
  */
 export const roleIdKeys: Migration = {

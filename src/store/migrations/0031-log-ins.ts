@@ -5,7 +5,7 @@ import type { Migration } from '../migration.ts';
 const SOUND_BODY = String.raw`regexp_replace(token.body, '\\u(0000|[dD][89a-fA-F][0-9a-fA-F]{2})', '\\/', 'g')`;
 
 /**
- * A token keeps which alias its log-in came by, so that it ends with it. Those of before get theirs:
+ * A token keeps which alias its log-in came by, so that it ends with it. Older ones get theirs:
  * an entity has one alias of a mount.
  */
 export const logIns: Migration = {

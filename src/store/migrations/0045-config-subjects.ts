@@ -2,7 +2,7 @@ import type { ColumnTypes } from '../columns.ts';
 import type { Migration } from '../migration.ts';
 
 /** The rows that a subject of the configuration is read from, all of a table or some. */
-interface Rows {
+export interface Rows {
   table: string;
   /** Those that say so. */
   only?: readonly [column: string, value: string];
@@ -10,7 +10,7 @@ interface Rows {
   columns?: readonly string[];
 }
 
-const SUBJECTS: readonly [subject: string, rows: Rows][] = [
+export const SUBJECTS: readonly [subject: string, rows: Rows][] = [
   ['mounts', { table: 'mount' }],
   ['policies', { table: 'policy' }],
   ['identity/group-tree', { table: 'identity_group', columns: ['id'] }],
@@ -23,7 +23,7 @@ const SUBJECTS: readonly [subject: string, rows: Rows][] = [
 ];
 
 /** Each mount of the authority is a subject, and so are its roles: its id follows. */
-const OF_MOUNTS: readonly [prefix: string, tables: readonly string[]][] = [
+export const OF_MOUNTS: readonly [prefix: string, tables: readonly string[]][] = [
   ['pki/', ['pki_authority', 'pki_config', 'pki_key', 'pki_issuer']],
   ['pki-roles/', ['pki_role']],
 ];
@@ -65,26 +65,28 @@ function makeTable(t: ColumnTypes): string[] {
   ];
 }
 
-const OPERATIONS = ['insert', 'update', 'delete'] as const;
-type Operation = (typeof OPERATIONS)[number];
+export const OPERATIONS = ['insert', 'update', 'delete'] as const;
+export type Operation = (typeof OPERATIONS)[number];
 
-const IMAGES: Readonly<Record<Operation, readonly ('old' | 'new')[]>> = {
+export const IMAGES: Readonly<Record<Operation, readonly ('old' | 'new')[]>> = {
   insert: ['new'],
   update: ['old', 'new'],
   delete: ['old'],
 };
 
+export const triggerName = ({ table, only }: Rows, operation: Operation): string =>
+  `note_${table}${only ? `_${only[1].replace('-', '_')}` : ''}_${operation}`;
+
 /** @param column whose value ends the subject's name */
 function noteChanges(t: ColumnTypes, rows: Rows, subject: string, column?: string): string[] {
   const { table, only, columns } = rows;
-  const name = `note_${table}${only ? `_${only[1].replace('-', '_')}` : ''}`;
   return OPERATIONS.map((operation) => {
     const images = IMAGES[operation];
     const of = operation === 'update' && columns ? ` of ${columns.join(', ')}` : '';
     const when = only && images.map((row) => `${row}.${only[0]} = '${only[1]}'`).join(' or ');
     const names = images.map((row) => (column ? `${subject} || ${row}.${column}` : subject));
     return makeTrigger(t, {
-      name: `${name}_${operation}`,
+      name: triggerName(rows, operation),
       event: `${operation}${of} on ${table}`,
       when,
       statements: [

@@ -1,12 +1,13 @@
 import type { ColumnTypes } from '../columns.ts';
 import type { Migration } from '../migration.ts';
+import { IMAGES, OPERATIONS, type Operation } from './0045-config-subjects.ts';
 
 const EVERYBODY = "('u_anon', 'u_auth')";
 
 /**
  * Roles that everybody has are a subject of their own: whoever changes a role of a few makes nobody read
  * those of all again. And a scope that changes is noted by a trigger, so that what is written by hand, or
- * by a program of before, is heard of like anything else.
+ * by an older program, is heard of like anything else.
  */
 export const everybodysRoles: Migration = {
   number: 65,
@@ -15,15 +16,6 @@ export const everybodysRoles: Migration = {
     "insert into config_subject (subject, version) values ('broker/everybody', 1)",
     ...STATEMENTS[t.engine],
   ],
-};
-
-const OPERATIONS = ['insert', 'update', 'delete'] as const;
-type Operation = (typeof OPERATIONS)[number];
-
-const IMAGES: Readonly<Record<Operation, readonly ('old' | 'new')[]>> = {
-  insert: ['new'],
-  update: ['old', 'new'],
-  delete: ['old'],
 };
 
 const any = (operation: Operation, condition: (row: string) => string): string =>

@@ -1,32 +1,13 @@
 import type { ColumnTypes } from '../columns.ts';
 import type { Migration } from '../migration.ts';
-
-/** Rows of which each changes one subject, and which may be written by the ten thousand. */
-interface Rows {
-  table: string;
-  /** Those that say so. */
-  only?: readonly [column: string, value: string];
-  /** What nobody reads may change. */
-  columns?: string;
-}
-
-const SUBJECTS: readonly [subject: string, rows: Rows][] = [
-  ['mounts', { table: 'mount' }],
-  ['policies', { table: 'policy' }],
-  ['identity/group-tree', { table: 'identity_group', columns: 'id' }],
-  ['identity/group-tree', { table: 'identity_group_member', only: ['kind', 'group'] }],
-  ['broker/scopes', { table: 'resource', only: ['type', 'scope'] }],
-  ['broker/roles', { table: 'resource', only: ['type', 'role'] }],
-  ['broker/role-principals', { table: 'resource_link', only: ['kind', 'role-principal'] }],
-  ['broker/group-members', { table: 'resource_link', only: ['kind', 'group-member'] }],
-  ['broker/workers', { table: 'resource', only: ['type', 'worker'] }],
-];
-
-/** Each mount of the authority is a subject, and so are its roles: its id follows. */
-const OF_MOUNTS: readonly [prefix: string, tables: readonly string[]][] = [
-  ['pki/', ['pki_authority', 'pki_config', 'pki_key', 'pki_issuer']],
-  ['pki-roles/', ['pki_role']],
-];
+import {
+  IMAGES,
+  OF_MOUNTS,
+  OPERATIONS,
+  type Rows,
+  SUBJECTS,
+  triggerName,
+} from './0045-config-subjects.ts';
 
 /**
  * On PostgreSQL a trigger that waits for the end of its transaction was kept and called for each of ten
@@ -36,15 +17,6 @@ export const notedOnce: Migration = {
   number: 66,
   name: 'noted once',
   up: (t) => STATEMENTS[t.engine],
-};
-
-type Operation = 'insert' | 'update' | 'delete';
-type Image = 'old' | 'new';
-
-const IMAGES: Readonly<Record<Operation, readonly Image[]>> = {
-  insert: ['new'],
-  update: ['old', 'new'],
-  delete: ['old'],
 };
 
 /**
@@ -57,15 +29,15 @@ function isFirst(subject: string, value: string): string {
     else set_config(${name}, ${value}, true) is not null end`;
 }
 
-function noteSubject(subject: string, { table, only, columns }: Rows): string[] {
-  const name = `note_${table}${only ? `_${only[1].replace('-', '_')}` : ''}`;
-  return (['insert', 'update', 'delete'] as const).flatMap((operation) => {
-    const event = operation === 'update' && columns ? `update of ${columns}` : operation;
-    const rows = only && IMAGES[operation].map((row) => `${row}.${only[0]} = '${only[1]}'`);
+function noteSubject(subject: string, rows: Rows): string[] {
+  const { table, only, columns } = rows;
+  return OPERATIONS.flatMap((operation) => {
+    const event = operation === 'update' && columns ? `update of ${columns.join(', ')}` : operation;
+    const those = only && IMAGES[operation].map((row) => `${row}.${only[0]} = '${only[1]}'`);
     const first = isFirst(subject, "'yes'");
-    const when = rows ? `case when ${rows.join(' or ')} then ${first} else false end` : first;
+    const when = those ? `case when ${those.join(' or ')} then ${first} else false end` : first;
     const call = `note_config_subject('${subject}')`;
-    return replaceTrigger(`${name}_${operation}`, { table, event, when, call });
+    return replaceTrigger(triggerName(rows, operation), { table, event, when, call });
   });
 }
 

@@ -2,7 +2,7 @@ import type { Migration } from '../migration.ts';
 
 /**
  * A token of a Vault server that several rows have ends with the last of them: which have the same one is told by a
- * keyed hash. Those of before get theirs from the job that looks after them.
+ * keyed hash. Older ones get theirs from the job that looks after them.
  */
 export const sameVaultTokens: Migration = {
   number: 69,

@@ -6,16 +6,16 @@ import { READ_INCARNATION } from '../config-version.ts';
 import { sessionConfig } from './session.ts';
 import { CONFIG_CHANNEL } from './transaction.ts';
 
-/** How often to look whether a notice was lost. */
-const LOOK_MS = 500;
+/** How often to poll, since a notice may be lost. */
+const POLL_MS = 500;
 
 /**
  * A version that was not confirmed for so long is asked for again before anybody is told of
- * it: a change on another node is in force here within a second, however slow the looks are.
+ * it: a change on another node is in force here within a second, however slow polling is.
  */
 const STALE_MS = 800;
 
-/** After a look that failed, this long nobody makes another look. */
+/** Nobody polls again for so long after a failure. */
 const PAUSE_MS = 200;
 
 const OTHER_DATABASE =
@@ -43,9 +43,9 @@ export class ConfigWatch {
   // By the clock that only goes on: one that is set back makes nothing fresh.
   #confirmed_ms = Number.NEGATIVE_INFINITY;
   #failed_ms = Number.NEGATIVE_INFINITY;
-  #looking: Promise<void> | undefined;
-  #lookOnceMore = false;
-  /** Looks that were begun, and the last of them that succeeded. */
+  #polling: Promise<void> | undefined;
+  #pollOnceMore = false;
+  /** Polls that were begun, and the last of them that succeeded. */
   #begun = 0;
   #succeeded = 0;
   #timer: NodeJS.Timeout | undefined;
@@ -58,8 +58,8 @@ export class ConfigWatch {
 
   static async start(url: string, log: StoreLog): Promise<ConfigWatch> {
     const watch = new ConfigWatch(url, log);
-    await watch.#look();
-    watch.#timer = setInterval(() => watch.#lookAgain(), LOOK_MS).unref();
+    await watch.#poll();
+    watch.#timer = setInterval(() => watch.#pollAgain(), POLL_MS).unref();
     return watch;
   }
 
@@ -69,15 +69,15 @@ export class ConfigWatch {
   }
 
   /**
-   * Looks again, whatever was known: what was durable before the call is known after it.
+   * Polls again, whatever was known: what was durable before the call is known after it.
    *
    * @throws Failure `unavailable` when the database cannot be asked
    */
   async refresh(): Promise<void> {
     const before = this.#begun;
     for (let attempt = 0; attempt < 3 && this.#succeeded <= before; attempt += 1) {
-      this.#lookAgain();
-      await this.#looking;
+      this.#pollAgain();
+      await this.#polling;
     }
     if (this.#succeeded <= before) {
       throw new Failure('unavailable', 'the configuration cannot be read from the database');
@@ -110,7 +110,7 @@ export class ConfigWatch {
     if (this.#closed) return;
     this.#closed = true;
     clearInterval(this.#timer);
-    await this.#looking?.catch(() => {});
+    await this.#polling?.catch(() => {});
     await this.#client?.end();
   }
 
@@ -119,13 +119,13 @@ export class ConfigWatch {
   }
 
   async #confirm(): Promise<number> {
-    // The look that is under way may have begun too long ago, or on a connection that was lost.
+    // The poll that is under way may have begun too long ago, or on a connection that was lost.
     for (let attempt = 0; attempt < 2 && this.#isStale(); attempt += 1) {
-      // The database may be back by the end of the pause: nobody is refused for a look of before.
+      // The database may be back by the end of the pause: nobody is refused for an earlier poll.
       const pause_ms = this.#failed_ms + PAUSE_MS - performance.now();
       if (pause_ms > 0) await delay(pause_ms);
-      this.#lookAgain();
-      await this.#looking;
+      this.#pollAgain();
+      await this.#polling;
     }
     if (this.#isStale()) {
       throw new Failure('unavailable', 'the configuration cannot be read from the database');
@@ -133,30 +133,30 @@ export class ConfigWatch {
     return this.#version;
   }
 
-  #lookAgain(): void {
+  #pollAgain(): void {
     if (this.#closed) return;
-    if (this.#looking !== undefined) {
-      // The notice may tell of a change that the present look came too early for.
-      this.#lookOnceMore = true;
+    if (this.#polling !== undefined) {
+      // The notice may tell of a change that the present poll came too early for.
+      this.#pollOnceMore = true;
       return;
     }
-    this.#lookOnceMore = false;
-    this.#looking = this.#look()
+    this.#pollOnceMore = false;
+    this.#polling = this.#poll()
       .catch((error: Error) => {
         this.#failed_ms = performance.now();
         this.#log.warn({ why: error.message }, 'the configuration version cannot be read');
         this.#drop(this.#client);
       })
       .finally(() => {
-        this.#looking = undefined;
-        if (this.#lookOnceMore) this.#lookAgain();
+        this.#polling = undefined;
+        if (this.#pollOnceMore) this.#pollAgain();
       });
   }
 
-  async #look(): Promise<void> {
+  async #poll(): Promise<void> {
     const asked_ms = performance.now();
     this.#begun += 1;
-    const look = this.#begun;
+    const poll = this.#begun;
     this.#client ??= await this.#connect();
     // What was known before it was asked was durable.
     const known = this.#version;
@@ -165,7 +165,7 @@ export class ConfigWatch {
     if (row === undefined) throw new Failure('unavailable', 'the configuration is missing');
     this.#requireSame(row, known);
     this.#confirmed_ms = asked_ms;
-    this.#succeeded = look;
+    this.#succeeded = poll;
     this.note(row.version);
   }
 
@@ -185,10 +185,10 @@ export class ConfigWatch {
       // A connection that breaks says so more than once; its successor has nothing to do with it.
       if (client === this.#client) {
         this.#drop(client);
-        this.#lookAgain();
+        this.#pollAgain();
       }
     });
-    client.on('notification', () => this.#lookAgain());
+    client.on('notification', () => this.#pollAgain());
     try {
       await client.connect();
       await client.query(`listen ${CONFIG_CHANNEL}`);

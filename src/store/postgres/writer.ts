@@ -117,13 +117,17 @@ export class PostgresWriter implements BatchWriter {
           // Nothing of it was written, also where the connection was given up.
           if (!(await rolledBack(session))) this.#disconnect();
           // Fewer locks at once are in fewer others' way.
-          if (attempt > 1 && batch.length > 1) return this.#runHalves(deadline, batch);
+          if (attempt > 1 && batch.length > 1) {
+            return this.#runHalves(batch, (half) => this.#runUntil(deadline, half));
+          }
           await pause(Math.random() * Math.min(5 * 2 ** attempt, 200));
           continue;
         }
         this.#disconnect();
         if (next === 'apart') {
-          return batch.length > 1 ? this.#runApart(batch) : refuseAll(batch, TOO_LONG);
+          if (batch.length === 1) return refuseAll(batch, TOO_LONG);
+          // Each with a time of its own.
+          return this.#runHalves(batch, (half) => this.#runAnew(half));
         }
         if (next === 'reconnect' && !reconnected) {
           reconnected = true;
@@ -135,13 +139,6 @@ export class PostgresWriter implements BatchWriter {
     }
   }
 
-  async #runHalves(deadline: number, batch: Batch): Promise<BatchResult> {
-    const middle = batch.length >> 1;
-    const first = await this.#runUntil(deadline, batch.slice(0, middle));
-    const second = await this.#runUntil(deadline, batch.slice(middle));
-    return { ...first, ...second, outcomes: [...first.outcomes, ...second.outcomes] };
-  }
-
   /** A part of a batch, with a time of its own: others wait for all of its parts. */
   async #runAnew(batch: Batch): Promise<BatchResult> {
     const now = performance.now();
@@ -149,11 +146,13 @@ export class PostgresWriter implements BatchWriter {
     return refuseAll(batch, unavailable('the database is too busy'));
   }
 
-  /** In two batches, each with a time of its own. */
-  async #runApart(batch: Batch): Promise<BatchResult> {
+  async #runHalves(
+    batch: Batch,
+    runHalf: (half: Batch) => Promise<BatchResult>,
+  ): Promise<BatchResult> {
     const middle = batch.length >> 1;
-    const first = await this.#runAnew(batch.slice(0, middle));
-    const second = await this.#runAnew(batch.slice(middle));
+    const first = await runHalf(batch.slice(0, middle));
+    const second = await runHalf(batch.slice(middle));
     return { ...first, ...second, outcomes: [...first.outcomes, ...second.outcomes] };
   }
 

@@ -24,11 +24,8 @@ export class StatementCache<S> {
   }
 
   get(sql: string): S {
-    const known = this.#statements.get(sql);
-    if (known !== undefined) return known;
-    const statement = this.#compile(numberParameters(sql));
-    this.#statements.set(sql, statement);
-    return statement;
+    const compile = (): S => this.#compile(numberParameters(sql));
+    return this.#statements.getOrInsertComputed(sql, compile);
   }
 }
 
@@ -64,38 +61,24 @@ export class SqliteReader implements Reader {
     });
   }
 
-  async all(sql: string, parameters: readonly Value[]): Promise<unknown[]> {
-    if (this.#turns.isOver) await this.#turns.next();
-    try {
-      const { statement, columns } = this.#statements.get(sql);
+  all(sql: string, parameters: readonly Value[]): Promise<unknown[]> {
+    return this.#ask(sql, ({ statement, columns }) => {
       const rows = statement.all(...parameters).map((values) => rowOf(columns, values));
       return afterLong(rows, rows);
-    } catch (error) {
-      throw readFailure(error);
-    }
+    });
   }
 
-  async first(sql: string, parameters: readonly Value[]): Promise<unknown> {
-    if (this.#turns.isOver) await this.#turns.next();
-    try {
-      const { statement, columns } = this.#statements.get(sql);
+  first(sql: string, parameters: readonly Value[]): Promise<unknown> {
+    return this.#ask(sql, ({ statement, columns }) => {
       const values = statement.get(...parameters);
       if (values === undefined) return undefined;
       const row = rowOf(columns, values);
       return afterLong([row], row);
-    } catch (error) {
-      throw readFailure(error);
-    }
+    });
   }
 
-  async some(
-    sql: string,
-    parameters: readonly Value[],
-    long: readonly string[],
-  ): Promise<Some<unknown>> {
-    if (this.#turns.isOver) await this.#turns.next();
-    try {
-      const { statement, columns } = this.#statements.get(sql);
+  some(sql: string, parameters: readonly Value[], long: readonly string[]): Promise<Some<unknown>> {
+    return this.#ask(sql, ({ statement, columns }) => {
       const places = long.map((column) => columns.indexOf(column));
       const rows: object[] = [];
       let bytes = 0;
@@ -106,6 +89,13 @@ export class SqliteReader implements Reader {
         if (bytes >= MOST_BYTES) break;
       }
       return afterLong(rows, { rows, bytes, more: bytes >= MOST_BYTES });
+    });
+  }
+
+  async #ask<Read>(sql: string, read: (one: ReadStatement) => Read | Promise<Read>): Promise<Read> {
+    if (this.#turns.isOver) await this.#turns.next();
+    try {
+      return read(this.#statements.get(sql));
     } catch (error) {
       throw readFailure(error);
     }

@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { testMount } from '../../../test/support/app.ts';
-import type { Mount } from '../../app/mount.ts';
-import { dressAnswer } from '../../http/vault/wire.ts';
-import { type Listing, presentMounts, type Said } from './answer.ts';
+import type { Mount, MountKind } from '../../app/mount.ts';
+import { encodeAnswer } from '../../http/vault/wire.ts';
+import { presentKinds, presentMounts, type Said } from './answer.ts';
 
 const about = ({ type, description }: Mount) => ({ type, description });
 
@@ -24,6 +24,8 @@ const dataOf = (listing: Said): object =>
   Object.fromEntries(
     listing.flatMap(({ mounts }) => mounts.map((mount) => [mount.path, about(mount)])),
   );
+
+type Listing = Said | Record<MountKind, Said>;
 
 const CASES: [what: string, listing: Listing, data: object, isLong: boolean][] = [
   ['none', [], {}, false],
@@ -53,8 +55,10 @@ const CASES: [what: string, listing: Listing, data: object, isLong: boolean][] =
 
 /** As it is sent, in pieces or at once. */
 async function sent(listing: Listing, flat: boolean): Promise<string[]> {
-  const request = { id: 'r', mount_type: 'system', warnings: [] };
-  const { body } = dressAnswer({ ...presentMounts(listing), flat }, request);
+  const encoding = { flat, media_type: undefined, status: undefined };
+  const request = { id: 'r', mount_type: 'system', warnings: [], encoding };
+  const presented = 'secret' in listing ? presentKinds(listing) : presentMounts(listing);
+  const { body } = encodeAnswer(presented, request);
   if (typeof body === 'string') return [body];
   assert.ok(body && 'pieces' in body);
   const pieces: string[] = [];

@@ -1,30 +1,45 @@
-import type { Mount } from '../../app/mount.ts';
+import type { Mount, MountKind } from '../../app/mount.ts';
 
 /** Some mounts, and what an answer says of each beneath its path. It is said when it is written: of many that is not done at once. */
-interface SaidOf {
+interface SaidOf<About extends object> {
   mounts: readonly Mount[];
-  about(mount: Mount): object;
+  about(mount: Mount): About;
 }
 
 /** What an answer says of mounts. */
-export type Said = readonly SaidOf[];
+export type Said<About extends object = object> = readonly SaidOf<About>[];
 
 /** Mounts as an answer lists them: all of them, or those of each kind in a field of its own. */
-export type Listing = Said | Readonly<Record<string, Said>>;
+type Listing = Said | Readonly<Record<MountKind, Said>>;
 
-/** An answer's `data`; of many mounts, or long ones, as what it is written as. */
-interface Listed {
-  data: Record<string, unknown>;
-  long_data?: { pieces: Iterable<string>; kept: { waiting: number; sent: number } };
+/** An answer's `data` of many mounts, or long ones: what it is written as. */
+interface Written {
+  data: Record<string, never>;
+  long_data: { pieces: Iterable<string>; kept: { waiting: number; sent: number } };
 }
 
 /** Characters that are written at once: others have their turn between two pieces. */
 const PIECE = 32 << 10;
 
 /** What few mounts say is one text; what many say may have megabytes, and is written while it is sent. */
-export function presentMounts(listing: Listing): Listed {
+export function presentMounts<About extends object>(
+  said: Said<About>,
+): { data: Record<string, About> } | Written {
+  return writeLong(said) ?? { data: dataOf(said) };
+}
+
+/** As {@link presentMounts}, those of each kind by themselves. */
+export function presentKinds<About extends object>(
+  listing: Record<MountKind, Said<About>>,
+): { data: Record<MountKind, Record<string, About>> } | Written {
+  const data = () => ({ secret: dataOf(listing.secret), auth: dataOf(listing.auth) });
+  return writeLong(listing) ?? { data: data() };
+}
+
+/** Undefined for a short one. */
+function writeLong(listing: Listing): Written | undefined {
   const pieces = { [Symbol.iterator]: () => writeListing(listing) };
-  if (isShort(pieces)) return { data: dataOf(listing) };
+  if (isShort(pieces)) return undefined;
   const waiting =
     REFERENCE *
     (isSaid(listing) ? [listing] : Object.values(listing))
@@ -49,14 +64,10 @@ function isShort(pieces: Iterable<string>): boolean {
 
 const isSaid = (listing: Listing): listing is Said => Array.isArray(listing);
 
-function dataOf(listing: Listing): Record<string, unknown> {
-  if (isSaid(listing)) {
-    const said = listing.flatMap(({ mounts, about }) =>
-      mounts.map((mount) => [mount.path, about(mount)]),
-    );
-    return Object.fromEntries(said);
-  }
-  return Object.fromEntries(Object.entries(listing).map(([name, said]) => [name, dataOf(said)]));
+function dataOf<About extends object>(said: Said<About>): Record<string, About> {
+  return Object.fromEntries(
+    said.flatMap(({ mounts, about }) => mounts.map((mount) => [mount.path, about(mount)])),
+  );
 }
 
 /** The object's text without its braces. */

@@ -1,4 +1,4 @@
-import { whileThere } from '../../access/presence.ts';
+import { whileConnected } from '../../access/presence.ts';
 import { type Acl, judgeAccess } from '../../acl/acl.ts';
 import { hasAccessBeneath } from '../../acl/grants-beneath.ts';
 import { RuleWalk } from '../../acl/rule-walk.ts';
@@ -12,13 +12,13 @@ import {
   type Place,
   placeOf,
 } from '../../app/mount.ts';
-import type { VaultResult } from '../../app/result.ts';
 import { Failure } from '../../core/failure.ts';
 import { Breath } from '../../core/fairness/breath.ts';
 import { FewInTurn } from '../../core/fairness/few-in-turn.ts';
+import { describeMount, describeSettings } from '../../mounts/description.ts';
 import { readMounts } from '../../mounts/operations.ts';
-import { describeMount, LISTS, refuseToTune } from '../../mounts/rules.ts';
-import { presentMounts, type Said } from './answer.ts';
+import { refuseToTune } from '../../mounts/rules.ts';
+import { presentKinds, presentMounts, type Said } from './answer.ts';
 
 async function findByPath(app: App, input: Place): Promise<Mount | undefined> {
   const mount = (await readMounts(app)).get(fullPath(placeOf(input)));
@@ -27,67 +27,63 @@ async function findByPath(app: App, input: Place): Promise<Mount | undefined> {
 }
 
 /** All mounts of a kind, as `sys/mounts` and `sys/auth` answer them. */
-export async function describeMounts(app: App, kind: MountKind): Promise<VaultResult> {
+export async function describeMounts(app: App, kind: MountKind) {
   const all = [...(await readMounts(app)).values()];
   const mounts = all.filter((mount) => mount.kind === kind);
-  return { ...presentMounts([{ mounts, about: describeMount }]), flat: true };
+  return presentMounts([{ mounts, about: describeMount }]);
 }
 
-export async function readMount(app: App, input: Place): Promise<VaultResult> {
+export async function readMount(app: App, input: Place) {
   const mount = await findByPath(app, input);
   if (!mount) {
     const what = input.kind === 'auth' ? 'No auth engine at' : 'No secret engine mount at';
     throw new Failure('invalid', `${what} ${input.path.replace(/\/$/, '')}/`);
   }
-  return { data: describeMount(mount), flat: true };
+  return { data: describeMount(mount) };
 }
 
-export async function readTune(app: App, input: Place): Promise<VaultResult> {
+export async function readTune(app: App, input: Place) {
   const mount = await findByPath(app, input);
   if (!mount) throw refuseToTune(input);
   const { default_ttl, max_ttl } = effectiveLeaseTtls(mount.config);
   const { config } = mount;
-  const lists = Object.fromEntries(
-    LISTS.filter((name) => config[name].length > 0).map((name) => [name, config[name]]),
-  );
   return {
-    flat: true,
     data: {
       description: mount.description,
       default_lease_ttl: default_ttl,
       max_lease_ttl: max_ttl,
       force_no_cache: config.force_no_cache,
       ...(mount.options && Object.keys(mount.options).length > 0 ? { options: mount.options } : {}),
-      ...(mount.kind === 'auth' ? { token_type: config.token_type || 'default-service' } : {}),
-      ...(config.listing_visibility === ''
-        ? {}
-        : { listing_visibility: config.listing_visibility }),
-      ...lists,
+      ...describeSettings(mount),
     },
   };
 }
 
 /** What the caller may see of the mounts; without a token, those listed for everybody. */
-export async function listVisibleMounts(app: App, caller: Caller): Promise<VaultResult> {
+export async function listVisibleMounts(app: App, caller: Caller) {
   if (!caller.acl && caller.wrap_ttl === undefined) {
     return { data: {}, written_data: await readListed(app) };
   }
   const find = () =>
-    whileThere(caller, (requireThere) => groupVisible(app, caller.acl, new RuleWalk(requireThere)));
+    whileConnected(caller, (requireConnected) =>
+      groupVisible(app, caller.acl, new RuleWalk(requireConnected)),
+    );
   const { size } = await readMounts(app);
-  return presentMounts(size > MANY ? await lookingOf(app).run(find) : await find());
+  return presentKinds(size > MANY ? await listingOf(app).run(find) : await find());
 }
 
 /** Of more mounts few callers at once are told which they see: what is found is kept until it is all. */
 const MANY = 500;
 
-const lookingOf = perApp(() => new FewInTurn(4));
+const listingOf = perApp(() => new FewInTurn(4));
+
+type SeenMount = ReturnType<typeof describeMount> | ReturnType<typeof describeListed>;
 
 async function groupVisible(
   app: App,
   acl: Acl | undefined,
   walk: RuleWalk,
-): Promise<Record<MountKind, Said>> {
+): Promise<Record<MountKind, Said<SeenMount>>> {
   const seen: Record<MountKind, Mount[]> = { secret: [], auth: [] };
   const listed: Record<MountKind, Mount[]> = { secret: [], auth: [] };
   const breath = new Breath();
@@ -99,7 +95,7 @@ async function groupVisible(
       listed[mount.kind].push(mount);
     }
   }
-  const saidOf = (kind: MountKind): Said => [
+  const saidOf = (kind: MountKind): Said<SeenMount> => [
     { mounts: seen[kind], about: describeMount },
     { mounts: listed[kind], about: describeListed },
   ];
@@ -125,11 +121,7 @@ async function writeListed(app: App): Promise<Uint8Array> {
   return Buffer.from(`"secret":{${groups.secret.join()}},"auth":{${groups.auth.join()}}`);
 }
 
-export async function readVisibleMount(
-  app: App,
-  caller: Caller,
-  input: { path: string },
-): Promise<VaultResult> {
+export async function readVisibleMount(app: App, caller: Caller, input: { path: string }) {
   const wanted = input.path.replace(/\/$/, '');
   const walk = new RuleWalk();
   for (const [path, mount] of await readMounts(app)) {

@@ -3,7 +3,7 @@ import { maySudo } from '../../acl/grants.ts';
 import type { App } from '../../app/app.ts';
 import type { Caller } from '../../app/caller.ts';
 import { type Mount, type MountKind, placeOf } from '../../app/mount.ts';
-import type { VaultResult } from '../../app/result.ts';
+import type { NothingResult } from '../../app/output.ts';
 import { isSmallMap } from '../../core/conversions.ts';
 import { Failure } from '../../core/failure.ts';
 import { accessorOf } from '../../mounts/operations.ts';
@@ -44,10 +44,14 @@ interface NewMount {
 }
 
 /** Mounts an engine at a path of its own. */
-export async function enableMount(app: App, caller: Caller, input: NewMount): Promise<VaultResult> {
+export async function enableMount(
+  app: App,
+  caller: Caller,
+  input: NewMount,
+): Promise<NothingResult> {
   requireEngineType(input.kind, input.type);
   const warnings = warnOfEngine(input.kind, input.type);
-  return commitPlanned<VaultResult>(app, caller, async () => {
+  return commitPlanned<NothingResult>(app, caller, async () => {
     const path = planMountPath(input.kind, input.path);
     const clash = await findClash(app.db, { kind: input.kind, path });
     if (clash !== undefined) throw refusePathInUse(clash);
@@ -84,8 +88,8 @@ export async function tuneMount(
     options?: Record<string, string> | undefined;
     config: MountSettings;
   },
-): Promise<VaultResult> {
-  return commitPlanned<VaultResult>(app, caller, async () => {
+): Promise<NothingResult> {
+  return commitPlanned<NothingResult>(app, caller, async () => {
     const stored = await findStoredMount(app.db, placeOf(input));
     if (!stored) throw refuseToTune(input);
     const { mount } = stored;

@@ -12,13 +12,13 @@ import { compiled } from '../../store/database.ts';
 import type { Tables } from '../../store/tables.ts';
 import { type Effect, write } from '../../store/write.ts';
 import { enableMount } from './operations.ts';
-import { deleteAliasesOfMount, deleteAllRemains } from './purge.operations.ts';
+import { deleteAliasesOfMount, purgeRemovedMounts } from './purge.operations.ts';
 import {
   insertRemovedMount,
   LEASES,
-  listRemains,
+  listMountRows,
   listRemovedMounts,
-  REMAINS,
+  MOUNT_TABLES,
 } from './purge.store.ts';
 import { disableMount } from './removal.operations.ts';
 
@@ -70,19 +70,19 @@ eachEngine('what is left of a mount', (open) => {
         await app.store.commit(effects);
       },
     };
-    await deleteAllRemains(app, work);
+    await purgeRemovedMounts(app, work);
     assert.ok(pages >= 3, 'more than one page of names');
-    for (const place of REMAINS) {
-      assert.deepEqual(await listRemains(app.db, gone.id, place, 10), [], place[0]);
+    for (const place of MOUNT_TABLES) {
+      assert.deepEqual(await listMountRows(app.db, gone.id, place, 10), [], place[0]);
     }
-    const certificates = REMAINS.find(([table]) => table === 'pki_certificate');
+    const certificates = MOUNT_TABLES.find(([table]) => table === 'pki_certificate');
     assert.ok(certificates);
-    assert.equal((await listRemains(app.db, kept.id, certificates, 1000)).length, 450);
-    assert.equal((await listRemains(app.db, kept.id, LEASES, 10)).length, 1);
+    assert.equal((await listMountRows(app.db, kept.id, certificates, 1000)).length, 450);
+    assert.equal((await listMountRows(app.db, kept.id, LEASES, 10)).length, 1);
 
     assert.equal((await listRemovedMounts(app.db)).length, 1, 'looked at again for a while');
     clock.now += 3600;
-    await deleteAllRemains(app, work);
+    await purgeRemovedMounts(app, work);
     assert.deepEqual(await listRemovedMounts(app.db), []);
   });
 
@@ -140,7 +140,7 @@ eachEngine('what is left of a mount', (open) => {
         pages.push(left - now);
         left = now;
       };
-      await deleteAllRemains(app, { stopping: false, commit });
+      await purgeRemovedMounts(app, { stopping: false, commit });
       assert.equal(left, 0);
       assert.equal(Math.max(...pages), most);
     });

@@ -7,14 +7,14 @@ import { listMounts } from '../../mounts/store.ts';
 import { bumpPermissionVersion } from '../../store/permission-version.ts';
 import type { Effect } from '../../store/write.ts';
 import {
-  deleteRemains,
+  deleteMountRows,
   deleteRemovedMount,
   LEASES,
+  listMountRows,
   listOwners,
-  listRemains,
   listRemovedMounts,
+  MOUNT_TABLES,
   type Place,
-  REMAINS,
 } from './purge.store.ts';
 
 /** Rows deleted in one write set: whoever else writes waits for it. */
@@ -26,16 +26,16 @@ const GRACE = 3_600;
  * Deletes what is left of mounts that were disabled, page by page. Their rows are out of reach
  * from that moment on; here they give back their room, and sealed keys cease to exist.
  */
-export async function deleteAllRemains(
+export async function purgeRemovedMounts(
   app: App,
   work: { commit(effects: Effect[]): Promise<void>; readonly stopping: boolean },
 ): Promise<void> {
   await eachApart(await listRemovedMounts(app.db), async ({ id, accessor, removed_at }) => {
     if (work.stopping) return;
-    // As when the server was killed that removed it.
+    // Aliases are left where the server that removed the mount was killed.
     if (accessor !== '') await deleteAliasesOfMount(app, work, accessor);
     await endTokensOfMountInPages(app, work, id);
-    for (const place of REMAINS) await deletePages(app, work, id, place);
+    for (const place of MOUNT_TABLES) await deletePages(app, work, id, place);
     if (work.stopping) return;
     // Looked at again until then: a request under way may have written after the mount was gone.
     if (removed_at + GRACE <= Math.floor(app.now() / 1000)) {
@@ -48,8 +48,7 @@ export async function deleteAllRemains(
 const ALIASES = 500;
 
 /**
- * Deletes what a mount called anybody, page by page, and has everybody judged anew. The mount is gone:
- * nobody is called anything more by it.
+ * Deletes the aliases of a mount that is gone, page by page, and has all permissions judged anew.
  */
 export async function deleteAliasesOfMount(
   app: App,
@@ -65,7 +64,7 @@ export async function deleteAliasesOfMount(
   }
 }
 
-/** One alias may have any number of leases, by as many log-ins: they let go of it some at a time. */
+/** Detaches leases from some aliases, a page at a time: one alias may have any number, of as many log-ins. */
 async function loosenLeasesOfPage(
   app: App,
   work: { commit(effects: Effect[]): Promise<void> },
@@ -104,8 +103,8 @@ async function deletePages(
   place: Place,
 ): Promise<void> {
   while (!work.stopping) {
-    const keys = await listRemains(app.db, mount_id, place, PAGE);
+    const keys = await listMountRows(app.db, mount_id, place, PAGE);
     if (keys.length === 0) return;
-    await work.commit([deleteRemains(mount_id, place, keys)]);
+    await work.commit([deleteMountRows(mount_id, place, keys)]);
   }
 }

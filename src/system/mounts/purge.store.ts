@@ -48,7 +48,7 @@ const PAGED: Readonly<Record<Exclude<MountTable, 'token'>, Paged>> = {
 export type Place = readonly [table: string, by: Paged];
 
 /** Every such table. */
-export const REMAINS: readonly Place[] = Object.entries(PAGED);
+export const MOUNT_TABLES: readonly Place[] = Object.entries(PAGED);
 
 /** Where leases are. */
 export const LEASES: Place = ['lease', PAGED.lease];
@@ -63,7 +63,7 @@ const bytesOf = ({ long = [] }: Paged) =>
   sql.join([sql.lit(0), ...long.map((one) => sql`octet_length(${sql.ref(one)})`)], sql` + `);
 
 /** Keys of a page of rows: so many at most, and in order where pages go by it. */
-export async function listRemains(
+export async function listMountRows(
   db: Db,
   mount_id: string,
   [table, by]: Place,
@@ -90,7 +90,7 @@ function keysOf({ keys }: Paged, rows: readonly Record<string, unknown>[]): Key[
 }
 
 /** Deletes the rows of a mount whose keys are those of a page, or before. */
-export function deleteRemains(mount_id: string, [table, by]: Place, page: readonly Key[]): Write {
+export function deleteMountRows(mount_id: string, [table, by]: Place, page: readonly Key[]): Write {
   const rest = sql`delete from ${sql.table(table)} where`;
   if (by.unordered) {
     return write(

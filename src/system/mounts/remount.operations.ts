@@ -7,7 +7,7 @@ import { readerOfFields } from '../../acl/parameter-reader.ts';
 import type { App } from '../../app/app.ts';
 import type { Caller } from '../../app/caller.ts';
 import { fullPath, type Mount, type Place } from '../../app/mount.ts';
-import type { VaultResult } from '../../app/result.ts';
+import type { DataResult } from '../../app/output.ts';
 import { Failure } from '../../core/failure.ts';
 import { planMountPath, refusePathInUse, requireRemovable } from '../../mounts/rules.ts';
 import {
@@ -29,13 +29,13 @@ export async function remount(
   app: App,
   caller: Caller,
   input: { from: string; to: string },
-): Promise<VaultResult> {
+): Promise<DataResult<{ migration_id: string }>> {
   // It goes from the one path and comes at the other: neither may be denied by itself.
   await refuseDenied(caller, [...pathsOfMount(input.from), ...pathsOfMount(input.to)]);
   const { source: moved } = await planMove(app, caller, input);
   const pages = pagesOf(app, caller);
   await endInTurn(app, moved.id, () => expireOfMountBeforehand(app, pages, moved.id));
-  return commitPlanned<VaultResult>(app, caller, async () => {
+  return commitPlanned<DataResult<{ migration_id: string }>>(app, caller, async () => {
     const { stored, source, next } = await planMove(app, caller, input);
     const id = app.newId();
     const moved_at = Math.floor(app.now() / 1000);
@@ -98,7 +98,7 @@ async function planTarget(app: App, source: Mount, target: string): Promise<stri
 /** A move that is over can be asked about for a day; seconds. */
 const REMEMBERED = 24 * 3600;
 
-export async function readRemount(app: App, input: { id: string }): Promise<VaultResult> {
+export async function readRemount(app: App, input: { id: string }) {
   const move = await findRemount(app.db, input.id);
   if (!move) throw new Failure('not_found', '');
   return {

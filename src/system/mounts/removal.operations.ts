@@ -10,7 +10,7 @@ import type { App } from '../../app/app.ts';
 import type { Caller } from '../../app/caller.ts';
 import { type EndingPages, MOST_NOTED, noteEnding } from '../../app/ended.ts';
 import { type Mount, type Place, placeOf } from '../../app/mount.ts';
-import type { VaultResult } from '../../app/result.ts';
+import type { NothingResult } from '../../app/output.ts';
 import { requireRemovable } from '../../mounts/rules.ts';
 import { deleteMount, findStoredMount } from '../../mounts/store.ts';
 import { bumpPermissionVersion } from '../../store/permission-version.ts';
@@ -19,7 +19,7 @@ import { deleteAliasesOfMount } from './purge.operations.ts';
 import { insertRemovedMount } from './purge.store.ts';
 
 /** Removes a mount; data under its id is out of reach at once, and deleted soon after. */
-export async function disableMount(app: App, caller: Caller, input: Place): Promise<VaultResult> {
+export async function disableMount(app: App, caller: Caller, input: Place): Promise<NothingResult> {
   const removed = await commitPlanned<Mount | undefined>(app, caller, async () => {
     const stored = await findStoredMount(app.db, placeOf(input));
     if (!stored) return { effects: [], result: undefined };

@@ -2,10 +2,11 @@ import { z } from 'zod';
 import type { App } from '../../app/app.ts';
 import type { Caller } from '../../app/caller.ts';
 import type { MountKind } from '../../app/mount.ts';
-import { undeclared } from '../../app/output.ts';
+import { either, flat, nothing } from '../../app/output.ts';
 import { type AnyRoute, type SetElsewhere, vaultRoute } from '../../app/route.ts';
 import { Failure } from '../../core/failure.ts';
 import { text } from '../../core/fields.ts';
+import { listedMountSchema, mountSchema, tuneSchema } from '../../mounts/description.ts';
 import type { MountSettings } from '../../mounts/rules.ts';
 import { mountPath } from './field-kinds.ts';
 import { mountFields, OLD_NAMES, ownFields, settings, TUNED } from './fields.ts';
@@ -22,7 +23,18 @@ import { disableMount } from './removal.operations.ts';
 
 const path = text().describe('Where the engine is mounted, with or without a trailing slash.');
 const rest = { path: /^[^/].*$/ };
-const anything = undeclared;
+
+const remountStatus = z.object({
+  migration_id: z.string(),
+  migration_info: z.object({
+    source_mount: z.string(),
+    target_mount: z.string(),
+    status: z.string(),
+  }),
+});
+
+const seen = z.record(z.string(), z.union([mountSchema, listedMountSchema]));
+const visibleMounts = z.object({ secret: seen, auth: seen });
 
 type Base = '/v1/sys/mounts' | '/v1/sys/auth' | '/v1/sys/mounts/auth';
 
@@ -35,7 +47,7 @@ function mountRoutes(kind: MountKind, base: Base, name: string): AnyRoute[] {
       summary: kind === 'auth' ? 'List auth methods' : 'List secret engines',
       access: { capability: 'read' },
       input: z.object({}),
-      output: anything,
+      output: flat(z.record(z.string(), mountSchema)),
       failures: [],
       run: (app) => describeMounts(app, kind),
     }),
@@ -59,7 +71,7 @@ function singleMountRoutes(kind: MountKind, base: Base, name: string): AnyRoute[
       path_forms: rest,
       sets_also: onlyTuned ? [{ path: '/v1/sys/auth/{path+}', fields: [], when: [] }] : [],
       input: z.object({ path }),
-      output: anything,
+      output: either(flat(mountSchema), flat(tuneSchema)),
       failures: ['invalid'],
       run: (app, _caller, input) =>
         input.path.endsWith('/tune')
@@ -78,7 +90,7 @@ function singleMountRoutes(kind: MountKind, base: Base, name: string): AnyRoute[
       old_names: OLD_NAMES,
       sets_also: onlyTuned ? [TUNED_AT_AUTH] : [tuning(base)],
       input: z.object({ path, ...mountFields }),
-      output: anything,
+      output: nothing,
       failures: ['invalid', 'conflict'],
       run: (app, caller, input) => {
         if (onlyTuned && !input.path.endsWith('/tune')) throw refuseHere('mount', input.path);
@@ -94,7 +106,7 @@ function singleMountRoutes(kind: MountKind, base: Base, name: string): AnyRoute[
       path_forms: rest,
       audit: ['path'],
       input: z.object({ path }),
-      output: anything,
+      output: nothing,
       failures: ['invalid'],
       run: (app, caller, input) => {
         if (onlyTuned) throw refuseHere('unmount', input.path);
@@ -165,7 +177,7 @@ export const mountSystemRoutes: AnyRoute[] = [
       from: mountPath().describe('Where the mount is; with "auth/" before it for an auth method.'),
       to: mountPath().describe('Where it shall be.'),
     }),
-    output: undeclared,
+    output: z.object({ migration_id: z.string() }),
     failures: ['invalid', 'conflict'],
     run: remount,
   }),
@@ -176,7 +188,7 @@ export const mountSystemRoutes: AnyRoute[] = [
     summary: 'Read how a move ended',
     access: { capability: 'read' },
     input: z.object({ id: text() }),
-    output: anything,
+    output: remountStatus,
     failures: ['not_found'],
     run: (app, _caller, input) => readRemount(app, input),
   }),
@@ -188,7 +200,7 @@ export const mountSystemRoutes: AnyRoute[] = [
     access: 'public',
     identify: true,
     input: z.object({}),
-    output: anything,
+    output: visibleMounts,
     failures: [],
     run: (app, caller) => listVisibleMounts(app, caller),
   }),
@@ -201,7 +213,7 @@ export const mountSystemRoutes: AnyRoute[] = [
     identify: true,
     path_forms: rest,
     input: z.object({ path }),
-    output: anything,
+    output: mountSchema.extend({ path: z.string() }),
     failures: ['forbidden'],
     run: readVisibleMount,
   }),

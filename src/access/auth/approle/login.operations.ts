@@ -1,6 +1,6 @@
 import { type App, perApp } from '../../../app/app.ts';
 import type { Caller } from '../../../app/caller.ts';
-import type { VaultResult } from '../../../app/result.ts';
+import type { AuthResult } from '../../../app/output.ts';
 import { areWithin, judgeAddress } from '../../../config/cidrs.ts';
 import { Failure } from '../../../core/failure.ts';
 import { partyOf } from '../../../core/fairness/party.ts';
@@ -34,7 +34,7 @@ export async function logInWithSecretId(
   app: App,
   caller: Caller,
   input: { role_id: string; secret_id: string },
-): Promise<VaultResult> {
+): Promise<AuthResult> {
   if (input.role_id === '') throw new Failure('invalid', 'missing role_id');
   const throttle = throttleOf(app);
   const key = throttleKey(caller, input.role_id);

@@ -18,7 +18,7 @@ import {
 } from './secret-ids.operations.ts';
 
 const ROLE = { role_name: 'ci' };
-const WISH = { metadata: '', cidr_list: [], token_bound_cidrs: [] };
+const NOTHING_ASKED = { metadata: '', cidr_list: [], token_bound_cidrs: [] };
 
 const textOf = (answer: VaultResult, field: string): string => {
   const value = (answer.data as Record<string, unknown>)[field];
@@ -35,8 +35,13 @@ async function openServer(open: () => Promise<Store>) {
     writeApprole(app, caller, { ...ROLE, role_id: '', ...fields });
   await write({ token_policies: ['reader'] });
   const role_id = textOf(await readRoleId(app, caller, ROLE), 'role_id');
-  const make = async (wish: Partial<Parameters<typeof createSecretId>[2]> = {}) => {
-    const answer = await createSecretId(app, caller, { ...ROLE, ...WISH, secret_id: '', ...wish });
+  const make = async (request: Partial<Parameters<typeof createSecretId>[2]> = {}) => {
+    const answer = await createSecretId(app, caller, {
+      ...ROLE,
+      ...NOTHING_ASKED,
+      secret_id: '',
+      ...request,
+    });
     return {
       secret_id: textOf(answer, 'secret_id'),
       secret_id_accessor: textOf(answer, 'secret_id_accessor'),
@@ -141,7 +146,11 @@ eachEngine('approle', (open) => {
     const { app, caller, write, make, logIn } = await openServer(open);
     const mine = { role_name: 'mine' };
     const logInAs = async (role_name: string, role_id: string): Promise<string> => {
-      const made = await createSecretId(app, caller, { role_name, ...WISH, secret_id: '' });
+      const made = await createSecretId(app, caller, {
+        role_name,
+        ...NOTHING_ASKED,
+        secret_id: '',
+      });
       const { auth } = await logIn(textOf(made, 'secret_id'), role_id);
       return auth?.entity_id ?? assert.fail('no entity');
     };
@@ -162,7 +171,7 @@ eachEngine('approle', (open) => {
     await writeRoleId(app, caller, { ...mine, role_id: 'LK2' });
     assert.notEqual(await logInAs('mine', 'LK2'), later);
 
-    // An alias that no role stands behind, as those of roles of before.
+    // An alias that no role stands behind, as those of older roles.
     const kept = await ensureEntityForAlias(app, caller.mount, 'kept');
     await app.commit(caller, kept.effects);
     const refused = refusal(/name of an alias/);

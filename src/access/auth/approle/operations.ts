@@ -1,9 +1,9 @@
 import type { App } from '../../../app/app.ts';
 import type { Caller } from '../../../app/caller.ts';
-import type { VaultResult } from '../../../app/result.ts';
+import type { DataResult, NothingResult } from '../../../app/output.ts';
 import { Failure } from '../../../core/failure.ts';
 import { foldName } from '../../../core/fold.ts';
-import { listKeys } from '../../../core/key-list.ts';
+import { type KeyList, listKeys } from '../../../core/key-list.ts';
 import { mergePatch } from '../../../core/patches.ts';
 import { bumpPermissionVersion } from '../../../store/permission-version.ts';
 import type { Write } from '../../../store/write.ts';
@@ -15,7 +15,13 @@ import { removeLogInsAfterCommit } from '../../leases/ended-tokens.operations.ts
 import { commitInTurn, type Planned } from '../../standing/attempts.operations.ts';
 import type { TokenSettings } from '../../tokens/settings.ts';
 import type { Token } from '../../tokens/token.ts';
-import { type Approle, checkApprole, describeApprole, storedApprole } from './role.ts';
+import {
+  type Approle,
+  type ApproleReply,
+  checkApprole,
+  describeApprole,
+  storedApprole,
+} from './role.ts';
 import {
   DELETED_AT_ONCE,
   deleteApprole,
@@ -59,11 +65,15 @@ export async function isApprole(
   return (await measureApprole(app.db, key)) > 0;
 }
 
-export async function readApprole(app: App, caller: Caller, input: RoleName): Promise<VaultResult> {
+export async function readApprole(
+  app: App,
+  caller: Caller,
+  input: RoleName,
+): Promise<DataResult<ApproleReply>> {
   return { data: describeApprole((await requireRole(app, caller, input)).rules) };
 }
 
-export async function listApproleNames(app: App, caller: Caller): Promise<VaultResult> {
+export async function listApproleNames(app: App, caller: Caller): Promise<KeyList> {
   return listKeys((page) => listApproles(app.db, { mount_id: caller.mount.id, ...page }), {});
 }
 
@@ -72,7 +82,7 @@ export async function writeApprole(
   app: App,
   caller: Caller,
   input: RoleName & { role_id: string; policies?: string[] | undefined } & SentRole,
-): Promise<VaultResult> {
+): Promise<NothingResult> {
   const { role_name: _name, role_id, policies, ...sent } = input;
   const token_policies = sent.token_policies ?? policies;
   const newId = app.newId();
@@ -93,7 +103,7 @@ export async function removeApprole(
   app: App,
   caller: Caller,
   input: RoleName,
-): Promise<VaultResult> {
+): Promise<NothingResult> {
   const key = keyOf(caller, input);
   return commitEnding(app, caller, input, async () => {
     const existing = await findApprole(app.db, key);
@@ -130,17 +140,21 @@ async function commitEnding(
   app: App,
   caller: Caller,
   input: RoleName,
-  plan: () => Promise<Planned<VaultResult>>,
-): Promise<VaultResult> {
+  plan: () => Promise<Planned<NothingResult>>,
+): Promise<NothingResult> {
   const key = keyOf(caller, input);
   const bytes = await measureApprole(app.db, key);
-  const thing = lineOfApprole(key);
-  const answer = await commitInTurn(app, caller, plan, { thing, changes: true, bytes });
+  const line = lineOfApprole(key);
+  const answer = await commitInTurn(app, caller, plan, { key: line, changes: true, bytes });
   await removeLogInsAfterCommit(app, caller);
   return answer;
 }
 
-export async function readRoleId(app: App, caller: Caller, input: RoleName): Promise<VaultResult> {
+export async function readRoleId(
+  app: App,
+  caller: Caller,
+  input: RoleName,
+): Promise<DataResult<Pick<StoredApprole, 'role_id'>>> {
   const { role_id } = await requireRole(app, caller, input);
   return { data: { role_id } };
 }
@@ -149,7 +163,7 @@ export async function writeRoleId(
   app: App,
   caller: Caller,
   input: RoleName & { role_id: string },
-): Promise<VaultResult> {
+): Promise<NothingResult> {
   if (input.role_id === '') throw new Failure('invalid', 'missing role_id');
   const { role_id } = input;
   return commitEnding(app, caller, input, async () => {
@@ -180,13 +194,13 @@ async function planRole(
 }
 
 /** What ends log-ins in its write set, and what of them ends before. */
-type Ending = Pick<Planned<VaultResult>, 'effects' | 'beforehand'>;
+type Ending = Pick<Planned<NothingResult>, 'effects' | 'beforehand'>;
 
 /**
  * Whoever logs in is the entity that the ID names, where letters count alike in either case: a
  * chosen ID is neither another role's, nor one that somebody goes by who is not this role.
  *
- * @returns what no other role's ID folds to. Two of before may fold to the same: as long as they
+ * @returns what no other role's ID folds to. Two older ones may fold to the same: as long as they
  *   keep their IDs one of them has no key, and both can be written
  */
 async function requireOwnRoleId(

@@ -1,4 +1,4 @@
-import type { z } from 'zod';
+import { z } from 'zod';
 import { requireCidrs } from '../../../config/cidrs.ts';
 import { Failure } from '../../../core/failure.ts';
 import { duration, flag, integer } from '../../../core/fields.ts';
@@ -43,7 +43,16 @@ export function checkApprole(role: Approle, stored: Approle | undefined): void {
 }
 
 /** A role as it is read. */
-export function describeApprole(role: Approle): Record<string, unknown> {
+export const approleReply = z.object({
+  ...approleFields,
+  secret_id_bound_cidrs: z
+    .array(z.string())
+    .nullable()
+    .describe('Addresses to log in from; null: all.'),
+});
+export type ApproleReply = z.output<typeof approleReply>;
+
+export function describeApprole(role: Approle): ApproleReply {
   const { secret_id_bound_cidrs: cidrs } = role;
   return { ...role, secret_id_bound_cidrs: cidrs.length > 0 ? cidrs : null };
 }

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { undeclared } from '../../../app/output.ts';
+import { authOutput, either, nothing } from '../../../app/output.ts';
 import { type AnyRoute, vaultRoute } from '../../../app/route.ts';
 import { duration, integer, optional, text } from '../../../core/fields.ts';
 import { blockList, policyList } from '../../tokens/field-kinds.ts';
@@ -13,8 +13,8 @@ import {
   writeApprole,
   writeRoleId,
 } from './operations.ts';
-import { approleFields, approlePatch } from './role.ts';
-import { metadataText } from './secret-id.ts';
+import { approleFields, approlePatch, approleReply } from './role.ts';
+import { madeSecretId, metadataText, secretIdReply } from './secret-id.ts';
 import {
   createCustomSecretId,
   createSecretId,
@@ -29,7 +29,6 @@ const role_name = text().describe('Name of the role; upper case counts as lower 
 const role_id = text('').describe('What a machine names the role by when it logs in.');
 const secret_id = text('').describe('The secret half of a log-in.');
 const secret_id_accessor = text('').describe('Accessor of the secret ID.');
-const anything = undeclared;
 
 const wishFields = {
   metadata: metadataText('').describe(
@@ -52,7 +51,7 @@ export const approleRoutes: AnyRoute[] = [
     summary: 'List roles',
     access: { capability: 'list' },
     input: z.object({}),
-    output: anything,
+    output: z.object({ keys: z.array(z.string()) }),
     failures: ['not_found'],
     run: (app, caller) => listApproleNames(app, caller),
   }),
@@ -64,7 +63,7 @@ export const approleRoutes: AnyRoute[] = [
     summary: 'Read a role',
     access: { capability: 'read' },
     input: z.object({ role_name }),
-    output: anything,
+    output: approleReply,
     failures: ['not_found'],
     run: readApprole,
   }),
@@ -83,7 +82,7 @@ export const approleRoutes: AnyRoute[] = [
       role_id,
       policies: optional(policyList()).describe('Old name of token_policies.'),
     }),
-    output: anything,
+    output: nothing,
     failures: ['invalid', 'conflict'],
     run: writeApprole,
   }),
@@ -96,8 +95,8 @@ export const approleRoutes: AnyRoute[] = [
     access: { capability: 'delete' },
     audit: ['role_name'],
     input: z.object({ role_name }),
-    output: anything,
-    failures: [],
+    output: nothing,
+    failures: ['conflict'],
     run: removeApprole,
   }),
   vaultRoute({
@@ -108,7 +107,7 @@ export const approleRoutes: AnyRoute[] = [
     summary: "Read a role's ID",
     access: { capability: 'read' },
     input: z.object({ role_name }),
-    output: anything,
+    output: z.object({ role_id: z.string() }),
     failures: ['not_found'],
     run: readRoleId,
   }),
@@ -121,7 +120,7 @@ export const approleRoutes: AnyRoute[] = [
     access: { capability: 'update' },
     audit: ['role_name', 'role_id'],
     input: z.object({ role_name, role_id }),
-    output: anything,
+    output: nothing,
     failures: ['invalid', 'not_found', 'conflict'],
     run: writeRoleId,
   }),
@@ -134,8 +133,8 @@ export const approleRoutes: AnyRoute[] = [
     access: { capability: 'update' },
     audit: wished,
     input: z.object({ role_name, ...wishFields }),
-    output: anything,
-    failures: ['invalid', 'not_found'],
+    output: madeSecretId,
+    failures: ['invalid', 'not_found', 'conflict'],
     run: async (app, caller, input) => createSecretId(app, caller, { ...input, secret_id: '' }),
   }),
   vaultRoute({
@@ -146,8 +145,8 @@ export const approleRoutes: AnyRoute[] = [
     summary: "List the accessors of a role's secret IDs",
     access: { capability: 'list' },
     input: z.object({ role_name }),
-    output: anything,
-    failures: ['not_found'],
+    output: z.object({ keys: z.array(z.string()) }),
+    failures: ['not_found', 'rate_limited'],
     run: listSecretIdAccessors,
   }),
   vaultRoute({
@@ -160,7 +159,7 @@ export const approleRoutes: AnyRoute[] = [
     audit: wished,
     sets_also: [{ path: `${ROLE}/secret-id`, fields: Object.keys(wishFields), when: [] }],
     input: z.object({ role_name, secret_id, ...wishFields }),
-    output: anything,
+    output: madeSecretId,
     failures: ['invalid', 'not_found', 'conflict'],
     run: createCustomSecretId,
   }),
@@ -173,7 +172,7 @@ export const approleRoutes: AnyRoute[] = [
     access: { capability: 'update' },
     audit: ['role_name'],
     input: z.object({ role_name, secret_id }),
-    output: anything,
+    output: either(secretIdReply, nothing),
     failures: [],
     run: lookUpSecretId,
   }),
@@ -186,7 +185,7 @@ export const approleRoutes: AnyRoute[] = [
     access: { capability: 'update' },
     audit: ['role_name'],
     input: z.object({ role_name, secret_id }),
-    output: anything,
+    output: nothing,
     failures: [],
     run: destroySecretId,
   }),
@@ -200,7 +199,7 @@ export const approleRoutes: AnyRoute[] = [
     audit: ['role_name', 'secret_id_accessor'],
     mistaken: ['secret_id_accessor'],
     input: z.object({ role_name, secret_id_accessor }),
-    output: anything,
+    output: secretIdReply,
     failures: ['not_found'],
     run: lookUpSecretIdAccessor,
   }),
@@ -214,7 +213,7 @@ export const approleRoutes: AnyRoute[] = [
     audit: ['role_name', 'secret_id_accessor'],
     mistaken: ['secret_id_accessor'],
     input: z.object({ role_name, secret_id_accessor }),
-    output: anything,
+    output: nothing,
     failures: ['not_found'],
     run: destroySecretIdAccessor,
   }),
@@ -227,8 +226,8 @@ export const approleRoutes: AnyRoute[] = [
     audit: ['role_id'],
     mistaken: ['role_id'],
     input: z.object({ role_id, secret_id }),
-    output: anything,
-    failures: ['invalid'],
+    output: authOutput,
+    failures: ['invalid', 'unavailable'],
     run: logInWithSecretId,
   }),
 ];

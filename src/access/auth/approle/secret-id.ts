@@ -1,3 +1,4 @@
+import { z } from 'zod';
 import { areWithin, requireCidrs } from '../../../config/cidrs.ts';
 import { comparedBy } from '../../../core/comparison.ts';
 import { hasControl } from '../../../core/control-characters.ts';
@@ -47,9 +48,9 @@ export interface SecretIdRequest {
  *
  * @throws Failure `invalid` when it is asked for more than the role allows
  */
-export function planSecretId(role: Approle, wish: SecretIdRequest, now: number): SecretIdBody {
-  const num_uses = wish.num_uses ?? role.secret_id_num_uses;
-  const ttl = wish.ttl ?? role.secret_id_ttl;
+export function planSecretId(role: Approle, request: SecretIdRequest, now: number): SecretIdBody {
+  const num_uses = request.num_uses ?? role.secret_id_num_uses;
+  const ttl = request.ttl ?? role.secret_id_ttl;
   if (num_uses < 0) throw refuse('num_uses cannot be negative');
   if (isBeyond(num_uses, role.secret_id_num_uses)) {
     throw refuse(`num_uses cannot be higher than the role's secret_id_num_uses`);
@@ -57,15 +58,15 @@ export function planSecretId(role: Approle, wish: SecretIdRequest, now: number):
   if (isBeyond(ttl, role.secret_id_ttl)) {
     throw refuse(`ttl cannot be longer than the role's secret_id_ttl`);
   }
-  requireCidrs('cidr_list', wish.cidr_list);
-  requireCidrs('token_bound_cidrs', wish.token_bound_cidrs);
-  if (!areWithin(wish.token_bound_cidrs, role.token_bound_cidrs)) {
+  requireCidrs('cidr_list', request.cidr_list);
+  requireCidrs('token_bound_cidrs', request.token_bound_cidrs);
+  if (!areWithin(request.token_bound_cidrs, role.token_bound_cidrs)) {
     throw refuse("token_bound_cidrs must lie within the role's token_bound_cidrs");
   }
   return {
-    metadata: parseMetadata(wish.metadata),
-    cidr_list: wish.cidr_list,
-    token_bound_cidrs: wish.token_bound_cidrs,
+    metadata: parseMetadata(request.metadata),
+    cidr_list: request.cidr_list,
+    token_bound_cidrs: request.token_bound_cidrs,
     num_uses,
     ttl,
     created_at: now,
@@ -119,8 +120,30 @@ export function isUsable(
   return secret.num_uses === 0 || secret.uses_left > 0;
 }
 
+/** What whoever had one made is told, once. */
+export const madeSecretId = z.object({
+  secret_id: z.string(),
+  secret_id_accessor: z.string(),
+  secret_id_num_uses: z.int().describe('Log-ins that it is good for. 0: unlimited.'),
+  secret_id_ttl: z.int().describe('Seconds; 0: for ever.'),
+});
+export type MadeSecretId = z.output<typeof madeSecretId>;
+
 /** What a look-up tells of a secret ID. */
-export function describeSecretId(secret: SecretId): Record<string, unknown> {
+export const secretIdReply = z.object({
+  cidr_list: z.array(z.string()).describe('Addresses to log in from. Empty: those of the role.'),
+  creation_time: z.string().describe('RFC 3339.'),
+  expiration_time: z.string().describe('RFC 3339; of the year 1: never.'),
+  last_updated_time: z.string().describe('RFC 3339.'),
+  metadata: z.record(z.string(), z.string()),
+  secret_id_accessor: z.string(),
+  secret_id_num_uses: z.int().describe('Log-ins that are left. 0: unlimited.'),
+  secret_id_ttl: z.int().describe('Seconds it was made for; 0: for ever.'),
+  token_bound_cidrs: z.array(z.string()).describe('Addresses to use its tokens from.'),
+});
+export type SecretIdReply = z.output<typeof secretIdReply>;
+
+export function describeSecretId(secret: SecretId): SecretIdReply {
   return {
     cidr_list: secret.cidr_list,
     creation_time: formatTimestamp(secret.created_at),

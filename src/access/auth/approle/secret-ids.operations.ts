@@ -1,10 +1,10 @@
 import type { App } from '../../../app/app.ts';
 import type { Caller } from '../../../app/caller.ts';
 import type { JobRun } from '../../../app/job.ts';
-import type { VaultResult } from '../../../app/result.ts';
+import type { DataResult, NothingResult } from '../../../app/output.ts';
 import { hashSecret } from '../../../audit/operations.ts';
 import { Failure } from '../../../core/failure.ts';
-import { type KeyPage, listKeys, listMatching } from '../../../core/key-list.ts';
+import { type KeyList, type KeyPage, listKeys, listMatching } from '../../../core/key-list.ts';
 import { startFilling } from '../../concurrency/walks.operations.ts';
 import { commitInTurn, type Planned } from '../../standing/attempts.operations.ts';
 import { nowSeconds } from '../../tokens/minting.operations.ts';
@@ -12,9 +12,11 @@ import { keyOf, lineOfApprole, type RoleName, requireRole } from './operations.t
 import {
   describeSecretId,
   isUsable,
+  type MadeSecretId,
   planSecretId,
   type SecretId,
   type SecretIdBody,
+  type SecretIdReply,
   type SecretIdRequest,
 } from './secret-id.ts';
 import {
@@ -43,7 +45,7 @@ export async function createSecretId(
   app: App,
   caller: Caller,
   input: BySecretId & SecretIdRequest,
-): Promise<VaultResult> {
+): Promise<DataResult<MadeSecretId>> {
   const key = keyOf(caller, input);
   const now = nowSeconds(app);
   const secret_id = input.secret_id || app.newId();
@@ -67,9 +69,9 @@ export async function createSecretId(
     const outcome = { secret_id_accessor: named.accessor };
     return { effects, result: planned, outcome };
   };
-  const thing = lineOfApprole(key);
+  const line = lineOfApprole(key);
   const bytes = await measureApprole(app.db, key);
-  const body = await commitInTurn(app, caller, plan, { thing, changes: false, bytes });
+  const body = await commitInTurn(app, caller, plan, { key: line, changes: false, bytes });
   return {
     data: {
       secret_id,
@@ -87,7 +89,7 @@ export async function createCustomSecretId(
   app: App,
   caller: Caller,
   input: BySecretId & SecretIdRequest,
-): Promise<VaultResult> {
+): Promise<DataResult<MadeSecretId>> {
   if (input.secret_id === '') throw new Failure('invalid', 'missing secret_id');
   return createSecretId(app, caller, input);
 }
@@ -96,7 +98,7 @@ export async function listSecretIdAccessors(
   app: App,
   caller: Caller,
   input: RoleName,
-): Promise<VaultResult> {
+): Promise<KeyList> {
   await requireRole(app, caller, input);
   const key = keyOf(caller, input);
   const now = nowSeconds(app);
@@ -150,7 +152,7 @@ export async function lookUpSecretId(
   app: App,
   caller: Caller,
   input: BySecretId,
-): Promise<VaultResult> {
+): Promise<DataResult<SecretIdReply> | NothingResult> {
   const secret = await findOfRole(app, caller, input);
   return secret && isUsable(secret, nowSeconds(app)) ? { data: describeSecretId(secret) } : {};
 }
@@ -159,7 +161,7 @@ export async function destroySecretId(
   app: App,
   caller: Caller,
   input: BySecretId,
-): Promise<VaultResult> {
+): Promise<NothingResult> {
   const secret = await findOfRole(app, caller, input);
   if (secret) await app.commit(caller, [deleteSecretId(secret)]);
   return {};
@@ -169,7 +171,7 @@ export async function lookUpSecretIdAccessor(
   app: App,
   caller: Caller,
   input: ByAccessor,
-): Promise<VaultResult> {
+): Promise<DataResult<SecretIdReply>> {
   return { data: describeSecretId(await requireOfRole(app, caller, input)) };
 }
 
@@ -177,7 +179,7 @@ export async function destroySecretIdAccessor(
   app: App,
   caller: Caller,
   input: ByAccessor,
-): Promise<VaultResult> {
+): Promise<NothingResult> {
   const secret = await requireOfRole(app, caller, input);
   await app.commit(caller, [deleteSecretId(secret)]);
   return {};

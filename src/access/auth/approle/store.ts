@@ -18,7 +18,7 @@ export interface RoleKey {
 export interface StoredApprole {
   name: string;
   role_id: string;
-  /** Null for one of before that has to share its key with another, until it is written. */
+  /** Null for an older one that has to share its key with another, until it is written. */
   role_id_key: string | null;
   /** Of what is kept; by that and its ID a write set can tell that it still is the same. */
   body_tag: string;
@@ -89,7 +89,7 @@ export const listApproles = keyPages('approle_role', 'name', ['mount_id']);
 
 /**
  * @param read the role as it was read, undefined where there was none
- * @param next.role_id_key null where another of before has that key: such roles stay as they are
+ * @param next.role_id_key null where another older one has that key: such roles stay as they are
  */
 export function saveApprole(
   { mount_id, name }: RoleKey,

@@ -89,8 +89,7 @@ eachEngine('leases', (open) => {
     };
     const noting: App = { ...app, leaseKinds: { test: { planEnd } } };
     const mount = await requireTestMount(app, 'sys/');
-    const answers = await Promise.all(ids.map(() => tidyLeases(noting, testCaller(mount))));
-    assert.deepEqual(new Set(answers.map(({ status }) => status)), new Set([202]));
+    await Promise.all(ids.map(() => tidyLeases(noting, testCaller(mount))));
     assert.deepEqual(planned.toSorted(), ids.toSorted());
   });
 

@@ -1,12 +1,20 @@
 import { type App, perApp } from '../../../app/app.ts';
 import type { Caller } from '../../../app/caller.ts';
-import { describeLease, LAST, type Lease, rangeOf, segmentOf } from '../../../app/lease.ts';
+import {
+  describeLease,
+  LAST,
+  type Lease,
+  type LeaseReply,
+  rangeOf,
+  segmentOf,
+} from '../../../app/lease.ts';
 import { fullPath } from '../../../app/mount.ts';
+import type { AcceptedResult, DataResult, NothingResult } from '../../../app/output.ts';
 import type { VaultResult } from '../../../app/result.ts';
 import { base62 } from '../../../core/base62.ts';
 import { Failure } from '../../../core/failure.ts';
 import { SharedRuns } from '../../../core/fairness/shared-runs.ts';
-import { type KeyPage, listKeys } from '../../../core/key-list.ts';
+import { type KeyList, type KeyPage, listKeys } from '../../../core/key-list.ts';
 import type { ReadPage } from '../../../core/walk.ts';
 import { findMountById } from '../../../mounts/operations.ts';
 import type { Effect } from '../../../store/write.ts';
@@ -43,7 +51,7 @@ const MAX_ID = 2048;
 export function planLease(
   app: App,
   caller: Caller,
-  wish: Pick<Lease, 'kind' | 'data' | 'expires_at' | 'renewable'>,
+  request: Pick<Lease, 'kind' | 'data' | 'expires_at' | 'renewable'>,
 ): { effects: Effect[]; lease: NonNullable<VaultResult['lease']> } {
   const now = nowSeconds(app);
   const id = `${caller.record.path}/${base62(app.randomBytes(TOKEN_RANDOMNESS), LETTERS)}`;
@@ -53,9 +61,9 @@ export function planLease(
     throw new Failure('invalid', because);
   }
   caller.record.outcome.lease_id = id;
-  const { expires_at, ...holder } = holderOf(caller, wish.expires_at);
+  const { expires_at, ...holder } = holderOf(caller, request.expires_at);
   const lease: Lease = {
-    ...wish,
+    ...request,
     ...holder,
     id,
     expires_at,
@@ -63,7 +71,7 @@ export function planLease(
     issued_at: now,
     renewed_at: undefined,
   };
-  const { renewable } = wish;
+  const { renewable } = request;
   return {
     effects: [insertLease(lease)],
     lease: { id, seconds: Math.max(0, expires_at - now), renewable },
@@ -78,18 +86,18 @@ export function planLease(
  */
 function holderOf(
   caller: Caller,
-  wished: number,
+  requested: number,
 ): Pick<Lease, 'token_id' | 'alias_id' | 'expires_at'> {
-  if (!caller.token) return { token_id: undefined, expires_at: wished };
+  if (!caller.token) return { token_id: undefined, expires_at: requested };
   if (caller.token.num_uses === 1) {
     throw new Failure('invalid', 'what has a lease cannot be given to the last use of a token');
   }
-  if (caller.token.type !== 'batch') return { token_id: caller.token.id, expires_at: wished };
-  const { parent_id, alias, expires_at = wished } = requirePresented(caller).token;
+  if (caller.token.type !== 'batch') return { token_id: caller.token.id, expires_at: requested };
+  const { parent_id, alias, expires_at = requested } = requirePresented(caller).token;
   return {
     token_id: parent_id,
     ...(parent_id === undefined && alias ? { alias_id: alias.id } : {}),
-    expires_at: Math.min(wished, expires_at),
+    expires_at: Math.min(requested, expires_at),
   };
 }
 
@@ -104,11 +112,10 @@ export async function lookUpLease(
   app: App,
   caller: Caller,
   input: { lease_id: string },
-): Promise<VaultResult> {
+): Promise<DataResult<LeaseReply>> {
   await refuseDeniedLease(caller, 'lookup', input.lease_id);
   const lease = await requireLease(app, input.lease_id);
-  const path = lease.id.slice(0, lease.id.lastIndexOf('/'));
-  return { data: { ...describeLease(lease, nowSeconds(app)), path } };
+  return { data: describeLease(lease, nowSeconds(app)) };
 }
 
 /** @throws Failure `invalid`: nothing that is given out at present can be renewed */
@@ -116,7 +123,7 @@ export async function renewLease(
   app: App,
   caller: Caller,
   input: { lease_id: string },
-): Promise<VaultResult> {
+): Promise<never> {
   await refuseDeniedLease(caller, 'renew', input.lease_id);
   if (input.lease_id === '') throw new Failure('invalid', 'lease_id must be specified');
   const lease = await findLivingLease(app.db, input.lease_id, nowSeconds(app));
@@ -142,7 +149,7 @@ export async function revokeLease(
   app: App,
   caller: Caller,
   input: { lease_id: string; sync: boolean },
-): Promise<VaultResult> {
+): Promise<NothingResult | AcceptedResult> {
   const id = input.lease_id;
   await refuseDeniedLease(caller, 'revoke', id);
   if (id === '') throw new Failure('invalid', 'lease_id must be specified');
@@ -153,7 +160,7 @@ export async function revokeLease(
 }
 
 /** Dead from here on; what they stand for is ended by the job. */
-async function postpone(app: App, caller: Caller, effects: Effect[]): Promise<VaultResult> {
+async function postpone(app: App, caller: Caller, effects: Effect[]): Promise<AcceptedResult> {
   await app.commit(caller, effects);
   return { status: 202 };
 }
@@ -167,7 +174,7 @@ export async function revokePrefix(
   app: App,
   caller: Caller,
   input: { prefix: string; sync: boolean; force: boolean },
-): Promise<VaultResult> {
+): Promise<NothingResult | AcceptedResult> {
   const { prefix, force } = input;
   // What is named may be one lease. Those beneath it, which may be many, are not asked about each.
   const alike = ['sync'];
@@ -179,12 +186,12 @@ export async function revokePrefix(
   const single = await findLease(app.db, prefix);
   const range = single ? { from: prefix, to: `${prefix}/` } : rangeOf(prefix);
   const work = workOf(app, caller);
-  // All of them are dead before the first is taken up, however many there are.
+  // All are expired before the first is revoked, however many there are.
   await expireInPages(app, work, range);
   if (!input.sync) return { status: 202 };
   const next = (last: Lease | undefined) =>
     listRange(app.db, range, { after: last?.id ?? '', limit: PAGE });
-  // By force nobody waits for whom one that cannot be ended keeps.
+  // Forced revocations do not wait for others, which a lease that cannot be revoked may keep.
   const failed = await endInTurn(app, `${force} ${range.from}`, () =>
     endPages(app, work, next, { force }),
   );
@@ -202,14 +209,14 @@ export async function listLeases(
   app: App,
   caller: Caller,
   input: { prefix: string },
-): Promise<VaultResult> {
+): Promise<KeyList> {
   const range = rangeOf(input.prefix);
   const fillPage = startFilling(app, caller);
   return listKeys((page) => fillPage((read) => listSegments(app, read, range, page)), {});
 }
 
-/** Ids that are looked at in one read. */
-const LOOKED_AT = 1000;
+/** Ids that one read scans. */
+const SCAN_BATCH = 1000;
 
 async function listSegments(
   app: App,
@@ -221,7 +228,7 @@ async function listSegments(
   const keys: string[] = [];
   let after = page.after === '' ? '' : endOf(page.after, range);
   for (;;) {
-    const next = { after, limit: LOOKED_AT, now };
+    const next = { after, limit: SCAN_BATCH, now };
     const rows = await read(() => listIdsInRange(app.db, range, next));
     for (const { id, is_living } of rows) {
       const segment = segmentOf(id, range.from);
@@ -229,7 +236,7 @@ async function listSegments(
       if (keys.length === page.limit) return keys;
     }
     const last = rows.at(-1);
-    if (!last || rows.length < LOOKED_AT) return keys;
+    if (!last || rows.length < SCAN_BATCH) return keys;
     const segment = segmentOf(last.id, range.from);
     // A folder that is known to hold something need not be read to its end.
     after = segment === keys.at(-1) ? endOf(segment, range) : last.id;
@@ -242,7 +249,9 @@ function endOf(segment: string, { from }: IdRange): string {
 }
 
 /** How many leases there are, in all and by mount. */
-export async function readLeaseCount(app: App): Promise<VaultResult> {
+export async function readLeaseCount(
+  app: App,
+): Promise<DataResult<{ lease_count: number; counts: Record<string, number> }>> {
   const rows = await countLeases(app.db, nowSeconds(app));
   const counts: [path: string, count: number][] = [];
   for (const { mount_id, count } of rows) {
@@ -256,9 +265,9 @@ export async function readLeaseCount(app: App): Promise<VaultResult> {
 const tidyingOf = perApp(() => new SharedRuns());
 
 /** Ends what is due now instead of with the next run of the job, also what that would not try again so soon. */
-export async function tidyLeases(app: App, caller: Caller): Promise<VaultResult> {
+export async function tidyLeases(app: App, caller: Caller): Promise<NothingResult> {
   // Many are ended at once: the request's own record says first whether the caller may.
   await app.commit(caller, []);
   await tidyingOf(app).run(() => endDueLeases(app, workOf(app, caller), () => true));
-  return { status: 202, warnings: ['Leases that are due have been ended.'] };
+  return { warnings: ['Leases that are due have been ended.'] };
 }

@@ -1,5 +1,6 @@
 import { z } from 'zod';
-import { undeclared } from '../../../app/output.ts';
+import { leaseReply } from '../../../app/lease.ts';
+import { accepted, either, leaseOutput, nothing, type Output } from '../../../app/output.ts';
 import { type AnyRoute, type Route, type SetElsewhere, vaultRoute } from '../../../app/route.ts';
 import { duration, flag, text } from '../../../core/fields.ts';
 import {
@@ -12,12 +13,16 @@ import {
   tidyLeases,
 } from './operations.ts';
 
-const anything = undeclared;
 const lease_id = text('').describe('The lease, as it was answered with what it stands for.');
 const prefix = text('').describe('Path that the leases were made at, or the beginning of it.');
 const sync = flag(true).describe('Answer when all is revoked; otherwise at once, with 202.');
 const increment = duration(0).describe('How long it shall last from now on. Seconds.');
 const path_forms = { lease_id: /^[^/].*$/, prefix: /^[^/].*$/ };
+
+const leaseCounts = z.object({
+  lease_count: z.int(),
+  counts: z.record(z.string(), z.int()).describe('By the path of the mount.'),
+});
 
 /** The endpoints of old are right under `sys/`. */
 const BASES = ['/v1/sys/leases', '/v1/sys'] as const;
@@ -26,13 +31,13 @@ type Base = (typeof BASES)[number];
 const otherOf = (base: Base): Base => (base === '/v1/sys' ? '/v1/sys/leases' : '/v1/sys');
 
 /** The same endpoint with the lease in the body, and at the end of the path. */
-function inBodyAndPath<In extends z.ZodObject>(
+function inBodyAndPath<In extends z.ZodObject, Out extends Output>(
   base: Base,
   action: 'renew' | 'revoke',
-  route: Omit<Route<In, typeof anything>, 'method' | 'output' | 'path' | 'access'>,
+  route: Omit<Route<In, Out>, 'method' | 'path' | 'access'>,
 ): AnyRoute[] {
   const access = { capability: 'update' } as const;
-  const whole = { ...route, method: 'POST', access, output: anything } as const;
+  const whole = { ...route, method: 'POST', access } as const;
   const fields = Object.keys(route.input.shape);
   const inBody = (at: Base): SetElsewhere => ({ path: `${at}/${action}`, fields, when: [] });
   return [
@@ -60,7 +65,7 @@ function endings(base: Base, id: string): AnyRoute[] {
     access: { capability: 'update', sudo: true },
     path_forms,
     audit: ['prefix', 'sync'],
-    output: anything,
+    output: either(nothing, accepted),
   } as const;
   return [
     ...inBodyAndPath(base, 'renew', {
@@ -68,6 +73,7 @@ function endings(base: Base, id: string): AnyRoute[] {
       summary: 'Renew a lease',
       audit: ['lease_id', 'increment'],
       input: z.object({ lease_id, increment }),
+      output: leaseOutput,
       failures: ['invalid'],
       run: renewLease,
     }),
@@ -76,6 +82,7 @@ function endings(base: Base, id: string): AnyRoute[] {
       summary: 'Revoke a lease and what it stands for',
       audit: ['lease_id', 'sync'],
       input: z.object({ lease_id, sync }),
+      output: either(nothing, accepted),
       failures: ['invalid'],
       run: revokeLease,
     }),
@@ -117,7 +124,7 @@ export const leaseRoutes: readonly AnyRoute[] = [
     access: { capability: 'update' },
     audit: ['lease_id'],
     input: z.object({ lease_id }),
-    output: anything,
+    output: leaseReply,
     failures: ['invalid'],
     run: lookUpLease,
   }),
@@ -128,8 +135,8 @@ export const leaseRoutes: readonly AnyRoute[] = [
     summary: 'List the first segments of lease ids',
     access: { capability: 'list', sudo: true },
     input: z.object({}),
-    output: anything,
-    failures: ['not_found'],
+    output: z.object({ keys: z.array(z.string()) }),
+    failures: ['not_found', 'rate_limited'],
     run: (app, caller) => listLeases(app, caller, { prefix: '' }),
   }),
   vaultRoute({
@@ -140,8 +147,8 @@ export const leaseRoutes: readonly AnyRoute[] = [
     access: { capability: 'list', sudo: true },
     path_forms,
     input: z.object({ prefix }),
-    output: anything,
-    failures: ['not_found'],
+    output: z.object({ keys: z.array(z.string()) }),
+    failures: ['not_found', 'rate_limited'],
     run: listLeases,
   }),
   vaultRoute({
@@ -151,7 +158,7 @@ export const leaseRoutes: readonly AnyRoute[] = [
     summary: 'Count the leases, in all and by mount',
     access: { capability: 'read', sudo: true },
     input: z.object({}),
-    output: anything,
+    output: leaseCounts,
     failures: [],
     run: (app) => readLeaseCount(app),
   }),
@@ -162,7 +169,8 @@ export const leaseRoutes: readonly AnyRoute[] = [
     summary: 'End the leases that are due at once',
     access: { capability: 'update', sudo: true },
     input: z.object({}),
-    output: anything,
+    output: nothing,
+    status: 202,
     failures: [],
     run: tidyLeases,
   }),

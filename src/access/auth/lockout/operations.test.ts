@@ -379,13 +379,13 @@ eachEngine('failed log-ins', (open) => {
     assert.equal(checks, 5);
   });
 
-  test('strangers who wait under a name keep nobody waiting who has logged in with it', async () => {
+  test('unproven callers who wait under a name keep nobody waiting who has logged in with it', async () => {
     const { app } = await openTestApp(await open());
     await attemptLogIn(app, ann, name, right);
     const { check, letGo } = heldCheck();
     // Five may be checked, 64 may wait for those, and the others are refused.
     const refused = times(90 - 5 - 64);
-    const strangers = Array.from({ length: 90 }, (_, at) => {
+    const unproven = Array.from({ length: 90 }, (_, at) => {
       const record = { ...ann.record, remote_address: `198.51.${at}.2` };
       return attemptLogIn(app, { ...ann, record }, name, check).catch(refused.note);
     });
@@ -397,7 +397,7 @@ eachEngine('failed log-ins', (open) => {
     await isWaiting;
     letGo();
     assert.equal((await proved)?.found, 'ann');
-    await Promise.all(strangers);
+    await Promise.all(unproven);
   });
 
   test('of many who are right at once none is refused', async () => {

@@ -25,7 +25,7 @@ interface LogInName {
   name: string;
 }
 
-/** Checks under way for one name, on this node: of strangers, or from one network that has logged in. */
+/** Checks under way for one name, on this node: of unproven callers, or from one network that has logged in. */
 interface PendingChecks {
   /** Attempts that look at it; forgotten with the last of them. */
   present: number;
@@ -86,7 +86,7 @@ export async function attemptLogIn<Found>(
   const nowSeconds = (): number => Math.floor(app.now() / 1000);
   const isLocked = (failures: number): boolean => failures >= rules.lockout_threshold;
   const allPending = pendingOf(app);
-  // Strangers who say this name must not take the places of somebody who has proved to have it.
+  // Callers without proof of this name must not take the places of somebody who has proved to have it.
   const isProved = countTriesLeft(app, caller, id, rules.lockout_threshold) > 0;
   const place = isProved ? `${id} ${networkOf(caller.record.remote_address)}` : id;
   const pending = allPending.get(place) ?? { present: 0, running: 0, ended: 0, waiting: [] };
@@ -106,7 +106,7 @@ export async function attemptLogIn<Found>(
       if (left === 0) return undefined;
       // What ended meanwhile may not be among what was read.
       if (pending.ended !== ended) continue;
-      // Of many guesses sent at once no more are checked than could still fail.
+      // Of many guesses at once, no more are checked than failures are left before the lock.
       if (pending.running < left) break;
       if (pending.waiting.length >= MAX_WAITING) throw refuseForNow();
       await nextEnd(pending, caller);
@@ -114,7 +114,7 @@ export async function attemptLogIn<Found>(
     pending.running += 1;
     try {
       const found = await checkInTurn(app, caller, id, check);
-      // A lock stays what it is to all others, whatever comes of this.
+      // The lock holds for all others, whatever comes of this attempt.
       if (isLocked(failures)) return found === undefined ? undefined : { found, effects: [] };
       if (found !== undefined) return { found, effects: failures > 0 ? [clearFailures(id)] : [] };
       const now = nowSeconds();
@@ -137,7 +137,7 @@ export async function attemptLogIn<Found>(
   }
 }
 
-/** Longer names are no user's; nobody's storage is filled with what strangers make up. */
+/** Longer names are no user's; nobody's storage is filled with what anybody makes up. */
 const MAX_KEPT_NAME = 512;
 
 // Sealed: in place of their name people type their password now and then.
@@ -150,7 +150,7 @@ const nameAt = (row: string) => ({ table: 'login_failure', column: 'name_sealed'
 
 /** Names that are looked at at once, locked or not. */
 const PAGE = 250;
-/** Strangers may lock as many names as they can think of: of more, a list helps nobody. */
+/** Anybody may lock as many names as they can think of: of more, a list helps nobody. */
 const MOST_LISTED = 5_000;
 
 /** The log says ever less often that names do not open. */

@@ -35,9 +35,9 @@ async function openServer(open: () => Promise<Store>) {
     assert.ok(known, 'the token can be used');
     return testCaller(mount, known);
   };
-  const create = async (by: string, wish: Partial<TokenRequest> = {}, role_name?: string) => {
+  const create = async (by: string, request: Partial<TokenRequest> = {}, role_name?: string) => {
     const answer = await createToken(app, await as(by), {
-      wish: { ...PLAIN_REQUEST, ...wish },
+      wish: { ...PLAIN_REQUEST, ...request },
       orphan: false,
       ...(role_name === undefined ? {} : { role_name }),
     });
@@ -301,7 +301,7 @@ eachEngine('tokens', (open) => {
     assert.equal(await isKnown(app, client_token), false);
   });
 
-  test('a batch token of an older server, which names no accessor, ends with the parent of before', async () => {
+  test('a batch token of an older server, which names no accessor, ends with its former parent', async () => {
     const { app, as, clock } = await openServer(open);
     const { token: parent } = await createChosen(app, clock.now);
     const { parent_accessor: _, ...older } = planned(

@@ -3,9 +3,9 @@ import { maySudo } from '../../../acl/grants.ts';
 import type { App } from '../../../app/app.ts';
 import type { Caller, TokenFacts } from '../../../app/caller.ts';
 import { effectiveLeaseTtls, fullPath } from '../../../app/mount.ts';
-import type { VaultResult } from '../../../app/result.ts';
+import type { AuthResult, DataResult } from '../../../app/output.ts';
 import { Failure } from '../../../core/failure.ts';
-import { type KeyPage, listKeys, listMatching } from '../../../core/key-list.ts';
+import { type KeyList, type KeyPage, listKeys, listMatching } from '../../../core/key-list.ts';
 import { presentMount } from '../../../mounts/operations.ts';
 import { holdSettings } from '../../../mounts/store.ts';
 import { startFilling } from '../../concurrency/walks.operations.ts';
@@ -16,7 +16,7 @@ import {
 } from '../../permissions/authentication.operations.ts';
 import { listUnknownPolicies } from '../../policies/operations.ts';
 import { commitPlanned, type Planned } from '../../standing/attempts.operations.ts';
-import { describeToken } from '../../tokens/answers.ts';
+import { describeToken, type TokenReply } from '../../tokens/answers.ts';
 import { planToken } from '../../tokens/creation.ts';
 import { LONGEST_LINE, listDead, mayHaveChildren } from '../../tokens/line.store.ts';
 import {
@@ -38,8 +38,8 @@ export async function createToken(
   app: App,
   caller: Caller,
   input: { wish: TokenRequest; orphan: boolean; role_name?: string },
-): Promise<VaultResult> {
-  const { role_name, wish } = input;
+): Promise<AuthResult> {
+  const { role_name, wish: request } = input;
   const path = `${fullPath(caller.mount)}${creationPath(input)}`;
   const plan = async (): Promise<Planned<{ minted: MintedToken; warnings: string[] }>> => {
     const { token: parent, acl } = requireAuthenticated(caller);
@@ -49,7 +49,7 @@ export async function createToken(
         : { name: role_name, ...(await requireTokenRole(app, role_name)) };
     const mount = await presentMount(app, caller.mount);
     const { token: plan, warnings } = planToken({
-      wish,
+      request,
       parent,
       entity_policies: await entityPolicies(app, parent.entity_id),
       sudo: await maySudo(acl, path),
@@ -59,14 +59,14 @@ export async function createToken(
       now: nowSeconds(app),
     });
     await requireRoomBelow(app, plan);
-    const minted = mintToken(app, plan, wish.id);
+    const minted = mintToken(app, plan, request.id);
     noteToken(caller, minted.token);
     const held = [...holdSettings(mount), ...(role ? [holdTokenRole(role)] : [])];
     const effects = [...held, ...minted.effects];
     return { effects, result: { minted, warnings } };
   };
   const line =
-    role_name === undefined ? undefined : { thing: lineOfTokenRole(role_name), changes: false };
+    role_name === undefined ? undefined : { key: lineOfTokenRole(role_name), changes: false };
   const { minted, warnings } = await commitPlanned(app, caller, plan, line);
   const unknown = await listUnknownPolicies(app, minted.token.policies);
   return answerMinted(app, minted, [
@@ -90,7 +90,7 @@ function creationPath(input: { orphan: boolean; role_name?: string }): string {
 }
 
 /** What the caller's own token is. */
-export async function lookUpSelf(app: App, caller: Caller): Promise<VaultResult> {
+export async function lookUpSelf(app: App, caller: Caller): Promise<DataResult<TokenReply>> {
   const { text, token } = requirePresented(caller);
   // The use that this request takes is gone already.
   const left = token.num_uses > 0 ? { uses_left: token.uses_left - 1 } : {};
@@ -109,7 +109,7 @@ export async function lookUpToken(
   app: App,
   caller: Caller,
   input: { token: string },
-): Promise<VaultResult> {
+): Promise<DataResult<TokenReply>> {
   if (input.token === '') return lookUpSelf(app, caller);
   const token = await requireLiving(app, caller, input.token);
   return {
@@ -130,7 +130,7 @@ export async function requireLiving(app: App, caller: Caller, text: string): Pro
 }
 
 /** Accessors of all tokens that are alive. */
-export async function listTokenAccessors(app: App, caller: Caller): Promise<VaultResult> {
+export async function listTokenAccessors(app: App, caller: Caller): Promise<KeyList> {
   const fillPage = startFilling(app, caller);
   return listKeys(
     (page) =>
@@ -158,7 +158,7 @@ export async function lookUpAccessor(
   app: App,
   caller: Caller,
   input: { accessor: string },
-): Promise<VaultResult> {
+): Promise<DataResult<TokenReply>> {
   const token = await requireByAccessor(app, input.accessor);
   noteToken(caller, token);
   return { data: describeToken(token, '', nowSeconds(app), await identityPolicies(app, token)) };

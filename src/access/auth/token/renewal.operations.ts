@@ -1,7 +1,7 @@
 import type { App } from '../../../app/app.ts';
 import type { Caller } from '../../../app/caller.ts';
 import { effectiveLeaseTtls, type Mount } from '../../../app/mount.ts';
-import type { VaultResult } from '../../../app/result.ts';
+import type { AuthResult } from '../../../app/output.ts';
 import { Failure } from '../../../core/failure.ts';
 import { findMountById, presentMount } from '../../../mounts/operations.ts';
 import { holdSettings } from '../../../mounts/store.ts';
@@ -33,7 +33,7 @@ export async function renewSelf(
   app: App,
   caller: Caller,
   input: { increment: number },
-): Promise<VaultResult> {
+): Promise<AuthResult> {
   const { text, token } = requirePresented(caller);
   const from = caller.record.remote_address;
   return renew(app, caller, { token, client_token: text, from, increment: input.increment });
@@ -43,7 +43,7 @@ export async function renewByText(
   app: App,
   caller: Caller,
   input: { token: string; increment: number },
-): Promise<VaultResult> {
+): Promise<AuthResult> {
   if (input.token === '') return renewSelf(app, caller, input);
   const token = await requireLiving(app, caller, input.token);
   const from = caller.record.remote_address;
@@ -55,7 +55,7 @@ export async function renewByAccessor(
   app: App,
   caller: Caller,
   input: { accessor: string; increment: number },
-): Promise<VaultResult> {
+): Promise<AuthResult> {
   const token = await requireByAccessor(app, input.accessor);
   const { increment } = input;
   return renew(app, caller, { token, client_token: '', from: undefined, increment });
@@ -69,7 +69,7 @@ interface RenewalRequest {
   increment: number;
 }
 
-async function renew(app: App, caller: Caller, input: RenewalRequest): Promise<VaultResult> {
+async function renew(app: App, caller: Caller, input: RenewalRequest): Promise<AuthResult> {
   const { client_token } = input;
   noteToken(caller, input.token);
   const { token, expires_at, times, warnings } = await commitPlanned(app, caller, async () => {
@@ -124,10 +124,10 @@ async function endRevived(
   was: { id: string; accessor: string; expires_at: number },
 ): Promise<void> {
   if (nowSeconds(app) < was.expires_at) return;
-  // Its renewal has a record by now, which was not to be the last word.
+  // The renewal is on record already: this record says that the token was ended after all.
   const outcome = { status: 'refused', error: RUN_OUT, ended_accessor: was.accessor };
   const record = { ...caller.record, outcome: { ...caller.record.outcome, ...outcome } };
-  // Perhaps of the request itself, which therefore stands on it no longer.
+  // The token may be the request's own, so the write set must not depend on it.
   const late: Caller = { ...caller, record, standing: undefined };
   await app.commit(late, await planRevocation(app, was.id));
   throw new Failure('invalid', RUN_OUT);
@@ -140,7 +140,7 @@ interface Asked {
 }
 
 /**
- * What whoever a token was made by says by now: the account or role that logged in, or the token role.
+ * The present rules of what a token was made by: the account or role that logged in, or the token role.
  *
  * @throws Failure `invalid` when that is gone, gives other policies, or allows other addresses
  */

@@ -1,6 +1,6 @@
 import type { App } from '../../../app/app.ts';
 import type { Caller } from '../../../app/caller.ts';
-import type { VaultResult } from '../../../app/result.ts';
+import type { NothingResult } from '../../../app/output.ts';
 import { Failure } from '../../../core/failure.ts';
 import type { Effect } from '../../../store/write.ts';
 import { commitEnd, endInTurn } from '../../endings/operations.ts';
@@ -20,11 +20,11 @@ export async function revokeByText(
   app: App,
   caller: Caller,
   input: { token: string },
-): Promise<VaultResult> {
+): Promise<NothingResult> {
   return revoke(app, caller, requireRevocable(app, caller, input.token));
 }
 
-export async function revokeSelf(app: App, caller: Caller): Promise<VaultResult> {
+export async function revokeSelf(app: App, caller: Caller): Promise<NothingResult> {
   const { token } = requireAuthenticated(caller);
   if (token.type === 'batch') throw unrevocable();
   return revoke(app, caller, token.id);
@@ -34,7 +34,7 @@ export async function revokeByAccessor(
   app: App,
   caller: Caller,
   input: { accessor: string },
-): Promise<VaultResult> {
+): Promise<NothingResult> {
   const token = await requireByAccessor(app, input.accessor);
   return revoke(app, caller, token.id);
 }
@@ -44,7 +44,7 @@ export async function revokeOrphan(
   app: App,
   caller: Caller,
   input: { token: string },
-): Promise<VaultResult> {
+): Promise<NothingResult> {
   const id = requireRevocable(app, caller, input.token);
   const token = await findToken(app.db, id);
   // The children of one that is dead are dead, and stay so.
@@ -62,7 +62,7 @@ async function revoke(
   caller: Caller,
   id: string,
   marks?: Effect[],
-): Promise<VaultResult> {
+): Promise<NothingResult> {
   const token = await findToken(app.db, id);
   noteToken(caller, token ?? { id });
   const stands = (token?.entity_id ?? '') !== '';

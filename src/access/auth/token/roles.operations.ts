@@ -1,14 +1,15 @@
 import type { App } from '../../../app/app.ts';
 import type { Caller } from '../../../app/caller.ts';
-import type { VaultResult } from '../../../app/result.ts';
+import type { DataResult, NothingResult } from '../../../app/output.ts';
 import { Failure } from '../../../core/failure.ts';
-import { listKeys } from '../../../core/key-list.ts';
+import { type KeyList, listKeys } from '../../../core/key-list.ts';
 import { mergePatch } from '../../../core/patches.ts';
 import { commitInTurn, type Planned } from '../../standing/attempts.operations.ts';
 import {
   checkTokenRole,
   describeTokenRole,
   type TokenRole,
+  type TokenRoleReply,
   tokenRoleSchema,
 } from '../../tokens/role.ts';
 import {
@@ -32,7 +33,7 @@ export async function readTokenRole(
   app: App,
   _caller: Caller,
   input: { role_name: string },
-): Promise<VaultResult> {
+): Promise<DataResult<TokenRoleReply>> {
   const role = await findTokenRole(app.db, input.role_name);
   if (!role) throw new Failure('not_found', '');
   return { data: describeTokenRole(input.role_name, role) };
@@ -46,11 +47,11 @@ export async function isTokenRole(
   return (await measureTokenRole(app.db, { name: params.role_name ?? '' })) > 0;
 }
 
-export async function listTokenRoleNames(app: App): Promise<VaultResult> {
+export async function listTokenRoleNames(app: App): Promise<KeyList> {
   return listKeys((page) => listTokenRoles(app.db, page), {});
 }
 
-/** In which a role is changed, and those are made tokens by it that came too late for a change. */
+/** Key of the line for changes of a role, and for token creations that lost to one. */
 export const lineOfTokenRole = (role_name: string): string => `token role ${role_name}`;
 
 /** Writes a role; what is left out stays as it was. */
@@ -58,9 +59,9 @@ export async function writeTokenRole(
   app: App,
   caller: Caller,
   input: { role_name: string } & { [Name in keyof TokenRole]?: TokenRole[Name] | undefined },
-): Promise<VaultResult> {
+): Promise<NothingResult> {
   const { role_name, ...sent } = input;
-  const plan = async (): Promise<Planned<VaultResult>> => {
+  const plan = async (): Promise<Planned<NothingResult>> => {
     const existing = await findStoredTokenRole(app.db, role_name);
     const role = mergePatch(existing?.rules ?? tokenRoleSchema.parse({}), sent);
     checkTokenRole(role);
@@ -68,15 +69,15 @@ export async function writeTokenRole(
     return { effects, result: {}, found: existing !== undefined };
   };
   const bytes = await measureTokenRole(app.db, { name: role_name });
-  const thing = lineOfTokenRole(role_name);
-  return commitInTurn(app, caller, plan, { thing, changes: true, bytes });
+  const key = lineOfTokenRole(role_name);
+  return commitInTurn(app, caller, plan, { key, changes: true, bytes });
 }
 
 export async function removeTokenRole(
   app: App,
   caller: Caller,
   input: { role_name: string },
-): Promise<VaultResult> {
+): Promise<NothingResult> {
   await app.commit(caller, [deleteTokenRole(input.role_name)]);
   return {};
 }

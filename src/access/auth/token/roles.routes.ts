@@ -1,9 +1,9 @@
 import { z } from 'zod';
-import { undeclared } from '../../../app/output.ts';
+import { nothing } from '../../../app/output.ts';
 import { type AnyRoute, vaultRoute } from '../../../app/route.ts';
 import { text } from '../../../core/fields.ts';
 import { patchOf } from '../../../core/patches.ts';
-import { tokenRoleFields } from '../../tokens/role.ts';
+import { tokenRoleFields, tokenRoleReply } from '../../tokens/role.ts';
 import {
   isTokenRole,
   listTokenRoleNames,
@@ -13,7 +13,6 @@ import {
 } from './roles.operations.ts';
 
 const role_name = text().describe('Name of the role.');
-const anything = undeclared;
 
 export const tokenRoleRoutes: AnyRoute[] = [
   vaultRoute({
@@ -23,7 +22,7 @@ export const tokenRoleRoutes: AnyRoute[] = [
     summary: 'List token roles',
     access: { capability: 'list' },
     input: z.object({}),
-    output: anything,
+    output: z.object({ keys: z.array(z.string()) }),
     failures: ['not_found'],
     run: (app) => listTokenRoleNames(app),
   }),
@@ -34,7 +33,7 @@ export const tokenRoleRoutes: AnyRoute[] = [
     summary: 'Read a token role',
     access: { capability: 'read' },
     input: z.object({ role_name }),
-    output: anything,
+    output: tokenRoleReply,
     failures: ['not_found'],
     run: readTokenRole,
   }),
@@ -47,8 +46,8 @@ export const tokenRoleRoutes: AnyRoute[] = [
     audit: ['role_name', ...Object.keys(tokenRoleFields)],
     old_names: { period: 'token_period', explicit_max_ttl: 'token_explicit_max_ttl' },
     input: patchOf(tokenRoleFields).extend({ role_name }),
-    output: anything,
-    failures: ['invalid'],
+    output: nothing,
+    failures: ['invalid', 'conflict'],
     run: writeTokenRole,
   }),
   vaultRoute({
@@ -59,7 +58,7 @@ export const tokenRoleRoutes: AnyRoute[] = [
     access: { capability: 'delete' },
     audit: ['role_name'],
     input: z.object({ role_name }),
-    output: anything,
+    output: nothing,
     failures: [],
     run: removeTokenRole,
   }),

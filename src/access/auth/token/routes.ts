@@ -1,8 +1,9 @@
 import { z } from 'zod';
-import { undeclared } from '../../../app/output.ts';
+import { authOutput, nothing, type Output } from '../../../app/output.ts';
 import { type AnyRoute, type Route, type SetElsewhere, vaultRoute } from '../../../app/route.ts';
 import { duration, flag, integer, optional, stringMap, text } from '../../../core/fields.ts';
 import { workOf } from '../../leases/ending.operations.ts';
+import { tokenReply } from '../../tokens/answers.ts';
 import { tidyTokensOnce } from '../../tokens/expiration.operations.ts';
 import { displayText, policyList, tokenTypeText } from '../../tokens/field-kinds.ts';
 import type { TokenRequest } from '../../tokens/wish.ts';
@@ -22,7 +23,6 @@ import {
 } from './revocation.operations.ts';
 import { tokenRoleRoutes } from './roles.routes.ts';
 
-const anything = undeclared;
 const token = text('').describe('The token; the own one where none is given.');
 const accessor = text('').describe('Accessor of the token.');
 const increment = duration(0).describe('How long it shall live from now on. Seconds.');
@@ -54,8 +54,8 @@ function wishOf({ lease, ...fields }: z.output<typeof wishSchema>): TokenRequest
 }
 
 /** Endpoints that answer reads and writes alike, since clients use both. */
-function bothWays<In extends z.ZodObject>(
-  route: Omit<Route<In, typeof anything>, 'method' | 'access'>,
+function bothWays<In extends z.ZodObject, Out extends Output>(
+  route: Omit<Route<In, Out>, 'method' | 'access'>,
 ): AnyRoute[] {
   return [
     vaultRoute({ ...route, method: 'GET', access: { capability: 'read' } }),
@@ -86,7 +86,7 @@ export const tokenRoutes: AnyRoute[] = [
     old_names: { lease: 'ttl' },
     sets_also: [orphans],
     input: wishSchema,
-    output: anything,
+    output: authOutput,
     failures: ['invalid', 'conflict'],
     run: (app, caller, input) => createToken(app, caller, { wish: wishOf(input), orphan: false }),
   }),
@@ -99,7 +99,7 @@ export const tokenRoutes: AnyRoute[] = [
     audit: audited,
     old_names: { lease: 'ttl' },
     input: wishSchema,
-    output: anything,
+    output: authOutput,
     failures: ['invalid', 'conflict'],
     run: (app, caller, input) => createToken(app, caller, { wish: wishOf(input), orphan: true }),
   }),
@@ -113,7 +113,7 @@ export const tokenRoutes: AnyRoute[] = [
     old_names: { lease: 'ttl' },
     sets_also: [orphans],
     input: z.object({ role_name, ...wishFields }),
-    output: anything,
+    output: authOutput,
     failures: ['invalid', 'conflict'],
     run: (app, caller, { role_name, ...fields }) =>
       createToken(app, caller, { wish: wishOf(fields), orphan: false, role_name }),
@@ -123,7 +123,7 @@ export const tokenRoutes: AnyRoute[] = [
     path: '/v1/auth/{mount}/lookup-self',
     summary: 'Look up the own token',
     input: z.object({}),
-    output: anything,
+    output: tokenReply,
     failures: [],
     run: lookUpSelf,
   }),
@@ -132,7 +132,7 @@ export const tokenRoutes: AnyRoute[] = [
     path: '/v1/auth/{mount}/lookup',
     summary: 'Look up a token',
     input: z.object({ token }),
-    output: anything,
+    output: tokenReply,
     failures: ['forbidden'],
     run: lookUpToken,
   }),
@@ -144,7 +144,7 @@ export const tokenRoutes: AnyRoute[] = [
     access: { capability: 'update' },
     audit: ['accessor'],
     input: z.object({ accessor }),
-    output: anything,
+    output: tokenReply,
     failures: ['invalid'],
     run: lookUpAccessor,
   }),
@@ -156,8 +156,8 @@ export const tokenRoutes: AnyRoute[] = [
     access: { capability: 'update' },
     audit: ['increment'],
     input: z.object({ increment }),
-    output: anything,
-    failures: ['invalid'],
+    output: authOutput,
+    failures: ['invalid', 'conflict'],
     run: renewSelf,
   }),
   vaultRoute({
@@ -168,8 +168,8 @@ export const tokenRoutes: AnyRoute[] = [
     access: { capability: 'update' },
     audit: ['increment'],
     input: z.object({ token, increment }),
-    output: anything,
-    failures: ['invalid', 'forbidden'],
+    output: authOutput,
+    failures: ['invalid', 'forbidden', 'conflict'],
     run: renewByText,
   }),
   vaultRoute({
@@ -180,8 +180,8 @@ export const tokenRoutes: AnyRoute[] = [
     access: { capability: 'update' },
     audit: ['accessor', 'increment'],
     input: z.object({ accessor, increment }),
-    output: anything,
-    failures: ['invalid'],
+    output: authOutput,
+    failures: ['invalid', 'conflict'],
     run: renewByAccessor,
   }),
   vaultRoute({
@@ -191,7 +191,7 @@ export const tokenRoutes: AnyRoute[] = [
     summary: 'Revoke the own token and all that descend from it',
     access: { capability: 'update' },
     input: z.object({}),
-    output: anything,
+    output: nothing,
     failures: ['invalid'],
     run: revokeSelf,
   }),
@@ -202,7 +202,7 @@ export const tokenRoutes: AnyRoute[] = [
     summary: 'Revoke a token and all that descend from it',
     access: { capability: 'update' },
     input: z.object({ token }),
-    output: anything,
+    output: nothing,
     failures: ['invalid'],
     run: revokeByText,
   }),
@@ -214,7 +214,7 @@ export const tokenRoutes: AnyRoute[] = [
     access: { capability: 'update' },
     audit: ['accessor'],
     input: z.object({ accessor }),
-    output: anything,
+    output: nothing,
     failures: ['invalid'],
     run: revokeByAccessor,
   }),
@@ -225,7 +225,7 @@ export const tokenRoutes: AnyRoute[] = [
     summary: 'Revoke a token and make orphans of its children',
     access: { capability: 'update', sudo: true },
     input: z.object({ token }),
-    output: anything,
+    output: nothing,
     failures: ['invalid'],
     run: revokeOrphan,
   }),
@@ -236,8 +236,8 @@ export const tokenRoutes: AnyRoute[] = [
     summary: 'List the accessors of all tokens',
     access: { capability: 'list', sudo: true },
     input: z.object({}),
-    output: anything,
-    failures: [],
+    output: z.object({ keys: z.array(z.string()) }),
+    failures: ['not_found', 'rate_limited'],
     run: (app, caller) => listTokenAccessors(app, caller),
   }),
   vaultRoute({
@@ -247,13 +247,14 @@ export const tokenRoutes: AnyRoute[] = [
     summary: 'Delete what is left of tokens that have run out',
     access: { capability: 'update' },
     input: z.object({}),
-    output: anything,
+    output: nothing,
+    status: 202,
     failures: [],
     run: async (app, caller) => {
       // Pages follow each other: the request's own record says first whether the caller may.
       await app.commit(caller, []);
       await tidyTokensOnce(app, workOf(app, caller));
-      return { status: 202, warnings: ['Tokens that have run out are deleted.'] };
+      return { warnings: ['Tokens that have run out are deleted.'] };
     },
   }),
   ...tokenRoleRoutes,

@@ -1,10 +1,10 @@
 import type { App } from '../../../app/app.ts';
 import type { Caller } from '../../../app/caller.ts';
-import type { VaultResult } from '../../../app/result.ts';
+import type { AuthResult, DataResult, NothingResult } from '../../../app/output.ts';
 import { judgeAddress } from '../../../config/cidrs.ts';
 import { Failure } from '../../../core/failure.ts';
 import { foldName } from '../../../core/fold.ts';
-import { listKeys } from '../../../core/key-list.ts';
+import { type KeyList, listKeys } from '../../../core/key-list.ts';
 import { mergePatch } from '../../../core/patches.ts';
 import { bumpPermissionVersion } from '../../../store/permission-version.ts';
 import type { Write } from '../../../store/write.ts';
@@ -51,14 +51,14 @@ export async function readUser(
   app: App,
   caller: Caller,
   input: { username: string },
-): Promise<VaultResult> {
+): Promise<DataResult<User>> {
   const { mount_id, name } = keyOf(caller, input);
   const user = await findUser(app.db, mount_id, name);
   if (!user) throw new Failure('not_found', '');
   return { data: user };
 }
 
-export async function listUsers(app: App, caller: Caller): Promise<VaultResult> {
+export async function listUsers(app: App, caller: Caller): Promise<KeyList> {
   return listKeys((page) => listUserNames(app.db, { mount_id: caller.mount.id, ...page }), {});
 }
 
@@ -67,7 +67,7 @@ export async function writeUser(
   app: App,
   caller: Caller,
   input: { username: string; password: string; policies?: string[] | undefined } & SentUser,
-): Promise<VaultResult> {
+): Promise<NothingResult> {
   const { username: _name, password, policies, ...sent } = input;
   const token_policies = sent.token_policies ?? policies;
   return changeUser(app, caller, input, { ...sent, token_policies });
@@ -77,7 +77,7 @@ export async function resetPassword(
   app: App,
   caller: Caller,
   input: { username: string; password: string },
-): Promise<VaultResult> {
+): Promise<NothingResult> {
   if (input.password === '') throw new Failure('invalid', 'missing password');
   return changeUser(app, caller, input, {}, requireUser);
 }
@@ -86,7 +86,7 @@ export async function replacePolicies(
   app: App,
   caller: Caller,
   input: { username: string; token_policies: string[] },
-): Promise<VaultResult> {
+): Promise<NothingResult> {
   const { username, token_policies } = input;
   return changeUser(app, caller, { username, password: '' }, { token_policies }, requireUser);
 }
@@ -108,14 +108,14 @@ async function changeUser(
   input: { username: string; password: string },
   sent: SentUser,
   check: (stored: StoredUser | undefined) => void = () => {},
-): Promise<VaultResult> {
+): Promise<NothingResult> {
   const key = keyOf(caller, input);
   const { password } = input;
   let hashed: string | undefined;
   const hash = () =>
     hashWithinLimit(app, caller, () => hashPassword(password, app.randomBytes(SALT_LENGTH)));
   const first = password === '' ? undefined : await findPasswordHash(app.db, key);
-  const plan = async (): Promise<Planned<VaultResult>> => {
+  const plan = async (): Promise<Planned<NothingResult>> => {
     const stored = await findStoredUser(app.db, key.mount_id, key.name);
     check(stored);
     // Somebody else of that name, perhaps, and no password is given to whom it was not meant for.
@@ -133,14 +133,14 @@ async function changeUser(
   const bytes = await measureUser(app.db, key);
   // Who waits to have a password hashed, behind others of their address, holds no place that a long user takes.
   if (bytes > 0 && password !== '') hashed = await hash();
-  return commitInTurn(app, caller, plan, { thing: lineOf(key), changes: true, bytes });
+  return commitInTurn(app, caller, plan, { key: lineOf(key), changes: true, bytes });
 }
 
 export async function removeUser(
   app: App,
   caller: Caller,
   input: { username: string },
-): Promise<VaultResult> {
+): Promise<NothingResult> {
   const key = keyOf(caller, input);
   // Whoever is given the name later is not who had it: what it stood for goes with the user, and so
   // does whatever logged in with it.
@@ -172,7 +172,7 @@ export async function logInWithPassword(
   app: App,
   caller: Caller,
   input: { username: string; password: string },
-): Promise<VaultResult> {
+): Promise<AuthResult> {
   if (input.password === '') throw new Failure('invalid', 'missing password');
   const answer = await logInIfFound(app, caller, finderOf(app, caller, input));
   // Locked or wrong, there or not, or another one by now, or whom they stand for may not come in:

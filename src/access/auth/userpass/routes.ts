@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { undeclared } from '../../../app/output.ts';
+import { authOutput, nothing } from '../../../app/output.ts';
 import { type AnyRoute, vaultRoute } from '../../../app/route.ts';
 import { optional, text } from '../../../core/fields.ts';
 import { patchOf } from '../../../core/patches.ts';
@@ -20,7 +20,6 @@ const username = text().describe('Name of the user; upper case counts as lower c
 const name_forms = { username: 'lower_case' } as const;
 const password = text('').describe('Password of the user.');
 const policies = optional(policyList()).describe('Old name of token_policies.');
-const anything = undeclared;
 
 export const userpassRoutes: AnyRoute[] = [
   vaultRoute({
@@ -30,7 +29,7 @@ export const userpassRoutes: AnyRoute[] = [
     summary: 'List users',
     access: { capability: 'list' },
     input: z.object({}),
-    output: anything,
+    output: z.object({ keys: z.array(z.string()) }),
     failures: ['not_found'],
     run: (app, caller) => listUsers(app, caller),
   }),
@@ -42,7 +41,7 @@ export const userpassRoutes: AnyRoute[] = [
     summary: 'Read a user',
     access: { capability: 'read' },
     input: z.object({ username }),
-    output: anything,
+    output: z.object(userFields),
     failures: ['not_found'],
     run: readUser,
   }),
@@ -60,8 +59,8 @@ export const userpassRoutes: AnyRoute[] = [
       { path: '/v1/auth/{mount}/users/{username}/policies', fields: ['token_policies'] },
     ],
     input: patchOf(userFields).extend({ username, password, policies }),
-    output: anything,
-    failures: ['invalid', 'conflict'],
+    output: nothing,
+    failures: ['invalid', 'conflict', 'rate_limited'],
     run: writeUser,
   }),
   vaultRoute({
@@ -73,7 +72,7 @@ export const userpassRoutes: AnyRoute[] = [
     access: { capability: 'delete' },
     audit: ['username'],
     input: z.object({ username }),
-    output: anything,
+    output: nothing,
     failures: [],
     run: removeUser,
   }),
@@ -86,8 +85,8 @@ export const userpassRoutes: AnyRoute[] = [
     access: { capability: 'update' },
     audit: ['username'],
     input: z.object({ username, password: text().describe('The new password.') }),
-    output: anything,
-    failures: ['invalid'],
+    output: nothing,
+    failures: ['invalid', 'conflict', 'rate_limited'],
     run: resetPassword,
   }),
   vaultRoute({
@@ -104,8 +103,8 @@ export const userpassRoutes: AnyRoute[] = [
       token_policies: optional(policyList()).describe('Policies of its tokens.'),
       policies,
     }),
-    output: anything,
-    failures: ['invalid'],
+    output: nothing,
+    failures: ['invalid', 'conflict'],
     run: async (app, caller, { username, token_policies, policies }) =>
       replacePolicies(app, caller, {
         username,
@@ -122,8 +121,8 @@ export const userpassRoutes: AnyRoute[] = [
     audit: ['username'],
     mistaken: ['username'],
     input: z.object({ username, password }),
-    output: anything,
-    failures: ['invalid'],
+    output: authOutput,
+    failures: ['invalid', 'rate_limited', 'unavailable'],
     run: logInWithPassword,
   }),
 ];

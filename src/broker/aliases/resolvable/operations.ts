@@ -1,3 +1,4 @@
+import { z } from 'zod';
 import type { App } from '../../../app/app.ts';
 import { loadGrantSet } from '../../iam/grants/operations.ts';
 import { listPlacesById, type Place } from '../../resource/by-ids.store.ts';
@@ -5,13 +6,24 @@ import { type BrokerCaller, RECOVERY_USER } from '../../resource/caller.ts';
 import { refuseField } from '../../resource/field-errors.ts';
 import type { GrantSet } from '../../resource/grants/decision.ts';
 import { listLinksOfAll } from '../../resource/links/store.ts';
-import { listPicked } from '../../resource/lists/operations.ts';
+import { type ListAnswer, listPicked } from '../../resource/lists/operations.ts';
+import type { ListRequest } from '../../resource/lists/query.ts';
 import { formatTime, type Resource } from '../../resource/resource.ts';
 import { readScopeTree } from '../../resource/scope-tree/operations.ts';
 import type { ScopeTree } from '../../resource/scope-tree/tree.ts';
 import { RESOURCE_TYPES } from '../../resource/types.ts';
 import type { AliasBody } from '../alias.ts';
 import { aliasDefinition } from '../operations.ts';
+
+/** No more of an alias than it takes to find the target. */
+export const resolvableAlias = z.object({
+  id: z.string(),
+  created_time: z.string(),
+  updated_time: z.string(),
+  value: z.string(),
+  destination_id: z.string(),
+  type: z.string(),
+});
 
 /**
  * Lists the aliases that lead a user to targets on which they may do something, with no more
@@ -24,33 +36,33 @@ export async function listResolvableAliases(
   app: App,
   caller: BrokerCaller,
   user: Resource,
-  query: URLSearchParams,
-): Promise<Record<string, unknown>> {
+  asked: ListRequest,
+): Promise<ListAnswer> {
   if (user.id === RECOVERY_USER) {
     refuseField('id', `${RECOVERY_USER} has no aliases of its own: name another user.`);
   }
-  const authority = await loadGrantSet(app, { user_id: user.id, account_id: '' });
+  const grants = await loadGrantSet(app, { user_id: user.id, account_id: '' });
   const tree = await readScopeTree(app);
-  return listPicked(app, caller, aliasDefinition, query, {
+  return listPicked(app, caller, aliasDefinition, asked, {
     container_id: 'global',
     name: `resolvable by ${user.id}`,
-    fingerprint: await authority.fingerprint('target'),
-    show: (aliases) => showResolvable(app, authority, tree, aliases),
+    fingerprint: await grants.fingerprint('target'),
+    show: (aliases) => showResolvable(app, grants, tree, aliases),
   });
 }
 
 async function showResolvable(
   app: App,
-  authority: GrantSet,
+  grants: GrantSet,
   tree: ScopeTree,
-  aliases: readonly Resource[],
-): Promise<(Record<string, unknown> | undefined)[]> {
+  aliases: readonly Resource<AliasBody>[],
+): Promise<(z.output<typeof resolvableAlias> | undefined)[]> {
   const ids = aliases.map(({ id }) => id);
   const links = await listLinksOfAll(app.db, ids, ['alias-destination']);
   const destinations = new Map(links.map(({ from_id, to_id }) => [from_id, to_id]));
   const targets = await listPlacesById(app.db, [...new Set(destinations.values())]);
   const visible = new Set(
-    targets.filter((target) => maySee(authority, tree, target)).map(({ id }) => id),
+    targets.filter((target) => maySee(grants, tree, target)).map(({ id }) => id),
   );
   return aliases.map((alias) => {
     const destination_id = destinations.get(alias.id);
@@ -59,15 +71,15 @@ async function showResolvable(
       id: alias.id,
       created_time: formatTime(alias.created_ms),
       updated_time: formatTime(alias.updated_ms),
-      value: (alias.body as AliasBody).value,
+      value: alias.body.value,
       destination_id,
       type: alias.subtype,
     };
   });
 }
 
-function maySee(authority: GrantSet, tree: ScopeTree, { id, scope_id }: Place): boolean {
+function maySee(grants: GrantSet, tree: ScopeTree, { id, scope_id }: Place): boolean {
   const parent_scope_id = tree.byId.get(scope_id)?.parent_scope_id ?? '';
   const place = { scope_id, parent_scope_id, type: 'target' } as const;
-  return authority.listActions({ ...place, id }, RESOURCE_TYPES.target.actions).length > 0;
+  return grants.listActions({ ...place, id }, RESOURCE_TYPES.target.actions).length > 0;
 }

@@ -14,7 +14,7 @@ import { holdMaker, mayIssue } from '../libraries/permission.operations.ts';
 import { type Issued, type IssueRequest, sourceOf } from './issued.ts';
 import { newLeaseId } from './leases.operations.ts';
 
-/** A certificate of this server's own authority, that ends with the session at the latest. */
+/** A certificate of this server's own CA, that ends with the session at the latest. */
 export async function issueFromAuthority(
   app: App,
   caller: BrokerCaller,

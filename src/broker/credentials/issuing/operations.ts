@@ -20,7 +20,7 @@ export async function issueFromLibrary(
   request: IssueRequest,
 ): Promise<Issued> {
   const { id, subtype } = request.library;
-  // To fill one in takes some milliseconds at most; those of many sessions go on in one turn otherwise.
+  // Filling a library in takes some milliseconds: many sessions would otherwise do so in one turn of the event loop.
   await nextBreath();
   try {
     return subtype === 'authority-certificate'

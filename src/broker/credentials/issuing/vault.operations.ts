@@ -59,7 +59,7 @@ export async function issueFromVault(
     makePair: (type, bits) => newKeyPair(app, caller, type, bits),
     onGone: caller.onGone,
   }).catch(async (error: unknown) => {
-    // What comes too late, too long or broken is there all the same.
+    // An answer that comes too late, too long or broken has made a credential all the same.
     if (error instanceof VaultFault && error.made) {
       const lease = leaseOf(app, request, asked, error.made);
       await giverOf(app, caller, { source_id, connection, lease })();
@@ -72,7 +72,7 @@ export async function issueFromVault(
   try {
     const found = { ...requireMapped(read(answer.data)), source: sourceOf(library) };
     const recorded = { source_id, lease_id: lease?.id };
-    // Also of what has no lease: asked with a token of before, or of another server, it is asked for anew.
+    // Also of what has no lease: asked with an earlier token, or one of another server, it is asked for anew.
     const effects = [holdCurrentToken(token_id), ...(lease ? [insertLease(lease)] : [])];
     return { found, weight: answer.weight, recorded, effects, giveBack };
   } catch (error) {

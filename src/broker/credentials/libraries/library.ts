@@ -25,12 +25,12 @@ export interface SavedBy {
   /** Empty for a token without one. */
   entity_id: string;
   restricted: boolean;
-  /** How they had logged in: once the entity is not called so any more, they may nothing. */
+  /** The alias of their log-in: once the entity has lost it, they are permitted nothing. */
   alias?: LogInAlias | undefined;
   /** What the token's makers may do, where that is not the same. */
   bounds?: TokenBounds | undefined;
   /**
-   * Once the user is gone, or the account by which they had logged in no longer theirs, they may nothing, either. An
+   * Once the user is gone, or the account of their log-in is no longer theirs, they are permitted nothing, either. An
    * empty account: they had logged in elsewhere. Absent in what an older server saved.
    */
   user_id?: string;

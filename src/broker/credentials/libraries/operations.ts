@@ -8,6 +8,7 @@ import type { BrokerCaller } from '../../resource/caller.ts';
 import { FieldErrors, IN_REQUEST, refuseField } from '../../resource/field-errors.ts';
 import type { Container, ResourceHandler } from '../../resource/handler.ts';
 import { isIdOf } from '../../resource/ids.ts';
+import type { ListRequest } from '../../resource/lists/query.ts';
 import { planSourceRemoval } from '../../sessions/credentials/termination.operations.ts';
 import type { AuthorityStoreBody } from '../stores/store-fields.ts';
 import { fillIssueFields, UNKNOWN_FACTS, UnfitValue } from './issue-request.ts';
@@ -118,8 +119,7 @@ function knownFields(attributes: LibraryBody['attributes']): Record<string, stri
 }
 
 /** @throws Failure `invalid` for a query that names no store of libraries */
-export function checkLibraryList(query: URLSearchParams): void {
-  const store_id = query.get('credential_store_id') ?? '';
-  if (isIdOf(store_id, 'credential-store', 'vault', 'authority')) return;
+export function checkLibraryList({ place }: ListRequest): void {
+  if (isIdOf(place, 'credential-store', 'vault', 'authority')) return;
   refuseField('credential_store_id', NO_STORE, 'Improperly formatted identifier.');
 }

@@ -1,5 +1,5 @@
 import { giveWay } from '../../../access/concurrency/operations.ts';
-import { whileThere } from '../../../access/presence.ts';
+import { whileConnected } from '../../../access/presence.ts';
 import type { App } from '../../../app/app.ts';
 import { doFewAtOnce } from '../../../core/fairness/few-at-once.ts';
 import type { AccountFacts } from '../../principals/account-facts.ts';
@@ -12,10 +12,10 @@ import { issueFromLibrary } from '../issuing/operations.ts';
 import { connectorFor } from '../issuing/vault.operations.ts';
 import type { TemplateFacts } from '../libraries/template.ts';
 import type { SessionContext } from './session-facts.ts';
-import { AT_ONCE, type Dress, readSource } from './sources.operations.ts';
+import { AT_ONCE, type EncodeSecret, readSource } from './sources.operations.ts';
 import type { SourceHead } from './sources.store.ts';
 
-export interface Dressed extends Omit<Issued, 'found' | 'weight'> {
+export interface IssuedCredential extends Omit<Issued, 'found' | 'weight'> {
   credential: SessionCredential;
 }
 
@@ -26,16 +26,21 @@ export async function issueAll(
   {
     libraries,
     session,
-    dress,
+    encode,
     hold,
-  }: { libraries: readonly SourceHead[]; session: SessionContext; dress: Dress; hold: SecretHold },
-): Promise<Dressed[]> {
+  }: {
+    libraries: readonly SourceHead[];
+    session: SessionContext;
+    encode: EncodeSecret;
+    hold: SecretHold;
+  },
+): Promise<IssuedCredential[]> {
   const facts = await readFacts(app, caller);
   const connect = connectorFor(app);
-  const { done, failed } = await whileThere(caller, async (requireThere) => {
+  const { done, failed } = await whileConnected(caller, async (requireConnected) => {
     const outcome = await doFewAtOnce(libraries, AT_ONCE, async (library) => {
       await giveWay(app);
-      requireThere();
+      requireConnected();
       const { found, weight, ...issued } = await issueFromLibrary(app, caller, {
         library: await readSource(app, library),
         session,
@@ -44,7 +49,7 @@ export async function issueAll(
       });
       try {
         hold.grow(weight);
-        const credential = await dress(found);
+        const credential = await encode(found);
         hold.grow(SECRET_TIMES * Buffer.byteLength(credential.secret.raw, 'base64'));
         return { ...issued, credential };
       } catch (error) {
@@ -53,7 +58,7 @@ export async function issueAll(
       }
     });
     try {
-      requireThere();
+      requireConnected();
       return outcome;
     } catch (reason) {
       return { ...outcome, failed: { reason } };

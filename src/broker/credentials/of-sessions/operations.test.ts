@@ -72,8 +72,8 @@ const pendingSession = (id: string, now: number): NewSession => ({
 
 async function callerOf(app: App): Promise<BrokerCaller> {
   const who = { user_id: 'u_1', account_id: '', auth_method_id: '', auth_token_id: '' };
-  const authority = new GrantSet('recovery', []);
-  return { ...testCaller(await requireTestMount(app, 'sys/')), who: { ...who, authority } };
+  const grants = new GrantSet('recovery', []);
+  return { ...testCaller(await requireTestMount(app, 'sys/')), who: { ...who, grants } };
 }
 
 /** A target whose credentials are a MiB together. */

@@ -15,17 +15,17 @@ import {
   SecretRoom,
 } from '../../sessions/credentials/room.ts';
 import { keepInjected } from './injected.operations.ts';
-import { type Dressed, giveBack, issueAll } from './issued.operations.ts';
+import { giveBack, type IssuedCredential, issueAll } from './issued.operations.ts';
 import type { SessionContext } from './session-facts.ts';
 import {
-  type Dress,
-  dressFor,
+  type EncodeSecret,
   findBytesToIssue,
   findSources,
   openStored,
   type SourceIds,
   type Sources,
   type Stored,
+  secretEncoderFor,
 } from './sources.operations.ts';
 import type { SourceHead } from './sources.store.ts';
 
@@ -86,7 +86,7 @@ export async function resolveCredentials(
     } catch (error) {
       hold.release();
       if (!(error instanceof NoRoom)) throw error;
-      // All that was had is let go of: who waits holds nothing, and begins anew.
+      // Everything held was released: whoever waits holds nothing, and begins anew.
       hold = await room.wait(error.line, asker);
     }
   }
@@ -112,17 +112,17 @@ async function resolve(
     throw new Failure('precondition', because);
   }
   const ids = { brokered, injected };
-  const dress = dressFor(app);
+  const encode = secretEncoderFor(app);
   const sources = await findSources(app, ids);
   // Before anything is issued: one that does not open leaves nothing to give back.
-  const stored = await openStored(app, sources, dress, hold);
+  const stored = await openStored(app, sources, encode, hold);
   const libraries = librariesOf(sources);
   const given = { session, libraries, hold };
   const all = [...libraries.shown, ...libraries.hidden];
   if (all.length === 0) return give(app, caller, { ...given, stored, issued: [] });
   // Servers may take their time: what is stored is let go of meanwhile, and read again.
   hold.startIssuing();
-  return issueBesides(app, caller, ids, { ...given, dress });
+  return issueBesides(app, caller, ids, { ...given, encode });
 }
 
 const librariesOf = ({ shown, hidden }: Sources): Given['libraries'] => ({
@@ -141,7 +141,7 @@ async function issueBesides(
   app: App,
   caller: BrokerCaller,
   ids: SourceIds,
-  given: Given & { dress: Dress },
+  given: Given & { encode: EncodeSecret },
 ): Promise<ResolvedCredentials> {
   const { shown, hidden } = given.libraries;
   const libraries = [...shown, ...hidden];
@@ -150,10 +150,10 @@ async function issueBesides(
   const issued = await issueAll(app, caller, { ...given, libraries });
   try {
     const sources = await findSources(app, ids);
-    const stored = await openStored(app, sources, dressFor(app), given.hold);
+    const stored = await openStored(app, sources, secretEncoderFor(app), given.hold);
     return give(app, caller, { ...given, stored, issued });
   } catch (error) {
-    // The server may have been sealed while it waited for others.
+    // The server may have been sealed while this waited.
     await giveBack(issued);
     throw error;
   }
@@ -162,12 +162,18 @@ async function issueBesides(
 function give(
   app: App,
   caller: BrokerCaller,
-  { session, libraries, hold, stored, issued }: Given & { stored: Stored; issued: Dressed[] },
+  {
+    session,
+    libraries,
+    hold,
+    stored,
+    issued,
+  }: Given & { stored: Stored; issued: IssuedCredential[] },
 ): ResolvedCredentials {
   const { shown, hidden } = stored.sources;
-  const dressed = issued.map(({ credential }) => credential);
-  const own = dressed.slice(0, libraries.shown.length);
-  const others = dressed.slice(libraries.shown.length);
+  const encoded = issued.map(({ credential }) => credential);
+  const own = encoded.slice(0, libraries.shown.length);
+  const others = encoded.slice(libraries.shown.length);
   const credentials = [...shown.credentials, ...hidden.credentials];
   caller.record.outcome.credentials = [
     ...issued.map(({ recorded }) => recorded),

@@ -67,7 +67,7 @@ export async function findSources(app: App, { brokered, injected }: SourceIds): 
 export async function openStored(
   app: App,
   sources: Sources,
-  dress: Dress,
+  encode: EncodeSecret,
   hold: SecretHold,
 ): Promise<Stored> {
   const shown = sources.shown.credentials;
@@ -77,8 +77,8 @@ export async function openStored(
   hold.growRows(sum(all, ({ texts, body }) => EACH + texts + body));
   return {
     sources,
-    shown: await openAll(app, shown, dress),
-    hidden: await openAll(app, hidden, dress),
+    shown: await openAll(app, shown, encode),
+    hidden: await openAll(app, hidden, encode),
   };
 }
 
@@ -97,8 +97,8 @@ export async function findBytesToIssue(
   );
 }
 
-function sum<Thing>(things: readonly Thing[], bytesOf: (thing: Thing) => number): number {
-  return things.reduce((total, thing) => total + bytesOf(thing), 0);
+function sum<Item>(items: readonly Item[], bytesOf: (item: Item) => number): number {
+  return items.reduce((total, item) => total + bytesOf(item), 0);
 }
 
 /** @throws Failure `conflict` for one that is another now: the session is planned anew */
@@ -111,10 +111,10 @@ export async function readSource(
   throw new Failure('conflict', 'the credential sources were changed in the meantime');
 }
 
-export type Dress = (found: FoundSecret) => Promise<SessionCredential>;
+export type EncodeSecret = (found: FoundSecret) => Promise<SessionCredential>;
 
-/** What dresses the secrets of one session, in turns with those of others. */
-export function dressFor(app: App): Dress {
+/** What encodes the secrets of one session, in turns with those of others. */
+export function secretEncoderFor(app: App): EncodeSecret {
   let bytes = 0;
   return async (found) => {
     await giveWay(app);
@@ -129,16 +129,16 @@ export function dressFor(app: App): Dress {
 async function openAll(
   app: App,
   credentials: readonly SourceHead[],
-  dress: Dress,
+  encode: EncodeSecret,
 ): Promise<SessionCredential[]> {
-  const dressed: SessionCredential[] = [];
+  const encoded: SessionCredential[] = [];
   for (let at = 0; at < credentials.length; at += AT_ONCE) {
     const some = credentials.slice(at, at + AT_ONCE);
     for (const one of await Promise.all(some.map((head) => readSource(app, head)))) {
-      dressed.push(await dress(openOne(app, one)));
+      encoded.push(await encode(openOne(app, one)));
     }
   }
-  return dressed;
+  return encoded;
 }
 
 function openOne(app: App, credential: Resource): FoundSecret {

@@ -8,6 +8,7 @@ import type { BrokerCaller } from '../../resource/caller.ts';
 import { IN_REQUEST, refuseField } from '../../resource/field-errors.ts';
 import type { Plan, ResourceHandler, ResourceInput } from '../../resource/handler.ts';
 import { isIdOf } from '../../resource/ids.ts';
+import type { ListRequest } from '../../resource/lists/query.ts';
 import { requireVersion } from '../../resource/operations.ts';
 import type { Resource } from '../../resource/resource.ts';
 import { planSourceRemoval } from '../../sessions/credentials/termination.operations.ts';
@@ -166,7 +167,7 @@ async function opens(key: LockedKey, passphrase: string): Promise<boolean> {
 }
 
 /** @throws Failure `invalid` for a query that names no store of stored credentials */
-export function checkCredentialList(query: URLSearchParams): void {
-  if (isIdOf(query.get('credential_store_id') ?? '', 'credential-store', 'static')) return;
+export function checkCredentialList({ place }: ListRequest): void {
+  if (isIdOf(place, 'credential-store', 'static')) return;
   refuseField('credential_store_id', NO_STORE, 'Improperly formatted identifier.');
 }

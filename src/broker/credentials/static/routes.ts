@@ -1,7 +1,7 @@
-import type { BoundaryRoute } from '../../resource/route.ts';
+import type { AnyBoundaryRoute } from '../../resource/route.ts';
 import { standardRoutes } from '../../resource/routes.ts';
 import { checkCredentialList, credentialDefinition } from './operations.ts';
 
-export const credentialRoutes: readonly BoundaryRoute[] = standardRoutes(credentialDefinition, {
+export const credentialRoutes: readonly AnyBoundaryRoute[] = standardRoutes(credentialDefinition, {
   checkList: checkCredentialList,
 });

@@ -1,11 +1,12 @@
 import { endBeforehand } from '../../iam/removal.operations.ts';
-import type { ResourceHandler } from '../../resource/handler.ts';
+import type { Kind, ResourceHandler } from '../../resource/handler.ts';
 import { planDependentCancellation } from '../../sessions/termination.operations.ts';
 
-export const hostCatalogDefinition: ResourceHandler = {
+export const hostCatalogDefinition: ResourceHandler<Kind> = {
   type: 'host-catalog',
   containerField: 'scope_id',
   fields: {},
+  shown: {},
   showsType: true,
   words: { stale: 'Host catalog "%" doesn\'t exist or incorrect version provided.' },
 

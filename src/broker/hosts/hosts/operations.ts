@@ -5,7 +5,7 @@ import { omitEmpty } from '../../../core/omit-empty.ts';
 import { endBeforehand } from '../../iam/removal.operations.ts';
 import { judgeAddress } from '../../resource/address.ts';
 import type { FieldErrors } from '../../resource/field-errors.ts';
-import type { ResourceHandler, ResourceInput } from '../../resource/handler.ts';
+import type { Kind, ResourceHandler } from '../../resource/handler.ts';
 import { listLinksToAll } from '../../resource/links/store.ts';
 import { planDependentCancellation } from '../../sessions/termination.operations.ts';
 
@@ -17,15 +17,29 @@ export interface HostBody {
 const PORT = 'Address for static hosts does not support a port.';
 const FIELD = 'attributes.address';
 
-export const hostDefinition: ResourceHandler = {
+const address = z.string().optional().describe('IP address or DNS name, without a port.');
+const attributes = { static: z.object({ address }) };
+
+const shown = {
+  host_set_ids: z.array(z.string()).describe('The sets that it is in.'),
+  attributes: attributes.static,
+};
+
+interface HostKind extends Kind {
+  attributes: typeof attributes;
+  shown: typeof shown;
+  body: HostBody;
+  wanted: HostBody;
+  /** Absent where the address stays. */
+  change: HostBody | undefined;
+}
+
+export const hostDefinition: ResourceHandler<HostKind> = {
   type: 'host',
   containerField: 'host_catalog_id',
   fields: {},
-  attributes: {
-    static: z.object({
-      address: z.string().optional().describe('IP address or DNS name, without a port.'),
-    }),
-  },
+  attributes,
+  shown,
   showsType: true,
   words: { stale: 'Host "%" doesn\'t exist or incorrect version provided.' },
 
@@ -40,19 +54,15 @@ export const hostDefinition: ResourceHandler = {
     return parent ?? '';
   },
   checkNew(item, _subtype, errors) {
-    if (item.attributes === undefined) errors.add('attributes', 'This is a required field.');
-    else checkAddress(item, errors);
+    if (item.attributes !== undefined) return readBody(item.attributes, errors);
+    errors.add('attributes', 'This is a required field.');
+    return { address: '' };
   },
-  async planNew(_app, _caller, { item }) {
-    return { body: bodyOf(item) };
-  },
-  updatable: () => ['attributes.address'],
-  checkChange(item, { mask }, errors) {
-    if (mask.includes(FIELD)) checkAddress(item, errors);
-  },
-  async planChange(_app, _caller, { item, mask }) {
-    return mask.includes(FIELD) ? { body: bodyOf(item) } : {};
-  },
+  planNew: async (_app, _caller, { wanted }) => ({ body: wanted }),
+  updatable: () => [FIELD],
+  checkChange: ({ attributes = {} }, { mask }, errors) =>
+    mask.includes(FIELD) ? readBody(attributes, errors) : undefined,
+  planChange: async (_app, _caller, { change }) => (change ? { body: change } : {}),
   endBeforehand,
   planRemoval: async (app, _caller, { id }) => planDependentCancellation(app, { host_ids: [id] }),
   async describe(app, _caller, hosts) {
@@ -63,7 +73,7 @@ export const hostDefinition: ResourceHandler = {
     return hosts.map(({ id, body }) =>
       omitEmpty({
         host_set_ids: sets.get(id),
-        attributes: { address: (body as HostBody).address },
+        attributes: { address: body.address },
       }),
     );
   },
@@ -88,13 +98,12 @@ async function listSetsOf(app: App, ids: readonly string[]): Promise<Map<string,
   return sets;
 }
 
-function checkAddress({ attributes = {} }: ResourceInput, errors: FieldErrors): void {
-  const verdict = judgeAddress(String(attributes.address ?? ''), PORT);
-  if (!verdict.valid) errors.add(FIELD, verdict.because);
-}
-
-function bodyOf({ attributes = {} }: ResourceInput): HostBody {
-  const verdict = judgeAddress(String(attributes.address ?? ''), PORT);
-  if (!verdict.valid) throw new TypeError('the address was checked before');
-  return { address: verdict.address };
+function readBody(
+  { address = '' }: { readonly address?: string | undefined },
+  errors: FieldErrors,
+): HostBody {
+  const verdict = judgeAddress(address, PORT);
+  if (verdict.valid) return { address: verdict.address };
+  errors.add(FIELD, verdict.because);
+  return { address: '' };
 }

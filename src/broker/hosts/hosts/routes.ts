@@ -1,5 +1,5 @@
-import type { BoundaryRoute } from '../../resource/route.ts';
+import type { AnyBoundaryRoute } from '../../resource/route.ts';
 import { standardRoutes } from '../../resource/routes.ts';
 import { hostDefinition } from './operations.ts';
 
-export const hostRoutes: readonly BoundaryRoute[] = standardRoutes(hostDefinition);
+export const hostRoutes: readonly AnyBoundaryRoute[] = standardRoutes(hostDefinition);

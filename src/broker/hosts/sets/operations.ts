@@ -6,9 +6,9 @@ import { endBeforehand } from '../../iam/removal.operations.ts';
 import { listPlacesById } from '../../resource/by-ids.store.ts';
 import type { BrokerCaller } from '../../resource/caller.ts';
 import { type FieldErrors, refuseField } from '../../resource/field-errors.ts';
-import type { ResourceHandler, ResourceInput } from '../../resource/handler.ts';
+import type { ItemOf, Kind, ResourceHandler } from '../../resource/handler.ts';
 import { isIdOf } from '../../resource/ids.ts';
-import { checkIds, idsOf } from '../../resource/links/fields.ts';
+import { checkIds, type LinkVerbRequest } from '../../resource/links/fields.ts';
 import { changeLinks } from '../../resource/links/operations.ts';
 import type { LinkChange } from '../../resource/links/plan.ts';
 import { showLinkedIds } from '../../resource/links/shown.operations.ts';
@@ -22,14 +22,24 @@ import {
 
 const ofPlugins = (about: string) => z.unknown().optional().describe(`${about} Plugins only.`);
 
-export const hostSetDefinition: ResourceHandler = {
+const fields = {
+  host_ids: z.unknown().optional().describe('Set by `:set-hosts`.'),
+  preferred_endpoints: ofPlugins('Which addresses are taken first.'),
+  sync_interval_seconds: ofPlugins('How often hosts are looked up.'),
+};
+
+const shown = { host_ids: z.array(z.string()).describe('Not in lists.') };
+
+interface HostSetKind extends Kind {
+  fields: typeof fields;
+  shown: typeof shown;
+}
+
+export const hostSetDefinition: ResourceHandler<HostSetKind> = {
   type: 'host-set',
   containerField: 'host_catalog_id',
-  fields: {
-    host_ids: z.unknown().optional().describe('Set by `:set-hosts`.'),
-    preferred_endpoints: ofPlugins('Which addresses are taken first.'),
-    sync_interval_seconds: ofPlugins('How often hosts are looked up.'),
-  },
+  fields,
+  shown,
   showsType: true,
   words: { stale: 'Host set "%" doesn\'t exist or incorrect version provided.' },
 
@@ -57,9 +67,9 @@ export const hostSetDefinition: ResourceHandler = {
   },
 };
 
-function refuseForeign(item: ResourceInput, errors: FieldErrors): void {
+function refuseForeign(item: ItemOf<HostSetKind>, errors: FieldErrors): void {
   if (item.host_ids !== undefined) errors.add('host_ids', 'This is a read only field.');
-  for (const field of ['preferred_endpoints', 'sync_interval_seconds']) {
+  for (const field of ['preferred_endpoints', 'sync_interval_seconds'] as const) {
     if (item[field] !== undefined) {
       errors.add(field, 'This field is not supported for this host set type.');
     }
@@ -75,58 +85,58 @@ const SETS_OF_HOST = {
 /** As a host is that may be put into another. */
 const ONE_MORE_SET = { ...SETS_OF_HOST, most: MOST_SETS_OF_HOST - 1 };
 
-export function checkHosts(change: LinkChange) {
-  return (item: ResourceInput, errors: FieldErrors, id: string): void => {
-    if (isIdOf(id, 'host-set', 'plugin')) {
-      errors.add('id', 'The hosts of such a host set are not chosen by hand.');
-    }
-    checkIds(item, errors, {
-      field: FIELD,
-      change,
-      faultOf: (host) =>
-        isIdOf(host, 'host', 'static') ? undefined : 'Incorrectly formatted host identifier.',
-    });
-  };
+export function checkHosts(
+  item: { readonly host_ids?: readonly string[] | undefined },
+  errors: FieldErrors,
+  { change, id }: { change: LinkChange; id: string },
+): readonly string[] {
+  if (isIdOf(id, 'host-set', 'plugin')) {
+    errors.add('id', 'The hosts of such a host set are not chosen by hand.');
+  }
+  return checkIds(item, errors, {
+    field: FIELD,
+    change,
+    faultOf: (host) =>
+      isIdOf(host, 'host', 'static') ? undefined : 'Incorrectly formatted host identifier.',
+  });
 }
 
 /** Adds, replaces or removes the hosts of a set; all lie in its catalog. */
-export function changeHosts(change: LinkChange) {
-  return (
-    app: App,
-    caller: BrokerCaller,
-    { resource, item }: { resource: Resource; item: ResourceInput },
-  ): Promise<Resource> =>
-    changeLinks(app, caller, hostSetDefinition, {
-      resource,
-      version: item.version ?? 0,
-      change,
-      kind: 'host-set-host',
-      ids: idsOf(item, FIELD),
-      field: FIELD,
-      inside: { container_id: resource.container_id },
-      async requireRoom({ added }) {
-        if (await haveAllLinksTo(app.db, added, SETS_OF_HOST, () => giveWay(app))) {
-          refuseField(FIELD, BOUNDS.sets_of_host);
-        }
-      },
-      bounds: ({ added }) => holdLinksTo(added, SETS_OF_HOST),
-      async loseBy({ added, removed }) {
-        const { id } = resource;
-        return {
-          grounds: holdLinksTo(added, ONE_MORE_SET),
-          effects: planDependentCancellation(app, { host_set_id_of: id, host_ids: removed }),
-          end: (work) =>
-            endSessionsBeforehand(app, work, { host_set_id_of: id, host_ids_of: removed }),
-        };
-      },
-      async requireLinkable(ids) {
-        const found = await listPlacesById(app.db, ids);
-        const inside = found.filter(({ container_id }) => container_id === resource.container_id);
-        const known = new Set(inside.map(({ id }) => id));
-        const strange = ids.find((id) => !known.has(id));
-        if (strange !== undefined) {
-          refuseField(FIELD, `There is no host "${strange}" in the host set's catalog.`);
-        }
-      },
-    });
-}
+export const changeHosts = (
+  app: App,
+  caller: BrokerCaller,
+  { resource, version, change, checked: ids }: LinkVerbRequest<HostSetKind>,
+): Promise<Resource> =>
+  changeLinks(app, caller, hostSetDefinition, {
+    resource,
+    version,
+    change,
+    kind: 'host-set-host',
+    ids,
+    field: FIELD,
+    inside: { container_id: resource.container_id },
+    async requireRoom({ added }) {
+      if (await haveAllLinksTo(app.db, added, SETS_OF_HOST, () => giveWay(app))) {
+        refuseField(FIELD, BOUNDS.sets_of_host);
+      }
+    },
+    bounds: ({ added }) => holdLinksTo(added, SETS_OF_HOST),
+    async loseBy({ added, removed }) {
+      const { id } = resource;
+      return {
+        preconditions: holdLinksTo(added, ONE_MORE_SET),
+        effects: planDependentCancellation(app, { host_set_id_of: id, host_ids: removed }),
+        end: (work) =>
+          endSessionsBeforehand(app, work, { host_set_id_of: id, host_ids_of: removed }),
+      };
+    },
+    async requireLinkable(ids) {
+      const found = await listPlacesById(app.db, ids);
+      const inside = found.filter(({ container_id }) => container_id === resource.container_id);
+      const known = new Set(inside.map(({ id }) => id));
+      const strange = ids.find((id) => !known.has(id));
+      if (strange !== undefined) {
+        refuseField(FIELD, `There is no host "${strange}" in the host set's catalog.`);
+      }
+    },
+  });

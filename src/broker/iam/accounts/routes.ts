@@ -1,12 +1,12 @@
 import { z } from 'zod';
-import type { BoundaryRoute } from '../../resource/route.ts';
+import type { AnyBoundaryRoute } from '../../resource/route.ts';
 import { standardRoutes } from '../../resource/routes.ts';
 import { actionRoute } from '../../resource/verbs.routes.ts';
 import { accountDefinition, changePassword, checkPasswords, setPassword } from './operations.ts';
 
 const password = (about: string) => z.string().optional().describe(about);
 
-export const accountRoutes: readonly BoundaryRoute[] = [
+export const accountRoutes: readonly AnyBoundaryRoute[] = [
   ...standardRoutes(accountDefinition),
   actionRoute(accountDefinition, 'set-password', {
     summary: 'Give an account a password',

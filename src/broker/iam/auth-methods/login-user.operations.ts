@@ -10,7 +10,7 @@ import { isAliasOfUser, type UserBody } from '../../principals/user.ts';
 import { setOwner } from '../../principals/users.store.ts';
 import { holdVersion } from '../../resource/holds.store.ts';
 import { newResourceId } from '../../resource/ids.ts';
-import type { Resource } from '../../resource/resource.ts';
+import { newResource, type Resource } from '../../resource/resource.ts';
 import type { ScopeBody } from '../../resource/scope-tree/tree.ts';
 import { findResource, insertResource, saveResource } from '../../resource/store.ts';
 
@@ -51,24 +51,16 @@ export async function userOf(
   if (!scope) throw refused();
   const id = newResourceId('u', app.randomBytes(32));
   const { entity, effects } = await ensureEntityForAlias(app, aliasOf(method), id);
-  const now = app.now();
   const body: UserBody = { entity_id: entity.id, policies: [] };
-  const user: Resource = {
+  const user = newResource({
     id,
     type: 'user',
     subtype: 'user',
     scope_id: method.scope_id,
-    container_id: method.scope_id,
-    owner_id: '',
-    name: null,
-    description: null,
     unique_key: `entity:${entity.id}`,
-    version: 1,
-    created_ms: now,
-    updated_ms: now,
+    created_ms: app.now(),
     body,
-    secret_sealed: null,
-  };
+  });
   return {
     user,
     effects: [
@@ -88,7 +80,7 @@ export async function userOf(
  */
 const aliasOf = (method: Resource): { accessor: string } => ({ accessor: method.id });
 
-/** By which an entity is the user's: without it the user is somebody else. */
+/** The alias by which the entity is the user's: without it the entity is somebody else's. */
 async function findAliasOfUser(
   app: App,
   { id }: Entity,

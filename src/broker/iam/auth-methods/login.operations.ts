@@ -6,7 +6,7 @@ import type { UserBody } from '../../principals/user.ts';
 import type { BrokerCaller } from '../../resource/caller.ts';
 import { lockResource } from '../../resource/holds.store.ts';
 import { formatTime, type Resource } from '../../resource/resource.ts';
-import type { BoundaryAnswer, Located } from '../../resource/route.ts';
+import type { BoundaryAnswer, Fields } from '../../resource/route.ts';
 import { requireScope } from '../../resource/scope-tree/operations.ts';
 import { findResource } from '../../resource/store.ts';
 import { RESOURCE_TYPES } from '../../resource/types.ts';
@@ -32,10 +32,10 @@ export async function logInAccount(
     effects: readonly Effect[];
     principals: readonly string[];
   },
-): Promise<BoundaryAnswer> {
+): Promise<BoundaryAnswer<Fields>> {
   let { account } = login;
   let isFirst = true;
-  const attempt = async (): Promise<BoundaryAnswer> => {
+  const attempt = async (): Promise<BoundaryAnswer<Fields>> => {
     // Somebody's first log-in twice at once: the other one has made what both wanted to make. Or
     // what the log-in stands on has changed.
     if (!isFirst) account = await requireUnchanged(app, login);
@@ -75,7 +75,7 @@ async function tryLogIn(
   app: App,
   caller: BrokerCaller,
   login: Parameters<typeof logInAccount>[2],
-): Promise<BoundaryAnswer> {
+): Promise<BoundaryAnswer<Fields>> {
   const { method, account, login_name, principals } = login;
   const { user, effects } = await userOf(app, { method, account });
   const { entity_id, policies = [] } = user.body as UserBody;
@@ -104,7 +104,7 @@ async function answerLogIn(
   app: App,
   made: MadeAuthToken,
   type: LogInRequest['type'],
-): Promise<BoundaryAnswer> {
+): Promise<BoundaryAnswer<Fields>> {
   const { resource, text } = made;
   const scope = await requireScope(app, resource.scope_id);
   const { created_ms, updated_ms } = resource;
@@ -139,7 +139,7 @@ async function answerLogIn(
 /** What the owner of a new token may do with it. */
 async function ownActions(app: App, token: Resource): Promise<Record<string, unknown>> {
   const { account_id = '' } = token.body as { account_id?: string };
-  const [authority, scope] = await Promise.all([
+  const [grants, scope] = await Promise.all([
     loadGrantSet(app, { user_id: token.owner_id, account_id }),
     requireScope(app, token.scope_id),
   ]);
@@ -148,15 +148,9 @@ async function ownActions(app: App, token: Resource): Promise<Record<string, unk
     parent_scope_id: scope.parent_scope_id,
     type: 'auth-token',
   } as const;
-  const actions = authority.listActions(
+  const actions = grants.listActions(
     { ...place, id: token.id },
     RESOURCE_TYPES['auth-token'].actions,
   );
   return { authorized_actions: actions };
-}
-
-/** The auth method that was located. */
-export function methodAt(located: Located | undefined): Resource {
-  if (!located?.resource) throw new TypeError('logging in is about an auth method');
-  return located.resource;
 }

@@ -3,6 +3,7 @@ import { omitEmpty } from '../../../core/omit-empty.ts';
 import { type FieldErrors, refuseField } from '../../resource/field-errors.ts';
 import type { ResourceHandler, ResourceInput } from '../../resource/handler.ts';
 import { isIdOf } from '../../resource/ids.ts';
+import type { ListRequest } from '../../resource/lists/query.ts';
 import { readScopeTree } from '../../resource/scope-tree/operations.ts';
 import { endLogIns } from '../auth-tokens/operations.ts';
 import { endBeforehand } from '../removal.operations.ts';
@@ -95,9 +96,8 @@ function bodyFrom(
 }
 
 /** @throws Failure `invalid` */
-export function checkAuthMethodList(query: URLSearchParams): void {
-  const scope_id = query.get('scope_id') ?? '';
-  if (scope_id === 'global' || isIdOf(scope_id, 'scope', 'org')) return;
+export function checkAuthMethodList({ place }: ListRequest): void {
+  if (place === 'global' || isIdOf(place, 'scope', 'org')) return;
   refuseField(
     'scope_id',
     "Must be 'global' or a valid org scope id when listing.",

@@ -6,7 +6,7 @@ import { foldName } from '../../../core/fold.ts';
 import type { UserBody } from '../../principals/user.ts';
 import type { BrokerCaller } from '../../resource/caller.ts';
 import type { Resource } from '../../resource/resource.ts';
-import type { BoundaryAnswer } from '../../resource/route.ts';
+import type { BoundaryAnswer, Fields } from '../../resource/route.ts';
 import { findResource, findResourceByKey } from '../../resource/store.ts';
 import { type AccountBody, loginKey } from '../accounts/account.ts';
 import { NO_PASSWORD, verifyPassword } from '../accounts/password.ts';
@@ -20,7 +20,7 @@ export async function logInByPassword(
   caller: BrokerCaller,
   method: Resource,
   request: LogInRequest,
-): Promise<BoundaryAnswer> {
+): Promise<BoundaryAnswer<Fields>> {
   const { login_name, password } = request;
   // Nobody's name has capitals, and however it is written it is counted as one.
   const name = { method_id: method.id, name: foldName(login_name) };
@@ -55,7 +55,7 @@ async function findAccount(
   return right && password_hash !== '' && isIn ? account : undefined;
 }
 
-/** The id of nothing: it is looked for as long as one that is there. */
+/** An id that nothing has: looking it up takes as long as one that is there. */
 const NOBODY = '';
 
 /**

@@ -31,7 +31,7 @@ import type { ResourceHandler } from '../../resource/handler.ts';
 import { newResourceId } from '../../resource/ids.ts';
 import { insertLink } from '../../resource/links/store.ts';
 import { removeResources, takeResources } from '../../resource/removals.store.ts';
-import { formatTime, type Resource } from '../../resource/resource.ts';
+import { formatTime, newResource, type Resource } from '../../resource/resource.ts';
 import { insertResource } from '../../resource/store.ts';
 import {
   endSessionsBeforehand,
@@ -123,22 +123,16 @@ export function makeAuthToken(
     expires_ms: now + LIFETIME_MS,
     last_used_ms: now,
   };
-  const resource: Resource = {
+  const resource = newResource({
     id,
     type: 'auth-token',
     subtype: 'token',
     scope_id,
-    container_id: scope_id,
     owner_id: user_id,
-    name: null,
-    description: null,
     unique_key: minted.token.id,
-    version: 1,
     created_ms: now,
-    updated_ms: now,
     body,
-    secret_sealed: null,
-  };
+  });
   return {
     resource,
     text,
@@ -192,7 +186,7 @@ export async function planDeadLogIns(app: App, after: LogInCursor): Promise<LogI
   const last = logIns.at(-1);
   if (!last) return { effects: [], dead: [], next: undefined };
   const bodyOf = (logIn: Resource): AuthTokenBody => logIn.body as AuthTokenBody;
-  const [rows, grounds] = await Promise.all([
+  const [rows, parents] = await Promise.all([
     listTokenRows(
       app.db,
       logIns.map((logIn) => bodyOf(logIn).token_row),
@@ -205,7 +199,7 @@ export async function planDeadLogIns(app: App, after: LogInCursor): Promise<LogI
       }),
     ),
   ]);
-  const owners = new Map(grounds.map(({ id, owner_id }) => [id, owner_id]));
+  const owners = new Map(parents.map(({ id, owner_id }) => [id, owner_id]));
   const now = app.now();
   const dead = logIns.filter((logIn) => {
     const { token_row, account_id, auth_method_id, ...times } = bodyOf(logIn);
@@ -230,12 +224,12 @@ const OLDEST: LogInCursor = { ms: 0, id: '' };
 /** Pages of log-ins that are looked through in one run of the job. */
 const PAGES = 100;
 
-/** Where the run of before stopped looking. */
-const lookedAt = perApp(() => ({ next: OLDEST }));
+/** Where the run before stopped. */
+const cursorOf = perApp(() => ({ next: OLDEST }));
 
 /**
  * Ends log-ins that nobody can use any more: in every run those that have run out, and of the others
- * as many as it takes a moment to look through, from where the run of before stopped. Those that were
+ * as many as it takes a moment to look through, from where the run before stopped. Those that were
  * left unused are refused on both APIs in the meantime: the order of use has no index, as it changes often.
  */
 export async function endDeadLogIns(app: App, turn: JobRun): Promise<void> {
@@ -248,7 +242,7 @@ export async function endDeadLogIns(app: App, turn: JobRun): Promise<void> {
     }
     return page;
   };
-  const kept = lookedAt(app);
+  const kept = cursorOf(app);
   // The oldest of a page has run out, so that there may be more of them after it.
   for (let at: LogInCursor | undefined = OLDEST; at && !turn.stopping; ) {
     const page: LogInPage = await endPage(at);
@@ -279,8 +273,8 @@ export async function planStrayTokens(
 
 /** Whether a caller is a person with a log-in, rather than nobody or a repair. */
 export function hasLogIn(caller: BrokerCaller): boolean {
-  const { authority, user_id } = caller.who;
-  return authority.asker === 'user' && user_id !== RECOVERY_USER;
+  const { grants, user_id } = caller.who;
+  return grants.asker === 'user' && user_id !== RECOVERY_USER;
 }
 
 export async function noteTokens(

@@ -1,7 +1,7 @@
-import type { BoundaryRoute } from '../../resource/route.ts';
+import type { AnyBoundaryRoute } from '../../resource/route.ts';
 import { standardRoutes } from '../../resource/routes.ts';
 import { authTokenDefinition } from './operations.ts';
 
-export const authTokenRoutes: readonly BoundaryRoute[] = standardRoutes(authTokenDefinition, {
+export const authTokenRoutes: readonly AnyBoundaryRoute[] = standardRoutes(authTokenDefinition, {
   only: ['list', 'read', 'delete'],
 });

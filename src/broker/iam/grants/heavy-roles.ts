@@ -4,25 +4,25 @@ import { memoizeWeak } from '../../../core/memoize-weak.ts';
 import type { Seen } from '../../resource/by-ids.store.ts';
 import type { GrantingRole } from './granting-role.ts';
 
-/** Somebody's roles together: up to here all are filed for each who has them. */
+/** Up to so many bytes, all roles of a user are filed for that user. */
 const LIGHT_TOGETHER = 64 << 10;
-/** A role that takes less is filed with others. */
+/** A smaller role is filed together with others. */
 const HEAVY = 4 << 10;
-/** Of more than so many the least are filed with others: each is asked whenever something is judged. */
+/** Beyond so many, the smallest are filed together: each is asked whenever something is judged. */
 const MOST_ALONE = 1536;
 
 /** Roles that are filed once for all who have just these. */
 export interface Pack {
-  /** Another one when any of them is another. */
+  /** Changes when any of the roles does. */
   key: string;
-  /** In one text: there may be thousands. */
+  /** Ids of the roles in one text: there may be thousands. */
   ids: string;
 }
 
 /**
- * Tells roles that are filed for one user from those that are filed once for all. A role has ten thousand people,
- * and what it grants is as long as it may be: filed for each of them it would take as much of each, and all their
- * requests would make it anew; so would thousands of small ones together.
+ * Tells roles that are filed for one user from those that are filed once for all. A long role may have ten thousand
+ * users: filed for each of them it would take its size that many times, and their requests would file it over and
+ * over. Thousands of small roles together would do the same.
  */
 export async function splitByWeight(
   roles: readonly GrantingRole[],
@@ -37,16 +37,16 @@ export async function splitByWeight(
     if (breath.isDue) await breath.take();
   }
   if (bytes <= LIGHT_TOGETHER) return { light: roles, packs: [] };
-  // By id where they weigh the same: in the same order each time.
+  // By id where they take the same, so that the order is the same each time.
   large.sort((a, b) => b.bytes - a.bytes || compareIds(a, b));
   const packs = large.slice(0, MOST_ALONE).map(packOfOne);
   const rest = [...small, ...large.slice(MOST_ALONE)];
   if (rest.reduce((sum, role) => sum + role.bytes, 0) <= LIGHT_TOGETHER)
     return { light: rest, packs };
-  // One by one they are the same for all, whatever other roles each of them has: what was filed of one serves many.
+  // A pack of a single role serves all who have that role, whatever other roles they have.
   if (roles.length <= MOST_ALONE)
     return { light: [], packs: [...packs, ...rest.sort(compareIds).map(packOfOne)] };
-  // An id is of letters and digits by chance: of what most users of a role have in common most packs are the same.
+  // Ids end in random characters: users who share most roles share most packs.
   const byLast = [...Map.groupBy(rest, ({ id }) => id.at(-1) ?? '')];
   for (const [, some] of byLast.sort(([a], [b]) => (a < b ? -1 : 1))) {
     packs.push(packOf(some.sort(compareIds)));

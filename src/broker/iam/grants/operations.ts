@@ -31,7 +31,7 @@ export async function loadGrantSet(
   // It may take longer to put together than all the others. Of each scope that was asked about something is kept,
   // which goes when scopes go.
   const kept = await app.cached(
-    'broker/authorities',
+    'broker/grant-sets',
     async () => new Kept(ROOMS.users, weighOwn, 1),
     ['broker/roles', 'broker/role-principals', 'broker/group-members', 'broker/scopes'],
   );
@@ -45,15 +45,15 @@ export async function loadGrantSet(
 }
 
 /** What somebody is allowed. */
-interface OwnAuthority {
+interface OwnGrants {
   asker: 'user' | 'anonymous';
-  /** But for packs. */
+  /** Roles without those in packs. */
   light: GrantSet;
   /** Roles that grant so much that it is filed once for all who have them. */
   packs: readonly Pack[];
 }
 
-const weighOwn = ({ light, packs }: OwnAuthority): number =>
+const weighOwn = ({ light, packs }: OwnGrants): number =>
   packs.reduce((sum, pack) => sum + weighPack(pack), light.bytes);
 
 /** A role as it was read, besides what is put together of it. */
@@ -65,7 +65,7 @@ interface Person {
   principals: readonly string[];
 }
 
-async function readOwn(app: App, person: Person): Promise<OwnAuthority> {
+async function readOwn(app: App, person: Person): Promise<OwnGrants> {
   const { user_id, principals } = person;
   if (user_id === ANONYMOUS_USER) {
     const roles = await readRolesOf(app, [ANONYMOUS_USER]);
@@ -82,7 +82,7 @@ async function makeOwn(
   asker: 'user' | 'anonymous',
   roles: readonly GrantingRole[],
   besides: Besides,
-): Promise<OwnAuthority> {
+): Promise<OwnGrants> {
   const { light, packs } = await splitByWeight(roles);
   return { asker, light: await GrantSet.make(asker, await holdGrants(light), besides), packs };
 }
@@ -107,11 +107,11 @@ export function readEverybody(app: App): Promise<Everybody | undefined> {
     const seen = await listSeen(app, EVERYBODY);
     const last = lastEverybody.get(app);
     if (last && isSame(last.roles, seen)) return last.everybody;
-    // What was put together is not held while it is put together anew, but the roles are that it stands on.
+    // The former grants are not held while they are put together anew; the roles they stand on are.
     lastEverybody.delete(app);
     const read = await readSeen(app, seen, last?.everybody?.shared);
     const everybody = await makeEverybody(read);
-    // Of what is not kept it is known what it was.
+    // Where the grants are not kept, the versions of their roles are.
     const roles = everybody?.shared ?? (await mapById(seen));
     lastEverybody.set(app, { roles, everybody });
     return everybody;
@@ -119,7 +119,7 @@ export function readEverybody(app: App): Promise<Everybody | undefined> {
   return app.cached('broker/everybody', load, ['broker/everybody']);
 }
 
-/** Of how everybody's roles were read last. */
+/** Everybody's roles as they were read last. */
 const lastEverybody = new WeakMap<
   App,
   { roles: ReadonlyMap<string, Seen>; everybody: Everybody | undefined }

@@ -145,12 +145,12 @@ async function fileRoles(
   asker: 'user' | 'anonymous',
   roles: readonly GrantingRole[],
 ): Promise<GrantSet> {
-  const authority = await GrantSet.make(asker, await holdGrants(roles));
-  await authority.fileNamed();
-  return authority;
+  const grants = await GrantSet.make(asker, await holdGrants(roles));
+  await grants.fileNamed();
+  return grants;
 }
 
-/** As many as there is room for, and each of those, however much it is: filed for each request it would take more. */
+/** Filed packs, as many as fit; one alone may take all the room: filed again for each request it would take more. */
 const filedOf = perApp(() => new Kept<GrantSet>(ROOMS.broker_heavy_roles, ({ bytes }) => bytes, 1));
 
 export async function holdGrants(roles: readonly GrantingRole[]): Promise<EffectiveGrant[]> {

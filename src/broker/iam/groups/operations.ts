@@ -59,7 +59,7 @@ export const groupDefinition: ResourceHandler = {
 const FIELD = 'member_ids';
 
 export function checkMembers(change: LinkChange) {
-  return (item: ResourceInput, errors: FieldErrors): void =>
+  return (item: ResourceInput, errors: FieldErrors) =>
     checkIds(item, errors, {
       field: FIELD,
       change,

@@ -1,6 +1,6 @@
 import { idList } from '../../resource/links/fields.ts';
 import type { LinkChange } from '../../resource/links/plan.ts';
-import type { BoundaryRoute } from '../../resource/route.ts';
+import type { AnyBoundaryRoute } from '../../resource/route.ts';
 import { standardRoutes } from '../../resource/routes.ts';
 import { actionRoute } from '../../resource/verbs.routes.ts';
 import { changeMembers, checkMembers, groupDefinition } from './operations.ts';
@@ -11,7 +11,7 @@ const SUMMARIES: readonly [change: LinkChange, summary: string][] = [
   ['remove', 'Take users out of a group'],
 ];
 
-export const groupRoutes: readonly BoundaryRoute[] = [
+export const groupRoutes: readonly AnyBoundaryRoute[] = [
   ...standardRoutes(groupDefinition),
   ...SUMMARIES.map(([change, summary]) =>
     actionRoute(groupDefinition, `${change}-members`, {

@@ -1,7 +1,7 @@
 import { planUnlock, readLockedNames } from '../../../access/auth/lockout/operations.ts';
 import type { App } from '../../../app/app.ts';
 import type { Caller } from '../../../app/caller.ts';
-import type { VaultResult } from '../../../app/result.ts';
+import type { DataResult, NothingResult } from '../../../app/output.ts';
 import { Failure } from '../../../core/failure.ts';
 import { foldName } from '../../../core/fold.ts';
 import { findMountByAccessor, findMountById } from '../../../mounts/operations.ts';
@@ -13,7 +13,7 @@ export async function listLockedUsers(
   app: App,
   _caller: Caller,
   { mount_accessor }: { mount_accessor: string },
-): Promise<VaultResult> {
+): Promise<DataResult<ReturnType<typeof summariseLocked>>> {
   const wanted = mount_accessor === '' ? undefined : await requireMethod(app, mount_accessor);
   const names = await readLockedNames(app, wanted);
   const locked: LockedUser[] = [];
@@ -29,7 +29,7 @@ export async function unlockUser(
   app: App,
   caller: Caller,
   input: { mount_accessor: string; alias_identifier: string },
-): Promise<VaultResult> {
+): Promise<NothingResult> {
   const method_id = await requireMethod(app, input.mount_accessor);
   // Names of either kind of method are lower case where they are looked up.
   const name = foldName(input.alias_identifier);

@@ -1,14 +1,15 @@
 import { z } from 'zod';
-import { undeclared } from '../../../app/output.ts';
+import { nothing } from '../../../app/output.ts';
 import { type AnyRoute, vaultRoute } from '../../../app/route.ts';
 import { text } from '../../../core/fields.ts';
+import { lockedUsersSchema } from './locked-users.ts';
 import { listLockedUsers, unlockUser } from './operations.ts';
 
 const mount_accessor = text().describe(
   'Accessor of the auth mount, e.g. auth_userpass_1a2b3c4d, or the id of an auth method of the broker, e.g. ampw_1234567890.',
 );
 
-/** Of the authority's API; about log-ins on both. */
+/** Of the Vault API; about log-ins on both. */
 export const lockedUserRoutes: readonly AnyRoute[] = [
   vaultRoute({
     id: 'list-locked-users',
@@ -17,8 +18,7 @@ export const lockedUserRoutes: readonly AnyRoute[] = [
     summary: 'List who is locked after failed log-ins, with the most locked first',
     access: { capability: 'read' },
     input: z.object({ mount_accessor: mount_accessor.prefault('') }),
-    output: undeclared,
-
+    output: lockedUsersSchema,
     failures: ['invalid'],
     run: listLockedUsers,
   }),
@@ -32,7 +32,7 @@ export const lockedUserRoutes: readonly AnyRoute[] = [
     name_forms: { alias_identifier: 'lower_case' },
     audit: ['mount_accessor', 'alias_identifier'],
     input: z.object({ mount_accessor, alias_identifier: text().describe('Name of the user.') }),
-    output: undeclared,
+    output: nothing,
     failures: ['invalid'],
     run: unlockUser,
   }),

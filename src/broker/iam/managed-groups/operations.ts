@@ -5,6 +5,7 @@ import { type FieldErrors, IN_REQUEST, refuseField } from '../../resource/field-
 import { parseExpression } from '../../resource/filter/expression.ts';
 import type { ResourceHandler, ResourceInput } from '../../resource/handler.ts';
 import { isIdOf } from '../../resource/ids.ts';
+import type { ListRequest } from '../../resource/lists/query.ts';
 
 /** What a managed group keeps: the rule by which an auth method puts accounts into it. */
 interface ManagedGroupBody {
@@ -85,7 +86,7 @@ function bodyOf({ attributes = {} }: ResourceInput): ManagedGroupBody {
 }
 
 /** @throws Failure `invalid` */
-export function checkManagedGroupList(query: URLSearchParams): void {
-  if (isIdOf(query.get('auth_method_id') ?? '', 'auth-method', 'oidc', 'ldap')) return;
+export function checkManagedGroupList({ place }: ListRequest): void {
+  if (isIdOf(place, 'auth-method', 'oidc', 'ldap')) return;
   refuseField('auth_method_id', NO_GROUPS, IN_REQUEST);
 }

@@ -1,7 +1,10 @@
-import type { BoundaryRoute } from '../../resource/route.ts';
+import type { AnyBoundaryRoute } from '../../resource/route.ts';
 import { standardRoutes } from '../../resource/routes.ts';
 import { checkManagedGroupList, managedGroupDefinition } from './operations.ts';
 
-export const managedGroupRoutes: readonly BoundaryRoute[] = standardRoutes(managedGroupDefinition, {
-  checkList: checkManagedGroupList,
-});
+export const managedGroupRoutes: readonly AnyBoundaryRoute[] = standardRoutes(
+  managedGroupDefinition,
+  {
+    checkList: checkManagedGroupList,
+  },
+);

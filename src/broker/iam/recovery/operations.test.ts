@@ -5,7 +5,7 @@ import { sqlitePlace } from '../../../../test/support/engines.ts';
 import type { App } from '../../../app/app.ts';
 import { acceptRecoveryToken } from './operations.ts';
 
-test('strangers with made-up recovery tokens fill no log: beyond some they are counted', async (t) => {
+test('unauthenticated callers with made-up recovery tokens fill no log: beyond some they are counted', async (t) => {
   const place = sqlitePlace();
   t.after(() => place.remove());
   const { app, clock } = await openTestApp(await place.open());

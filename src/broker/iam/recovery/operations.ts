@@ -40,7 +40,7 @@ export async function acceptRecoveryToken(
   }
 }
 
-/** Strangers fill no log: what is told one by one has the bounds that records of refusals have. */
+/** Unauthenticated callers fill no log: what is told one by one has the bounds that records of refusals have. */
 const refusalsOf = perApp(() => new RefusalTally());
 
 function tellRefused(app: App, why: string, remote_address: string): void {

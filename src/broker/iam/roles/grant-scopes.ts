@@ -11,7 +11,7 @@ const MAX_GRANT_SCOPES = 1_000;
 
 const refused = (because: string): GrantScopesVerdict => ({ allowed: false, because });
 
-/** What is wrong with a grant scope by its looks. */
+/** What is wrong with the form of a grant scope. */
 export function faultOfGrantScope(id: string): string | undefined {
   if (id === 'this' || id === 'children' || id === 'descendants' || isIdOf(id, 'scope')) {
     return undefined;

@@ -93,7 +93,7 @@ function canonicalOf(text: string): string {
 const GRANT_SCOPES = 'grant_scope_ids';
 
 export function checkGrantScopes(change: LinkChange) {
-  return (item: ResourceInput, errors: FieldErrors): void =>
+  return (item: ResourceInput, errors: FieldErrors) =>
     checkIds(item, errors, { field: GRANT_SCOPES, change, faultOf: faultOfGrantScope });
 }
 

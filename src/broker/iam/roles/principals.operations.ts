@@ -17,7 +17,7 @@ import { holdRoom } from './store.ts';
 const PRINCIPALS = 'principal_ids';
 
 export function checkPrincipals(change: LinkChange) {
-  return (item: ResourceInput, errors: FieldErrors): void =>
+  return (item: ResourceInput, errors: FieldErrors) =>
     checkIds(item, errors, { field: PRINCIPALS, change, faultOf: faultOfPrincipal });
 }
 

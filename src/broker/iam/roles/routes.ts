@@ -1,6 +1,6 @@
 import { idList } from '../../resource/links/fields.ts';
 import type { LinkChange } from '../../resource/links/plan.ts';
-import type { BoundaryRoute } from '../../resource/route.ts';
+import type { AnyBoundaryRoute } from '../../resource/route.ts';
 import { standardRoutes } from '../../resource/routes.ts';
 import { actionRoute } from '../../resource/verbs.routes.ts';
 import {
@@ -19,7 +19,7 @@ const WORDS: Readonly<Record<LinkChange, string>> = {
   remove: 'Remove',
 };
 
-export const roleRoutes: readonly BoundaryRoute[] = [
+export const roleRoutes: readonly AnyBoundaryRoute[] = [
   ...standardRoutes(roleDefinition),
   ...CHANGES.flatMap((change) => [
     actionRoute(roleDefinition, `${change}-principals`, {

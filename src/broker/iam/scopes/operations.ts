@@ -10,13 +10,14 @@ import type { ResourceHandler } from '../../resource/handler.ts';
 import { lockResource } from '../../resource/holds.store.ts';
 import { isIdOf, newResourceId, scopeTypeOf } from '../../resource/ids.ts';
 import { insertLink } from '../../resource/links/store.ts';
+import type { ListRequest } from '../../resource/lists/query.ts';
 import {
   faultOfOrg,
   holdNumberOf,
   holdPrincipals,
   type InScope,
 } from '../../resource/org-bounds/store.ts';
-import type { Resource } from '../../resource/resource.ts';
+import { newResource, type Resource } from '../../resource/resource.ts';
 import { readScopeTree } from '../../resource/scope-tree/operations.ts';
 import { noteScopes } from '../../resource/scope-tree/store.ts';
 import type { ScopeBody, ScopeTree } from '../../resource/scope-tree/tree.ts';
@@ -148,7 +149,7 @@ async function describeScopeFields(
   const collections: Record<string, readonly string[]> = {};
   for (const { type, actions } of COLLECTIONS[scopeTypeOf(id)]) {
     const place = { scope_id: id, parent_scope_id, type };
-    const allowed = caller.who.authority.listActions(place, actions);
+    const allowed = caller.who.grants.listActions(place, actions);
     if (allowed.length > 0) collections[RESOURCE_TYPES[type].plural] = allowed;
     await breath.take();
   }
@@ -191,40 +192,17 @@ export function insertRole(
   const id = more.id ?? newResourceId('r', app.randomBytes(32));
   const { grant_strings } = role;
   const body: RoleBody = { grant_strings, grant_scope_ids: more.grant_scope_ids ?? ['this'] };
-  const now = app.now();
-  const resource: Resource = {
-    id,
-    type: 'role',
-    subtype: 'role',
-    scope_id,
-    container_id: scope_id,
-    owner_id: '',
-    name: role.name,
-    description: role.description,
-    unique_key: null,
-    version: 1,
-    created_ms: now,
-    updated_ms: now,
-    body,
-    secret_sealed: null,
-  };
+  const { name, description } = role;
+  const of = { id, type: 'role', subtype: 'role', scope_id, name, description } as const;
   return [
-    insertResource(resource),
+    insertResource(newResource({ ...of, created_ms: app.now(), body })),
     insertLink({ from_id: id, kind: 'role-principal', to_id: role.principal_id }),
   ];
 }
 
-/** Lists scopes: those of `global` unless a scope is named. */
-export function placeOfScopeList(query: URLSearchParams): URLSearchParams {
-  const named = new URLSearchParams(query);
-  if ((named.get('scope_id') ?? '') === '') named.set('scope_id', 'global');
-  return named;
-}
-
 /** @throws Failure `invalid` */
-export function checkScopeList(query: URLSearchParams): void {
-  const scope_id = query.get('scope_id') ?? '';
-  if (scope_id === '' || scope_id === 'global' || isIdOf(scope_id, 'scope', 'org')) return;
+export function checkScopeList({ place }: ListRequest): void {
+  if (place === '' || place === 'global' || isIdOf(place, 'scope', 'org')) return;
   refuseField(
     'scope_id',
     "Must be 'global' or a valid org scope id when listing.",

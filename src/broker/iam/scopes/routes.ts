@@ -1,16 +1,17 @@
 import { z } from 'zod';
 import { listResources } from '../../resource/lists/operations.ts';
-import type { BoundaryRoute } from '../../resource/route.ts';
+import type { AnyBoundaryRoute } from '../../resource/route.ts';
 import { standardRoutes } from '../../resource/routes.ts';
-import { checkScopeList, placeOfScopeList, scopeDefinition } from './operations.ts';
+import { checkScopeList, scopeDefinition } from './operations.ts';
 
 const skip = (which: string) =>
   z.string().optional().describe(`Whether to do without the ${which} that a new scope gets.`);
 
-export const scopeRoutes: readonly BoundaryRoute[] = standardRoutes(scopeDefinition, {
+export const scopeRoutes: readonly AnyBoundaryRoute[] = standardRoutes(scopeDefinition, {
   checkList: checkScopeList,
-  list: (app, caller, query) =>
-    listResources(app, caller, scopeDefinition, placeOfScopeList(query)),
+  // Those of `global` unless a scope is named.
+  list: (app, caller, asked) =>
+    listResources(app, caller, scopeDefinition, { ...asked, place: asked.place || 'global' }),
   createQuery: z.object({
     skip_admin_role_creation: skip('role of its maker'),
     skip_default_role_creation: skip('role of its users'),

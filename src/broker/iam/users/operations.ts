@@ -100,7 +100,7 @@ const FIELD = 'account_ids';
 const MOST_ACCOUNTS = 64;
 
 export function checkAccounts(change: LinkChange) {
-  return (item: ResourceInput, errors: FieldErrors): void =>
+  return (item: ResourceInput, errors: FieldErrors) =>
     checkIds(item, errors, {
       field: FIELD,
       change,
@@ -160,7 +160,7 @@ async function planAccounts(
     ],
     beforehand: {
       end: (work) => endLogInsBeforehand(app, work, { account_ids: removed }),
-      grounds: [...lockResources(removed, user.id), ...lockResources(added, '')],
+      preconditions: [...lockResources(removed, user.id), ...lockResources(added, '')],
     },
   };
 }

@@ -1,6 +1,6 @@
 import { idList } from '../../resource/links/fields.ts';
 import type { LinkChange } from '../../resource/links/plan.ts';
-import type { BoundaryRoute } from '../../resource/route.ts';
+import type { AnyBoundaryRoute } from '../../resource/route.ts';
 import { standardRoutes } from '../../resource/routes.ts';
 import { actionRoute } from '../../resource/verbs.routes.ts';
 import { changeAccounts, checkAccounts, userDefinition } from './operations.ts';
@@ -11,7 +11,7 @@ const SUMMARIES: readonly [change: LinkChange, summary: string][] = [
   ['remove', 'Take accounts from a user'],
 ];
 
-export const userRoutes: readonly BoundaryRoute[] = [
+export const userRoutes: readonly AnyBoundaryRoute[] = [
   ...standardRoutes(userDefinition),
   ...SUMMARIES.map(([change, summary]) =>
     actionRoute(userDefinition, `${change}-accounts`, {

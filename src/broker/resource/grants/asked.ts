@@ -2,7 +2,7 @@ import { PassingRoom } from '../../../core/fairness/passing.ts';
 import { ROOMS } from '../../../core/rooms.ts';
 
 /**
- * What authorities remember of what they were asked. A user's is small until they list what is in ten thousand
+ * What grant sets remember of what they were asked. A user's is small until they list what is in ten thousand
  * scopes, and there are thousands of users.
  */
 export const ASKED = new PassingRoom({ all: ROOMS.broker_asked, one: ROOMS.broker_asked / 4 });

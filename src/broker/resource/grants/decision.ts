@@ -151,7 +151,7 @@ export class GrantSet {
       const onCollection = listsOn(asked, view, this.#own, true);
       return candidates.filter((action) =>
         (isCollection(action) ? onCollection : onItem).some(
-          (grants) => grants.weigh(action).authorized,
+          (grants) => grants.decide(action).authorized,
         ),
       );
     };
@@ -224,7 +224,7 @@ export class GrantSet {
     let authorized = false;
     let fields: FieldBits | undefined;
     for (const grants of listsOn(asked, view, this.#own, isCollection(asked.action))) {
-      const said = grants.weigh(asked.action);
+      const said = grants.decide(asked.action);
       authorized ||= said.authorized;
       if (said.fields !== undefined) fields = (fields ?? 0n) | said.fields;
     }

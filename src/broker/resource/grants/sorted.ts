@@ -93,7 +93,7 @@ export class GrantList {
     );
   }
 
-  weigh(action: Action): Said {
+  decide(action: Action): Said {
     if (!this.#keeps && this.#grants.length < MANY_GRANTS) return this.#find(action);
     this.#said ??= new Map();
     const known = this.#said.get(action);
@@ -129,7 +129,7 @@ function keyOf(id: string): string {
   return template ? KEY_OF[template] : id;
 }
 
-/** What of a collection can be seen on the ground of some grants. */
+/** What of a collection can be seen because of some grants. */
 interface Seen {
   all: boolean;
   own: boolean;

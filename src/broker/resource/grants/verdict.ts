@@ -27,7 +27,7 @@ export interface GrantVerdict {
 
 /** What a caller may see of the items of one type in one scope. */
 export interface Visibility {
-  /** Every item, on the ground of a grant for all ids. */
+  /** Every item, because of a grant for all ids. */
   all: boolean;
   /** Every item that is the caller's own. */
   own: boolean;

@@ -49,7 +49,7 @@ export function listsOn(
   const names = id === undefined || forCollection ? NONE : namesOf(id, own);
   const pins = pin === undefined ? NONE : namesOf(pin, own);
   const lists: GrantList[] = [];
-  // There may be a thousand, and each is weighed for each action.
+  // There may be a thousand, and each is decided on for each action.
   for (const { everything, collection, byId, byPin } of sorted) {
     if (!everything.isEmpty) lists.push(everything);
     if (id === undefined && forCollection && !collection.isEmpty) lists.push(collection);

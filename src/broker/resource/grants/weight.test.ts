@@ -5,7 +5,7 @@ import { GrantSet } from './decision.ts';
 import { parseGrant } from './grant.ts';
 import type { EffectiveGrant } from './reach.ts';
 
-const AUTHORITIES = 40;
+const SETS = 40;
 
 /** Roles of one grant each, of which each names some scopes. */
 function holdRoles(roles: number, scopes: number): EffectiveGrant[] {
@@ -39,7 +39,7 @@ for (const [roles, scopes, why] of ROWS) {
     for (let time = 0; time < 3; time++) {
       const kept: GrantSet[] = [];
       const before = heapUsed();
-      for (let at = 0; at < AUTHORITIES; at++) kept.push(new GrantSet('user', [...held]));
+      for (let at = 0; at < SETS; at++) kept.push(new GrantSet('user', [...held]));
       grown.push(heapUsed() - before);
       weighed = kept.reduce((sum, { bytes }) => sum + bytes, 0);
     }

@@ -24,12 +24,12 @@ function weighFiled(grant: Grant, text: string): number {
   return weighRead(grant, text) + FILED_BYTES + grant.ids.length * FILED_ID_BYTES;
 }
 
-/** What an authority takes, a role, each scope more that it names, and a held grant besides what the grant does. */
-const BYTES = { authority: 2048, role: 160, scope: 56, held: 64 } as const;
+/** What a grant set takes, a role, each scope more that it names, and a held grant besides what the grant does. */
+const BYTES = { set: 2048, role: 160, scope: 56, held: 64 } as const;
 
-/** About how many bytes an authority of some grants takes. */
+/** About how many bytes a set of some grants takes. */
 export function weighGrants(held: readonly EffectiveGrant[], roles: number): number {
-  let bytes = BYTES.authority + roles * BYTES.role + held.length * BYTES.held;
+  let bytes = BYTES.set + roles * BYTES.role + held.length * BYTES.held;
   const grants = new Set<Grant>();
   let where: EffectiveGrant['grant_scope_ids'] = [];
   for (const { grant, text = '', grant_scope_ids } of held) {

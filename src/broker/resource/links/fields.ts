@@ -1,7 +1,13 @@
 import { z } from 'zod';
 import type { FieldErrors } from '../field-errors.ts';
-import type { ResourceInput } from '../handler.ts';
+import type { Kind, ResourceInput, VerbRequest } from '../handler.ts';
 import type { LinkChange } from './plan.ts';
+
+/** As {@link VerbRequest}, of one of three verbs that add, set and remove what an item is linked to. */
+export interface LinkVerbRequest<K extends Kind, Checked = readonly string[]>
+  extends VerbRequest<K, Checked> {
+  change: LinkChange;
+}
 
 /** Most ids that one request names; who has more adds them by several. */
 const MAX_IDS = 2_000;
@@ -13,13 +19,20 @@ const MAX_ID_LENGTH = 128;
 /** A list of ids in a request; null and absent are the empty list. */
 export const idList = (about: string) => z.array(z.string()).optional().describe(about);
 
+type ListsOf<Field extends string> = {
+  readonly [Name in Field]?: readonly string[] | undefined;
+};
+
 /** The ids of a request's field. */
-export function idsOf(item: ResourceInput, field: string): readonly string[] {
-  const value = item[field];
+export function idsOf<Field extends string>(
+  item: ListsOf<Field> | ResourceInput,
+  field: Field,
+): readonly string[] {
+  const value: unknown = Reflect.get(item, field);
   return Array.isArray(value) ? value.map(String) : [];
 }
 
-/** What keeps a list from being looked at further: it is too long, or something in it is. */
+/** Why a list is refused before its ids are read: it is too long, or one of them is. */
 export function faultOfLengths(ids: readonly string[]): string | undefined {
   if (ids.length > MAX_IDS) return `At most ${MAX_IDS} can be named in one request.`;
   if (ids.every(({ length }) => length <= MAX_ID_LENGTH)) return undefined;
@@ -41,28 +54,29 @@ export function faultOfTotal(
   return `At most ${most} can be there altogether; there would be ${total}.`;
 }
 
-/** What is wrong with a list of ids by its looks. */
-export function checkIds(
-  item: ResourceInput,
+/** What is wrong with the form of a list of ids, and what it names. */
+export function checkIds<Field extends string>(
+  item: ListsOf<Field> | ResourceInput,
   errors: FieldErrors,
   rule: {
-    field: string;
+    field: Field;
     change: LinkChange;
     /** What is wrong with one id, or undefined. */
     faultOf(id: string): string | undefined;
   },
-): void {
+): readonly string[] {
   const ids = idsOf(item, rule.field);
   if (ids.length === 0 && rule.change !== 'set') errors.add(rule.field, 'Must be non-empty.');
   const unread = faultOfLengths(ids);
   if (unread !== undefined) {
     errors.add(rule.field, unread);
-    return;
+    return ids;
   }
   for (const id of ids) {
     const fault = rule.faultOf(id);
     if (fault === undefined) continue;
     errors.add(rule.field, fault);
-    return;
+    break;
   }
+  return ids;
 }

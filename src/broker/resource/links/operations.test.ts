@@ -22,7 +22,7 @@ const caller = (): BrokerCaller => ({
   ...testCaller(testMount({ kind: 'secret', path: 'broker/', type: 'broker' })),
   who: {
     ...{ user_id: 'u_anon', account_id: '', auth_method_id: '', auth_token_id: '' },
-    authority: new GrantSet('anonymous', []),
+    grants: new GrantSet('anonymous', []),
   },
 });
 

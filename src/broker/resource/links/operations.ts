@@ -5,7 +5,7 @@ import type { Effect } from '../../../store/write.ts';
 import type { BrokerCaller } from '../caller.ts';
 import type { Beforehand } from '../ending.ts';
 import { refuseField } from '../field-errors.ts';
-import type { ResourceHandler } from '../handler.ts';
+import type { Kind, ResourceHandler } from '../handler.ts';
 import { lockResources } from '../holds.store.ts';
 import { commitChange, planInTime, requireVersion } from '../operations.ts';
 import { isBound } from '../org-bounds/bounds.ts';
@@ -16,8 +16,8 @@ import { type LinkChange, type PlannedLinks, planLinks } from './plan.ts';
 import { countLinksFrom, deleteLinks, insertLinks, type LinkKind, listLinksFrom } from './store.ts';
 
 /** A change of what a resource refers to, as a verb asks for it. */
-interface LinkRequest {
-  resource: Resource;
+interface LinkRequest<K extends Kind> {
+  resource: Resource<K['body']>;
   /** The version that the caller gave. */
   version: number;
   change: LinkChange;
@@ -43,9 +43,9 @@ interface LinkRequest {
   loseBy?(plan: PlannedLinks): Promise<LossByLinks>;
 }
 
-/** `grounds`: by what the change is refused besides, as far as that can be asked before it. */
+/** `preconditions`: by what the change is refused besides, as far as that can be asked before it. */
 type LossByLinks = Pick<Beforehand, 'end'> &
-  Partial<Pick<Beforehand, 'grounds'>> & { effects: readonly Effect[] };
+  Partial<Pick<Beforehand, 'preconditions'>> & { effects: readonly Effect[] };
 
 /** What a link takes, one that is there or is asked for, as it is read and compared with the others. */
 const BYTES_EACH = 100;
@@ -55,12 +55,12 @@ const MOST_COUNTED = 2_000;
 const changesOf = perApp(() => new ChangesInTurn());
 
 /** Adds, replaces or removes links of one kind; all or nothing, and one version on. */
-export async function changeLinks(
+export async function changeLinks<K extends Kind>(
   app: App,
   caller: BrokerCaller,
-  definition: ResourceHandler,
-  request: LinkRequest,
-): Promise<Resource> {
+  definition: ResourceHandler<K>,
+  request: LinkRequest<K>,
+): Promise<Resource<K['body']>> {
   const { resource, version, kind } = request;
   requireVersion(definition, resource, version);
   const count = await countLinksFrom(app.db, { from_id: resource.id, kind }, MOST_COUNTED);
@@ -75,13 +75,13 @@ export async function changeLinks(
   });
 }
 
-async function changeNow(
+async function changeNow<K extends Kind>(
   app: App,
   caller: BrokerCaller,
-  definition: ResourceHandler,
-  request: LinkRequest,
+  definition: ResourceHandler<K>,
+  request: LinkRequest<K>,
   isAgain = false,
-): Promise<Resource> {
+): Promise<Resource<K['body']>> {
   const { resource, version, kind, inside } = request;
   const plan = await planInTime(app, definition, resource.id, version, () =>
     planChange(app, request),
@@ -96,7 +96,10 @@ async function changeNow(
     ...(loss?.effects ?? []),
   ];
   const held = loss ? lockResources([...added, ...removed]) : [];
-  const beforehand = loss && { end: loss.end, grounds: [...held, ...(loss.grounds ?? [])] };
+  const beforehand = loss && {
+    end: loss.end,
+    preconditions: [...held, ...(loss.preconditions ?? [])],
+  };
   try {
     return await commitChange(app, caller, definition, resource, version, { effects, beforehand });
   } catch (error) {
@@ -110,7 +113,7 @@ async function changeNow(
   }
 }
 
-async function planChange(app: App, request: LinkRequest): Promise<PlannedLinks> {
+async function planChange(app: App, request: LinkRequest<Kind>): Promise<PlannedLinks> {
   const { change, ids, field, message } = request;
   const present = await listLinksFrom(app.db, request.resource.id, request.kind);
   const plan = planLinks(change, present, ids);

@@ -27,12 +27,12 @@ export interface ListAccess extends RemovalSight {
   of: number;
 }
 
-/** Scopes that are looked at in one turn of a caller's. */
-const LOOKED_AT = 500;
+/** Scopes that are visited in one turn of a caller's. */
+const SCAN_BATCH = 500;
 
-/** Whether what a list looks at is more than one turn's, and much to hold until it is made. */
+/** Whether a list visits more scopes than one turn allows, and holds much until it is made. */
 export async function isWide(app: App, place: string, recursive: boolean): Promise<boolean> {
-  return recursive && countSubtree(await readScopeTree(app), place) > LOOKED_AT;
+  return recursive && countSubtree(await readScopeTree(app), place) > SCAN_BATCH;
 }
 
 /**
@@ -54,18 +54,18 @@ export async function resolveListAccess(
   const tree = await readScopeTree(app);
   await requireScope(app, place);
   const scopes = recursive ? listSubtree(tree, place) : [place];
-  const sight = emptyListAccess();
+  const access = emptyListAccess();
   const counted = new Set<string>();
   /** Whether a scope counts: by itself, by the one above it, or by the global one. */
   const counts = (scope_id: string, parent_scope_id: string) => {
     const at = { scope_id, parent_scope_id, type: definition.type };
-    const verdict = caller.who.authority.judge({ ...at, action: 'list' });
+    const verdict = caller.who.grants.judge({ ...at, action: 'list' });
     if (verdict.authorized) counted.add(scope_id);
     const inherits = recursive && (counted.has(parent_scope_id) || counted.has('global'));
     return verdict.authorized || inherits ? { at, verdict } : undefined;
   };
   const breath = new Breath();
-  const look = async (scope_id: string): Promise<void> => {
+  const visit = async (scope_id: string): Promise<void> => {
     await breath.take();
     const scope = tree.byId.get(scope_id);
     const found = scope && counts(scope_id, scope.parent_scope_id);
@@ -73,26 +73,27 @@ export async function resolveListAccess(
     if (definition.type === 'scope' ? scope_id.startsWith('p_') : !levels.includes(scope.type)) {
       return;
     }
-    sight.fields.set(scope_id, found.verdict.output_fields);
-    see(sight, caller, definition, scope_id, found.at);
+    access.fields.set(scope_id, found.verdict.output_fields);
+    addVisible(access, caller, definition, scope_id, found.at);
   };
   // Somebody's roles may be asked about each of ten thousand scopes.
   const walk = startWalk(app, caller);
-  for (let at = 0; at < scopes.length; at += LOOKED_AT) {
+  for (let at = 0; at < scopes.length; at += SCAN_BATCH) {
     await walk(async () => {
-      for (const scope_id of scopes.slice(at, at + LOOKED_AT)) await look(scope_id);
+      for (const scope_id of scopes.slice(at, at + SCAN_BATCH)) await visit(scope_id);
     });
   }
   if (recursive) {
-    sight.outer = scopes.filter((id) => !id.startsWith('p_'));
-    sight.listedIn = (scope_id, parent_scope_id) => counts(scope_id, parent_scope_id) !== undefined;
+    access.outer = scopes.filter((id) => !id.startsWith('p_'));
+    access.listedIn = (scope_id, parent_scope_id) =>
+      counts(scope_id, parent_scope_id) !== undefined;
   }
   if (counted.size === 0) {
     // Upstream's clients know this one refusal of nobody in particular by 403.
     throw recursive ? new Failure('forbidden', 'Forbidden.') : refuseCaller(caller);
   }
-  sight.of = levels.reduce((sum, level) => sum + tree.counts[level], 0);
-  return sight;
+  access.of = levels.reduce((sum, level) => sum + tree.counts[level], 0);
+  return access;
 }
 
 async function resolveScopeAccess(
@@ -109,12 +110,12 @@ async function resolveScopeAccess(
     parent_scope_id: scope.parent_scope_id,
     type: definition.type,
   };
-  const listed = caller.who.authority.judge({ ...at, action: 'list', pin: parent_id });
+  const listed = caller.who.grants.judge({ ...at, action: 'list', pin: parent_id });
   if (!listed.authorized) throw refuseCaller(caller);
-  const sight = emptyListAccess();
-  sight.fields.set(scope.id, listed.output_fields);
-  see(sight, caller, definition, parent_id, at);
-  return sight;
+  const access = emptyListAccess();
+  access.fields.set(scope.id, listed.output_fields);
+  addVisible(access, caller, definition, parent_id, at);
+  return access;
 }
 
 export function emptyListAccess(): ListAccess {
@@ -130,20 +131,20 @@ export function emptyListAccess(): ListAccess {
   };
 }
 
-function see(
-  sight: ListAccess,
+function addVisible(
+  access: ListAccess,
   caller: BrokerCaller,
   definition: ResourceHandler,
   container_id: string,
   at: { scope_id: string; parent_scope_id: string; type: ResourceHandler['type'] },
 ): void {
   const { actions } = RESOURCE_TYPES[definition.type];
-  const visible = caller.who.authority.describeVisibility(at, actions);
-  sight.listed.add(container_id);
+  const visible = caller.who.grants.describeVisibility(at, actions);
+  access.listed.add(container_id);
   if (visible.all || visible.pins.some((pins) => pins.has(container_id)))
-    sight.all.push(container_id);
+    access.all.push(container_id);
   else if (visible.own && actions.some((action) => action.endsWith(':self'))) {
-    sight.own.push(container_id);
+    access.own.push(container_id);
   }
-  if (visible.ids.length > 0) sight.named.set(container_id, visible.ids);
+  if (visible.ids.length > 0) access.named.set(container_id, visible.ids);
 }

@@ -2,7 +2,8 @@ import { createHash } from 'node:crypto';
 import { listInTurn } from '../../../access/concurrency/walks.operations.ts';
 import type { App } from '../../../app/app.ts';
 import { ANONYMOUS_USER, type BrokerCaller } from '../caller.ts';
-import type { ResourceHandler } from '../handler.ts';
+import type { Expression } from '../filter/expression.ts';
+import type { Kind, ResourceHandler } from '../handler.ts';
 import type { Resource } from '../resource.ts';
 import {
   emptyListAccess,
@@ -11,14 +12,14 @@ import {
   resolveListAccess,
 } from './access.operations.ts';
 import { estimate } from './counts.operations.ts';
-import { type JsonObject, type PageQuery, readPage } from './pages.operations.ts';
-import { type ListQuery, parseListQuery, parsePaging } from './query.ts';
+import { type PageQuery, readPage } from './pages.operations.ts';
+import { type ListRequest, parseListFilter } from './query.ts';
 import { nameRemoved } from './removals.operations.ts';
 import { type RemovalRange, readRemovedSequence } from './removals.store.ts';
 import { decodeListToken, encodeListToken, type ListPhase } from './token.ts';
 
 /** Changes this long before a listing are named again: their transactions may have ended since. */
-const LOOK_BACK_MS = 30_000;
+const OVERLAP_MS = 30_000;
 
 /**
  * Lists what the caller may see, page by page; afterwards what is new. Few are made at once: each holds what it looks at until it is made.
@@ -27,42 +28,52 @@ const LOOK_BACK_MS = 30_000;
  *   what is new, since that they came into this state is news. Part of what a list token is
  *   bound to
  */
-export async function listResources(
+export async function listResources<K extends Kind>(
   app: App,
   caller: BrokerCaller,
-  definition: ResourceHandler,
-  query: URLSearchParams,
-  options: Keeping = {},
-): Promise<Record<string, unknown>> {
-  const { recursive } = parsePaging(query);
-  const place = query.get(definition.containerField) ?? '';
+  definition: ResourceHandler<K>,
+  asked: ListRequest,
+  options: Keeping<K> = {},
+): Promise<ListAnswer> {
   // Much may have to be passed over for what is picked out.
   const isLong =
-    (query.get('filter') ?? '') !== '' ||
+    asked.filter !== '' ||
     options.keep !== undefined ||
-    (await isWide(app, place, recursive));
-  const make = () => listNow(app, caller, definition, query, options);
+    (await isWide(app, asked.place, asked.recursive));
+  const make = () => listNow(app, caller, definition, asked, options);
   return listInTurn(app, caller, { isLong, isKnown: isKnown(caller), make });
 }
 
-type Keeping = { keep?: { name: string; keeps(item: Resource): boolean } };
+/** A page of a list; the items are those that the caller may see, as they may see them. */
+export interface ListAnswer {
+  items?: readonly object[];
+  response_type: 'delta' | 'complete';
+  list_token?: string;
+  sort_by: 'created_time' | 'updated_time';
+  sort_dir: 'desc';
+  removed_ids?: readonly string[];
+  est_item_count?: number;
+}
+
+type Keeping<K extends Kind> = {
+  keep?: { name: string; keeps(item: Resource<K['body']>): boolean };
+};
 
 /** As {@link listResources}, for who has a turn at making lists. */
-export async function listNow(
+export async function listNow<K extends Kind>(
   app: App,
   caller: BrokerCaller,
-  definition: ResourceHandler,
-  query: URLSearchParams,
-  options: Keeping = {},
-): Promise<Record<string, unknown>> {
-  const { recursive } = parsePaging(query);
-  const place = query.get(definition.containerField) ?? '';
-  const sight = await resolveListAccess(app, caller, definition, place, recursive);
-  const asked = parseListQuery(query);
+  definition: ResourceHandler<K>,
+  asked: ListRequest,
+  options: Keeping<K> = {},
+): Promise<ListAnswer> {
+  const { place, recursive } = asked;
+  const access = await resolveListAccess(app, caller, definition, place, recursive);
   return listSeen(app, caller, definition, {
     asked,
-    sight,
-    query: `${place} ${asked.recursive} ${options.keep?.name ?? ''}`,
+    filter: parseListFilter(asked),
+    access,
+    query: `${place} ${recursive} ${options.keep?.name ?? ''}`,
     ...options,
   });
 }
@@ -71,7 +82,7 @@ export async function listNow(
 export const isKnown = ({ who }: BrokerCaller): boolean => who.user_id !== ANONYMOUS_USER;
 
 /** A list of what is picked by other means than grants on the items themselves. */
-interface PickedList {
+interface PickedList<K extends Kind> {
   /** What holds the items. */
   container_id: string;
   /** What a list token is bound to, besides the type. */
@@ -79,50 +90,51 @@ interface PickedList {
   /** Text that changes when what may be seen does. */
   fingerprint: string;
   /** Items as they are shown, one for each row; `undefined` for those that are left out. */
-  show(rows: readonly Resource[]): Promise<readonly (JsonObject | undefined)[]>;
+  show(rows: readonly Resource<K['body']>[]): Promise<readonly (object | undefined)[]>;
 }
 
 /** Lists what is picked out of one container, page by page; afterwards what is new. */
-export async function listPicked(
+export async function listPicked<K extends Kind>(
   app: App,
   caller: BrokerCaller,
-  definition: ResourceHandler,
-  query: URLSearchParams,
-  picked: PickedList,
-): Promise<Record<string, unknown>> {
+  definition: ResourceHandler<K>,
+  asked: ListRequest,
+  picked: PickedList<K>,
+): Promise<ListAnswer> {
   const { container_id, name, fingerprint, show } = picked;
-  const sight = { ...emptyListAccess(), all: [container_id], listed: new Set([container_id]) };
-  const make = (): Promise<Record<string, unknown>> => {
-    const list = { asked: parseListQuery(query), sight, query: name, fingerprint, show };
+  const access = { ...emptyListAccess(), all: [container_id], listed: new Set([container_id]) };
+  const make = async (): Promise<ListAnswer> => {
+    const filter = parseListFilter(asked);
+    const list = { asked, filter, access, query: name, fingerprint, show };
     return listSeen(app, caller, definition, list);
   };
   return listInTurn(app, caller, { isLong: true, isKnown: isKnown(caller), make });
 }
 
-interface SeenList {
-  asked: ListQuery;
-  sight: ListAccess;
+interface SeenList<K extends Kind> extends Keeping<K> {
+  asked: ListRequest;
+  filter: Expression | undefined;
+  access: ListAccess;
   query: string;
-  keep?: { name: string; keeps(item: Resource): boolean };
   fingerprint?: string;
-  show?: PickedList['show'];
+  show?: PickedList<K>['show'];
 }
 
 /** Lists items out of what is seen; the part that does not care how that was found out. */
-async function listSeen(
+async function listSeen<K extends Kind>(
   app: App,
   caller: BrokerCaller,
-  definition: ResourceHandler,
-  list: SeenList,
-): Promise<Record<string, unknown>> {
-  const { asked, sight } = list;
+  definition: ResourceHandler<K>,
+  list: SeenList<K>,
+): Promise<ListAnswer> {
+  const { asked, access } = list;
   const { type } = definition;
   const now = app.now();
   const binding = {
     type,
     query: list.query,
     grants: createHash('sha256')
-      .update(list.fingerprint ?? (await caller.who.authority.fingerprint(type)))
+      .update(list.fingerprint ?? (await caller.who.grants.fingerprint(type)))
       .update(caller.who.user_id)
       .digest('base64url'),
   };
@@ -130,7 +142,7 @@ async function listSeen(
   const state =
     asked.list_token === '' ? undefined : decodeListToken(asked.list_token, binding, now, mac);
   const step = await planStep(app, state?.phase, now);
-  const removed_ids = step.removed ? await nameRemoved(app, type, step.removed, sight) : [];
+  const removed_ids = step.removed ? await nameRemoved(app, type, step.removed, access) : [];
   const { found, more } = await readPage(app, caller, definition, { ...list, step });
   const page = more ? found.slice(0, -1) : found;
   const last = page.at(-1);
@@ -139,7 +151,7 @@ async function listSeen(
       ? { ...step.next, last: last.place }
       : { at: 'complete', bound_ms: step.next.started_ms, removed: step.next.removed };
   const onePage = state === undefined && !more;
-  const count = onePage ? page.length : await estimate(app, type, sight.listed);
+  const count = onePage ? page.length : await estimate(app, type, access.listed);
   const giveToken = state !== undefined || page.length > 0;
   return {
     ...(page.length > 0 ? { items: page.map(({ shown }) => shown) } : {}),
@@ -189,7 +201,7 @@ async function planStep(app: App, phase: ListPhase | undefined, now: number): Pr
       return {
         order: 'updated_ms',
         before: undefined,
-        after_ms: bound_ms - LOOK_BACK_MS,
+        after_ms: bound_ms - OVERLAP_MS,
         next: { at: 'refresh', bound_ms, started_ms: now, removed: upTo },
         removed: { after: phase.removed, upTo },
       };
@@ -199,7 +211,7 @@ async function planStep(app: App, phase: ListPhase | undefined, now: number): Pr
       return {
         order: 'updated_ms',
         before: last,
-        after_ms: bound_ms - LOOK_BACK_MS,
+        after_ms: bound_ms - OVERLAP_MS,
         next: { at: 'refresh', bound_ms, started_ms, removed },
       };
     }

@@ -5,17 +5,16 @@ import type { ReadPage } from '../../../core/walk.ts';
 import { describeResources, visibleFields } from '../answers.operations.ts';
 import type { BrokerCaller } from '../caller.ts';
 import { refuseField } from '../field-errors.ts';
+import type { Expression } from '../filter/expression.ts';
 import { FilterMeter } from '../filter/meter.ts';
 import type { ResourceHandler } from '../handler.ts';
 import type { Resource } from '../resource.ts';
 import type { ListAccess } from './access.operations.ts';
 import { listNamed } from './named.store.ts';
-import { BAD_LIST, type ListQuery } from './query.ts';
+import { BAD_LIST, type ListRequest } from './query.ts';
 import { listInContainers, listOwnedIn } from './store.ts';
 import type { Cursor } from './token.ts';
 import { type ListOrder, mergeParts, type PageRequest, type Part } from './window.ts';
-
-export type JsonObject = Readonly<Record<string, unknown>>;
 
 /** From where on rows are read, in which order. */
 export interface PageQuery {
@@ -26,18 +25,19 @@ export interface PageQuery {
 
 /** What is listed, and how it is shown. */
 interface PagedList {
-  asked: ListQuery;
-  sight: ListAccess;
+  asked: ListRequest;
+  filter: Expression | undefined;
+  access: ListAccess;
   step: PageQuery;
   /** Leaves out items by their state, of a list in the order in which they were made. */
   keep?: { keeps(item: Resource): boolean };
   /** As the caller's grants say, unless it is given. */
-  show?: (rows: readonly Resource[]) => Promise<readonly (JsonObject | undefined)[]>;
+  show?: (rows: readonly Resource[]) => Promise<readonly (object | undefined)[]>;
 }
 
 interface Shown {
   place: Cursor;
-  shown: JsonObject;
+  shown: object;
 }
 
 /** Items in order. */
@@ -62,11 +62,11 @@ export async function readPage(
   definition: ResourceHandler,
   list: PagedList,
 ): Promise<ListPage> {
-  const { asked, sight, step } = list;
+  const { asked, access, step } = list;
   const keep = step.order === 'created_ms' ? list.keep : undefined;
   const wanted = asked.page_size + 1;
-  const show = list.show ?? ((rows) => showToCaller(app, caller, definition, sight, rows));
-  const filter = asked.filter && new FilterMeter(asked.filter);
+  const show = list.show ?? ((rows) => showToCaller(app, caller, definition, access, rows));
+  const filter = list.filter && new FilterMeter(list.filter);
   const read = startWalk(app, caller);
   const found: Shown[] = [];
   let bytes = 0;
@@ -79,9 +79,9 @@ export async function readPage(
       order: step.order,
       before,
       after_ms: step.after_ms,
-      limit: asked.filter || keep || list.show ? SCAN_BATCH : wanted,
+      limit: filter || keep || list.show ? SCAN_BATCH : wanted,
     };
-    const part = await readRows(app, caller, sight, window, read);
+    const part = await readRows(app, caller, access, window, read);
     const { rows } = part;
     const isLong = part.bytes > rows.length * SHORT;
     const kept = keep ? rows.filter((row) => keep.keeps(row)) : rows;
@@ -107,7 +107,7 @@ export async function readPage(
 }
 
 /** @throws Failure `invalid` for a filter that costs too much: what it would say is not known */
-function isAdmitted(filter: FilterMeter, item: JsonObject): boolean {
+function isAdmitted(filter: FilterMeter, item: object): boolean {
   const verdict = filter.judge({ item });
   if ('fault' in verdict && verdict.fault === 'exhausted') {
     refuseField('filter', `${verdict.because}.`, BAD_LIST);
@@ -119,15 +119,15 @@ async function showToCaller(
   app: App,
   caller: BrokerCaller,
   definition: ResourceHandler,
-  sight: ListAccess,
+  access: ListAccess,
   rows: readonly Resource[],
-): Promise<(JsonObject | undefined)[]> {
+): Promise<(object | undefined)[]> {
   const items = await describeResources(app, caller, definition, rows, 'list');
   return rows.map(({ scope_id }, at) => {
     const item = items[at];
     // A thing on which nothing may be done is not seen at all.
     return item?.authorized_actions
-      ? visibleFields(item, sight.fields.get(scope_id) ?? 'all')
+      ? visibleFields(item, access.fields.get(scope_id) ?? 'all')
       : undefined;
   });
 }
@@ -135,24 +135,25 @@ async function showToCaller(
 async function readRows(
   app: App,
   caller: BrokerCaller,
-  sight: ListAccess,
+  access: ListAccess,
   window: PageRequest,
   read: ReadPage,
 ): Promise<Part> {
   const sources: Promise<Part>[] = [];
-  if (sight.all.length > 0) {
+  if (access.all.length > 0) {
     // Where much is seen, or only what is new is asked, walking the type in order reads least.
-    const walk = sight.all.length > 1 && (window.after_ms > 0 || sight.all.length * 4 >= sight.of);
-    const share = Math.min(1, sight.all.length / Math.max(1, sight.of));
-    sources.push(listInContainers(app.db, sight.all, window, { walk, share }, read));
+    const walk =
+      access.all.length > 1 && (window.after_ms > 0 || access.all.length * 4 >= access.of);
+    const share = Math.min(1, access.all.length / Math.max(1, access.of));
+    sources.push(listInContainers(app.db, access.all, window, { walk, share }, read));
   }
-  if (sight.own.length > 0) {
-    sources.push(listOwnedIn(app.db, caller.who.user_id, sight.own, window, read));
+  if (access.own.length > 0) {
+    sources.push(listOwnedIn(app.db, caller.who.user_id, access.own, window, read));
   }
-  if (sight.named.size > 0) {
-    const ids = uniteSets(sight.named.values());
+  if (access.named.size > 0) {
+    const ids = uniteSets(access.named.values());
     const isSeen = (row: { id: string; container_id: string }): boolean =>
-      sight.named.get(row.container_id)?.some((ids) => ids.has(row.id)) ?? false;
+      access.named.get(row.container_id)?.some((ids) => ids.has(row.id)) ?? false;
     sources.push(listNamed(app.db, [...ids], isSeen, window));
   }
   return mergeParts(await Promise.all(sources), window);

@@ -3,23 +3,27 @@ import { type Expression, parseExpression } from '../filter/expression.ts';
 import { isIdOf } from '../ids.ts';
 
 /** The most items of a page, and their number unless the request says. */
-const MAX_PAGE_SIZE = 1000;
+export const MAX_PAGE_SIZE = 1000;
 
 /** What a request lists. */
-export interface ListQuery {
+export interface ListRequest {
+  /** What holds the items. */
+  place: string;
   page_size: number;
-  filter: Expression | undefined;
   recursive: boolean;
   list_token: string;
+  /** Text of an expression; empty for none. */
+  filter: string;
 }
 
 export const BAD_LIST = 'Improperly formatted identifier.';
 
 /**
+ * @param containerField names the parameter that says what holds the items
  * @throws Failure `invalid` naming the parameter
  * @see B-18
  */
-export function parsePaging(query: URLSearchParams): Omit<ListQuery, 'filter'> {
+export function parseListRequest(query: URLSearchParams, containerField: string): ListRequest {
   const size = query.get('page_size') ?? '';
   const page_size = Number(size);
   if (!/^\d{0,9}$/.test(size) || page_size > MAX_PAGE_SIZE) {
@@ -34,31 +38,29 @@ export function parsePaging(query: URLSearchParams): Omit<ListQuery, 'filter'> {
     refuseField('recursive', 'This must be true or false.', IN_REQUEST);
   }
   return {
+    place: query.get(containerField) ?? '',
     page_size: page_size || MAX_PAGE_SIZE,
     recursive: /^(1|t|true)$/i.test(recursive),
     list_token: query.get('list_token') ?? '',
+    filter: query.get('filter') ?? '',
   };
 }
 
 /**
- * Reads what of a list is wanted: an expression that is costly to read, so only once the caller
- * may list at all.
+ * Reads the expression that items are picked by: costly, so only once the caller may list at all.
  *
  * @throws Failure `invalid` naming the parameter
  */
-export function parseListQuery(query: URLSearchParams): ListQuery {
-  const paging = parsePaging(query);
-  const text = query.get('filter') ?? '';
-  const parsed = text === '' ? undefined : parseExpression(text);
-  if (parsed?.valid === false) {
-    refuseField('filter', `This field could not be parsed. ${parsed.because}.`, BAD_LIST);
-  }
-  return { ...paging, filter: parsed?.valid ? parsed.expression : undefined };
+export function parseListFilter({ filter }: ListRequest): Expression | undefined {
+  if (filter === '') return undefined;
+  const parsed = parseExpression(filter);
+  if (parsed.valid) return parsed.expression;
+  return refuseField('filter', `This field could not be parsed. ${parsed.because}.`, BAD_LIST);
 }
 
 /** @throws Failure `invalid` */
-export function checkProjectList(query: URLSearchParams, recursive: boolean): void {
-  if (recursive || isIdOf(query.get('scope_id') ?? '', 'scope', 'project')) return;
+export function checkProjectList({ place, recursive }: ListRequest): void {
+  if (recursive || isIdOf(place, 'scope', 'project')) return;
   refuseField(
     'scope_id',
     'This field must be a valid project scope ID or the list operation must be recursive.',

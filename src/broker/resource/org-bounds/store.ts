@@ -100,7 +100,7 @@ const counts = {
   group: prepared<Place, Counts>((from, place) => countIn(from, 'group', place)),
 } as const;
 
-/** What there is too much of in an org or a scope for so many more, in the words of the refusal; or undefined. */
+/** Which bound of an org or a scope so many more would pass, in the words of the refusal; or undefined. */
 export async function faultOfOrg(
   db: Db,
   of: keyof typeof ROOM,

@@ -30,7 +30,7 @@ class KnownScopes {
     // What changes after this was read is read again the next time.
     const state = await readScopeState(db);
     const known = this.#known;
-    // Of what was changed by hand, or by a program of before, there is no telling what it was.
+    // Of what was changed by hand, or by an older program, there is no telling what it was.
     const isTold = known && (known.version === state.version || known.change !== state.change);
     const changed = isTold ? await listChangedScopes(db, known.change, state.change) : undefined;
     if (changed) {

@@ -1,3 +1,4 @@
+import { z } from 'zod';
 import { omitEmpty } from '../../../core/omit-empty.ts';
 
 /** Why a connection was closed. */
@@ -22,10 +23,20 @@ export interface ConnectionEnds {
 /** Characters of the token that a client proves with that it is the one that began. */
 export const TOFU_LENGTH = 20;
 
+export const sessionConnection = z.object({
+  client_tcp_address: z.string().optional(),
+  client_tcp_port: z.int().optional(),
+  endpoint_tcp_address: z.string().optional(),
+  endpoint_tcp_port: z.int().optional(),
+  bytes_up: z.string().optional().describe('A number as text.'),
+  bytes_down: z.string().optional().describe('A number as text.'),
+  closed_reason: z.string().optional().describe('Absent while it is open.'),
+});
+
 /** What shows of a connection; counts of bytes are texts. */
 export function describeConnection(
   connection: ConnectionEnds & { bytes_up: number; bytes_down: number; closed_reason: string },
-): Record<string, unknown> {
+): z.output<typeof sessionConnection> {
   const { bytes_up, bytes_down } = connection;
   return omitEmpty({
     client_tcp_address: connection.client_tcp_address,

@@ -15,17 +15,15 @@ const showingOf = perApp(() => new FewInTurn(4));
  *
  * @param had how many it has had
  */
-export async function showConnections(
-  app: App,
-  session_id: string,
-  had: number,
-): Promise<Record<string, unknown>[]> {
+export async function showConnections(app: App, session_id: string, had: number): Promise<Shown[]> {
   const show = () => showNewest(app, session_id);
   return had > PAGE ? showingOf(app).run(show) : show();
 }
 
-async function showNewest({ db }: App, session_id: string): Promise<Record<string, unknown>[]> {
-  const shown: Record<string, unknown>[] = [];
+type Shown = ReturnType<typeof describeConnection>;
+
+async function showNewest({ db }: App, session_id: string): Promise<Shown[]> {
+  const shown: Shown[] = [];
   for (let before: ConnectionCursor | undefined; shown.length < MOST_SHOWN; ) {
     const page = await listSomeConnections(db, session_id, before, PAGE);
     for (const connection of page) shown.push(describeConnection(connection));

@@ -1,26 +1,35 @@
-/** One credential of a session, as the answer to its authorization shows it. */
-export interface SessionCredential {
-  credential_source: {
-    id: string;
-    name?: string;
-    description?: string;
-    credential_store_id: string;
-    /** The source's subtype, `static` for every stored credential. */
-    type: string;
-    /** Absent for a library that says nothing of what it holds. */
-    credential_type?: string;
-  };
-  secret: {
-    /** Base64 of the secret's JSON text. */
-    raw: string;
-    /** Only of a secret that is an object. */
-    decoded?: Readonly<Record<string, unknown>>;
-  };
-  /** Absent where the type is. */
-  credential?: Readonly<Record<string, unknown>>;
-}
+import { z } from 'zod';
+import type { Immutable } from '../../../core/immutable.ts';
 
-/** A secret for a session before it is dressed. */
+/** One credential of a session, as the answer to its authorization shows it. */
+export const sessionCredential = z.object({
+  credential_source: z.object({
+    id: z.string(),
+    name: z.string().optional(),
+    description: z.string().optional(),
+    credential_store_id: z.string(),
+    type: z.string().describe("The source's subtype, `static` for every stored credential."),
+    credential_type: z
+      .string()
+      .optional()
+      .describe('Absent for a library that says nothing of what it holds.'),
+  }),
+  secret: z.object({
+    raw: z.string().describe("Base64 of the secret's JSON text."),
+    decoded: z
+      .record(z.string(), z.unknown())
+      .optional()
+      .describe('Only of a secret that is an object.'),
+  }),
+  credential: z
+    .record(z.string(), z.unknown())
+    .optional()
+    .describe('What its type makes of the secret; absent where there is none.'),
+});
+
+export type SessionCredential = Immutable<z.output<typeof sessionCredential>>;
+
+/** A secret for a session before it is encoded. */
 export interface FoundSecret {
   source: {
     id: string;
@@ -36,7 +45,7 @@ export interface FoundSecret {
   credential: Readonly<Record<string, unknown>> | undefined;
 }
 
-/** Dresses a secret for the answer, or for the worker that uses it. */
+/** Encodes a secret for the answer, or for the worker that uses it. */
 export function describeSecret({ source, secret, credential }: FoundSecret): SessionCredential {
   const { id, name, description, credential_store_id, type, credential_type } = source;
   return {

@@ -1,28 +1,52 @@
+import { z } from 'zod';
+import type { Immutable } from '../../../core/immutable.ts';
 import { omitEmpty } from '../../../core/omit-empty.ts';
+import { scopeSummary } from '../../resource/common-fields.ts';
 import { describeScope, formatTime, type Resource, type Scope } from '../../resource/resource.ts';
 import { encodeAuthorizationToken } from '../../sessions/authorization-token.ts';
-import type { SessionCredential } from '../../sessions/credentials/credential.ts';
+import {
+  type SessionCredential,
+  sessionCredential,
+} from '../../sessions/credentials/credential.ts';
 import type { TargetBody } from '../target.ts';
 import type { PlannedSession } from './planned-session.operations.ts';
 
-/** The answer; grants take no field out of it. @see B-74 */
+/** The answer to an authorization. */
+export const authorization = z.object({
+  session_id: z.string(),
+  target_id: z.string(),
+  scope: scopeSummary,
+  created_time: z.string(),
+  user_id: z.string(),
+  host_set_id: z.string().optional(),
+  host_id: z.string().optional(),
+  type: z.string().describe('Of the target.'),
+  authorization_token: z.string().describe('What a client shows to a worker.'),
+  connection_limit: z.int().describe('-1: unlimited.'),
+  endpoint: z.string(),
+  endpoint_port: z.int(),
+  expiration: z.string(),
+  credentials: z.array(sessionCredential).optional(),
+});
+
+export type Authorization = Immutable<z.output<typeof authorization>>;
+
+/** Grants take no field out of it. @see B-74 */
 export function describeAuthorization(
-  { target, scope }: { target: Resource; scope: Scope },
+  { target, scope }: { target: Resource<TargetBody>; scope: Scope },
   session: PlannedSession,
   given: { user_id: string; credentials: readonly SessionCredential[] },
-): Record<string, unknown> {
+): Authorization {
   const { id, endpoint, url, port, created_ms, expires_ms } = session;
-  const { session_connection_limit: connection_limit, default_client_port } =
-    target.body as TargetBody;
+  const { session_connection_limit: connection_limit, default_client_port } = target.body;
   const { host_id, host_set_id } = endpoint;
-  return omitEmpty({
+  return {
     session_id: id,
     target_id: target.id,
     scope: describeScope(scope),
     created_time: formatTime(created_ms),
     user_id: given.user_id,
-    host_set_id,
-    host_id,
+    ...omitEmpty({ host_set_id, host_id }),
     type: target.subtype,
     authorization_token: encodeAuthorizationToken({
       session_id: id,
@@ -50,6 +74,6 @@ export function describeAuthorization(
     endpoint: url,
     endpoint_port: port,
     expiration: formatTime(expires_ms),
-    credentials: given.credentials,
-  });
+    ...omitEmpty({ credentials: given.credentials }),
+  };
 }

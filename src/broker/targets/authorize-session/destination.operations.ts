@@ -3,10 +3,13 @@ import { Failure } from '../../../core/failure.ts';
 import { findDestination } from '../../aliases/operations.ts';
 import type { BrokerCaller } from '../../resource/caller.ts';
 import { refuseField } from '../../resource/field-errors.ts';
+import { isOf } from '../../resource/operations.ts';
 import type { Scope } from '../../resource/resource.ts';
-import type { BoundaryRequest, Located } from '../../resource/route.ts';
+import type { BoundaryReference, LocatedItem } from '../../resource/route.ts';
 import { readScopeTree } from '../../resource/scope-tree/operations.ts';
 import { findResource, findResourceByName } from '../../resource/store.ts';
+import { targetDefinition } from '../operations.ts';
+import type { TargetBody } from '../target.ts';
 import { parseTargetRef } from './request.ts';
 
 /**
@@ -18,8 +21,8 @@ import { parseTargetRef } from './request.ts';
  */
 export async function resolveDestination(
   app: App,
-  request: BoundaryRequest,
-): Promise<BoundaryRequest> {
+  request: BoundaryReference,
+): Promise<BoundaryReference> {
   const { id, item } = request;
   const { scope_id, scope_name, host_id } = parseTargetRef(item);
   if (id === '' || id.includes('_') || scope_id !== '' || scope_name !== '') return request;
@@ -40,8 +43,8 @@ export async function resolveDestination(
 export async function locateTarget(
   app: App,
   _caller: BrokerCaller,
-  { id, item }: BoundaryRequest,
-): Promise<Located> {
+  { id, item }: BoundaryReference,
+): Promise<LocatedItem<TargetBody>> {
   const tree = await readScopeTree(app);
   const { name, scope_id, scope_name } = parseTargetRef(item);
   const place = scope_id === '' && name !== '' ? scopeNamed(tree.byId, scope_name) : scope_id;
@@ -50,7 +53,9 @@ export async function locateTarget(
       ? await findResource(app.db, id)
       : await findResourceByName(app.db, 'target', place, name);
   const scope = tree.byId.get(target?.scope_id ?? '');
-  if (target?.type !== 'target' || !scope) throw new Failure('not_found', 'Resource not found.');
+  if (!isOf(targetDefinition, target) || !scope) {
+    throw new Failure('not_found', 'Resource not found.');
+  }
   return { type: 'target', scope, id: target.id, resource: target };
 }
 

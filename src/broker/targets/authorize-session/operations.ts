@@ -11,12 +11,14 @@ import {
 } from '../../credentials/of-sessions/operations.ts';
 import { hasLogIn } from '../../iam/auth-tokens/operations.ts';
 import type { BrokerCaller } from '../../resource/caller.ts';
+import { isOf } from '../../resource/operations.ts';
 import type { Resource, Scope } from '../../resource/resource.ts';
 import { findResource } from '../../resource/store.ts';
 import { keyPlace } from '../../sessions/connections/carried-session.operations.ts';
 import { insertSession, type SessionHolder } from '../../sessions/new-session.store.ts';
+import { targetDefinition } from '../operations.ts';
 import type { TargetBody } from '../target.ts';
-import { describeAuthorization } from './answer.ts';
+import { type Authorization, describeAuthorization } from './answer.ts';
 import { type PlannedSession, planSession } from './planned-session.operations.ts';
 
 /**
@@ -28,8 +30,8 @@ import { type PlannedSession, planSession } from './planned-session.operations.t
 export async function authorizeSession(
   app: App,
   caller: BrokerCaller,
-  request: { target: Resource; scope: Scope; name: string; host_id: string },
-): Promise<Record<string, unknown>> {
+  request: { target: Resource<TargetBody>; scope: Scope; name: string; host_id: string },
+): Promise<Authorization> {
   if (!hasLogIn(caller)) throw new Failure('forbidden', 'Forbidden.');
   // With it the session would end at once.
   if (caller.token?.num_uses === 1) {
@@ -59,15 +61,15 @@ export async function authorizeSession(
 async function requireUnchangedPlace(
   app: App,
   caller: BrokerCaller,
-  before: Resource,
-): Promise<Resource> {
+  before: Resource<TargetBody>,
+): Promise<Resource<TargetBody>> {
   const { auth_token_id, user_id } = caller.who;
   const [target, holder] = await Promise.all([
     findResource(app.db, before.id),
     findResource(app.db, auth_token_id || user_id),
   ]);
   if (!holder) throw new Failure('unauthenticated', 'Unauthenticated, or invalid token.');
-  if (!target) throw new Failure('not_found', 'Resource not found.');
+  if (!isOf(targetDefinition, target)) throw new Failure('not_found', 'Resource not found.');
   return target;
 }
 
@@ -93,9 +95,9 @@ const NO_HOLDER: SessionHolder = {
 async function commitSession(
   app: App,
   caller: BrokerCaller,
-  request: { target: Resource; scope: Scope },
+  request: { target: Resource<TargetBody>; scope: Scope },
   session: PlannedSession,
-): Promise<Record<string, unknown>> {
+): Promise<Authorization> {
   const { id, expires_ms } = session;
   const holder = await findHolder(app, caller);
   const resolved = await resolveCredentials(app, caller, {
@@ -119,12 +121,12 @@ interface ResolvedSession {
 async function commitResolved(
   app: App,
   caller: BrokerCaller,
-  request: { target: Resource; scope: Scope },
+  request: { target: Resource<TargetBody>; scope: Scope },
   { session, holder, resolved }: ResolvedSession,
-): Promise<Record<string, unknown>> {
+): Promise<Authorization> {
   const { target, scope } = request;
   const { user_id } = caller.who;
-  const { session_connection_limit: connection_limit } = target.body as TargetBody;
+  const { session_connection_limit: connection_limit } = target.body;
   const { id, endpoint, created_ms, expires_ms, certificate, private_key } = session;
   Object.assign(caller.record.outcome, {
     session_id: id,

@@ -29,9 +29,9 @@ export interface PlannedSession {
 export async function planSession(
   app: App,
   caller: BrokerCaller,
-  { target, host_id }: { target: Resource; host_id: string },
+  { target, host_id }: { target: Resource<TargetBody>; host_id: string },
 ): Promise<PlannedSession> {
-  const body = target.body as TargetBody;
+  const { body } = target;
   const port = body.default_port;
   if (port === 0) {
     throw new Failure('precondition', 'Target does not have default port defined.');

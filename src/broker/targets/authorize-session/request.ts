@@ -1,5 +1,4 @@
 import type { FieldErrors } from '../../resource/field-errors.ts';
-import type { ResourceInput } from '../../resource/handler.ts';
 import { isIdOf } from '../../resource/ids.ts';
 
 /** How a request says which target it means. */
@@ -12,14 +11,13 @@ interface TargetRef {
   host_id: string;
 }
 
-export function parseTargetRef(item: ResourceInput): TargetRef {
-  const text = (field: string): string => String(item[field] ?? '');
-  return {
-    name: text('name'),
-    scope_id: text('scope_id'),
-    scope_name: text('scope_name'),
-    host_id: text('host_id'),
-  };
+export function parseTargetRef(
+  item: {
+    readonly [Field in keyof TargetRef]?: string | undefined;
+  },
+): TargetRef {
+  const { name = '', scope_id = '', scope_name = '', host_id = '' } = item;
+  return { name, scope_id, scope_name, host_id };
 }
 
 const MALFORMED = 'Incorrectly formatted identifier.';

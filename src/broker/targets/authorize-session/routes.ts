@@ -1,12 +1,12 @@
 import { z } from 'zod';
 import { FieldErrors, IN_FIELDS } from '../../resource/field-errors.ts';
-import { resourceAt } from '../../resource/location.operations.ts';
-import { type BoundaryRoute, boundaryRoute } from '../../resource/route.ts';
+import { type AnyBoundaryRoute, boundaryRoute } from '../../resource/route.ts';
+import { authorization } from './answer.ts';
 import { locateTarget, resolveDestination } from './destination.operations.ts';
 import { authorizeSession } from './operations.ts';
 import { checkWanted, parseTargetRef } from './request.ts';
 
-export const authorizeSessionRoutes: readonly BoundaryRoute[] = [
+export const authorizeSessionRoutes: readonly AnyBoundaryRoute[] = [
   boundaryRoute({
     id: 'authorize-session-target',
     method: 'POST',
@@ -24,7 +24,7 @@ export const authorizeSessionRoutes: readonly BoundaryRoute[] = [
       scope_name: z.string().optional().describe('The same by name.'),
       host_id: z.string().optional().describe('One of the hosts of the target; any unless given.'),
     }),
-    output: z.record(z.string(), z.unknown()),
+    output: authorization,
     failures: [
       'invalid',
       'unauthenticated',
@@ -37,15 +37,13 @@ export const authorizeSessionRoutes: readonly BoundaryRoute[] = [
     resolve: resolveDestination,
     check({ id, item }) {
       const errors = new FieldErrors();
-      checkWanted(id, parseTargetRef(item), errors);
+      const wanted = parseTargetRef(item);
+      checkWanted(id, wanted, errors);
       errors.refuse(IN_FIELDS);
+      return wanted;
     },
-    run: async (app, caller, { item }, located) => {
-      const target = resourceAt(located);
-      if (!located) throw new TypeError('a session is for a target');
-      const { name, host_id } = parseTargetRef(item);
-      const { scope } = located;
-      return { body: await authorizeSession(app, caller, { target, scope, name, host_id }) };
-    },
+    run: async (app, caller, { checked: { name, host_id } }, { resource: target, scope }) => ({
+      body: await authorizeSession(app, caller, { target, scope, name, host_id }),
+    }),
   }),
 ];

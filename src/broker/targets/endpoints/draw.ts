@@ -41,16 +41,12 @@ export function ownerOf(host_set_ids: readonly string[]): string | undefined {
  *
  * @param roll at least 0 and below 1, another one each time
  */
-export function drawSome<Thing>(
-  things: readonly Thing[],
-  most: number,
-  roll: () => number,
-): Thing[] {
-  const all = [...things];
+export function drawSome<Item>(items: readonly Item[], most: number, roll: () => number): Item[] {
+  const all = [...items];
   const count = Math.min(most, all.length);
   for (let at = 0; at < count; at++) {
     const other = at + Math.floor(roll() * (all.length - at));
-    [all[at], all[other]] = [all[other] as Thing, all[at] as Thing];
+    [all[at], all[other]] = [all[other] as Item, all[at] as Item];
   }
   return all.slice(0, count);
 }

@@ -8,14 +8,13 @@ import { Failure } from '../../../core/failure.ts';
 import type { BrokerCaller } from '../../resource/caller.ts';
 import { GrantSet } from '../../resource/grants/decision.ts';
 import { insertLinks } from '../../resource/links/store.ts';
-import type { Resource } from '../../resource/resource.ts';
 import { insertResource } from '../../resource/store.ts';
 import { MOST_HOST_SETS } from '../sources.ts';
 import { countAll, drawSome, ownerOf, placeOf } from './draw.ts';
 import { findDrawn, findEndpoint } from './operations.ts';
 import { listSizes } from './store.ts';
 
-const target: Resource = makeResource('ttcp_1', { body: { address: '' } });
+const target = { ...makeResource('ttcp_1'), body: { address: '' } };
 const hostId = (at: number): string => `hst_${String(at).padStart(5, '0')}`;
 const setId = (at: number): string => `hsst_${String(at).padStart(5, '0')}`;
 const range = (from: number, to: number): number[] =>
@@ -41,8 +40,8 @@ async function makeHosts(app: App, count: number, sets: readonly number[][]): Pr
 
 async function callerOf(app: App): Promise<BrokerCaller> {
   const who = { user_id: 'u_1', account_id: '', auth_method_id: '', auth_token_id: '' };
-  const authority = new GrantSet('recovery', []);
-  return { ...testCaller(await requireTestMount(app, 'sys/')), who: { ...who, authority } };
+  const grants = new GrantSet('recovery', []);
+  return { ...testCaller(await requireTestMount(app, 'sys/')), who: { ...who, grants } };
 }
 
 const places: [at: number, place: { host_set_id: string; at: number } | undefined][] = [

@@ -1,4 +1,4 @@
-import { whileThere } from '../../../access/presence.ts';
+import { whileConnected } from '../../../access/presence.ts';
 import type { App } from '../../../app/app.ts';
 import { Failure } from '../../../core/failure.ts';
 import type { HostBody } from '../../hosts/hosts/operations.ts';
@@ -32,9 +32,9 @@ const FEW = 256;
 export async function findEndpoint(
   app: App,
   caller: BrokerCaller,
-  { target, host_id }: { target: Resource; host_id: string },
+  { target, host_id }: { target: Resource<Pick<TargetBody, 'address'>>; host_id: string },
 ): Promise<Endpoint> {
-  const { address } = target.body as TargetBody;
+  const { address } = target.body;
   // With an address of its own there is nothing to choose from.
   if (address !== '') return { host_id: '', host_set_id: '', address };
   const verdict = await findMember(app, caller, { target, host_id });
@@ -51,7 +51,8 @@ async function findMember(
   const some = await listSomeMembers(app.db, target.id, FEW + 1);
   if (some.length <= FEW) return chooseMember(some, host_id, roll(app));
   const sets = await listLinksFrom(app.db, target.id, 'target-host-source');
-  if (host_id === '') return whileThere(caller, (requireThere) => draw(app, sets, requireThere));
+  if (host_id === '')
+    return whileConnected(caller, (requireConnected) => draw(app, sets, requireConnected));
   const host_set_id = ownerOf(await listSetsWith(app.db, sets, host_id));
   return host_set_id === undefined ? NOT_AMONG_THEM : { chosen: { host_id, host_set_id } };
 }
@@ -65,7 +66,7 @@ function roll(app: App): number {
 async function draw(
   app: App,
   all: readonly string[],
-  requireThere: () => void,
+  requireConnected: () => void,
 ): Promise<MemberVerdict> {
   let left = all;
   while (left.length > 0) {
@@ -74,7 +75,7 @@ async function draw(
     const sizes = await listSizes(app.db, sets);
     const total = countAll(sizes);
     while (total > 0) {
-      requireThere();
+      requireConnected();
       const chosen = await findDrawn(app, sizes, Math.floor(roll(app) * total));
       if (chosen) return { chosen };
     }

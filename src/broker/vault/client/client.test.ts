@@ -208,8 +208,8 @@ for (const host of ['169.254.169.254', '[fd00:ec2::254]', '0.0.0.0', '0', '[::]'
 
 const bodies: [why: string, change: Partial<VaultConnection>, isSame: boolean][] = [
   ['the same certificates, another server and token', { address: 'https://b', token: 'b' }, true],
-  ['another certificate of an authority', { ca_cert: client.cert }, false],
-  ['none of an authority', { ca_cert: '' }, false],
+  ['another certificate of a CA', { ca_cert: client.cert }, false],
+  ['none of a CA', { ca_cert: '' }, false],
   ['no certificate of its own', { client_certificate: '', client_certificate_key: '' }, false],
 ];
 

@@ -2,7 +2,7 @@
 const RUN = 5;
 
 /** Characters that are looked through, as they were sent and without their marks: some milliseconds. */
-const LOOKED_THROUGH = 16_384;
+const MOST_SCANNED = 16_384;
 
 /**
  * What there is in some texts, to tell whether a word repeats any of it; see {@link repeats}. What is too long to be
@@ -13,8 +13,8 @@ export type Sent = ReadonlySet<string> | 'anything';
 /** The words of texts, their parts, and all runs of their letters, whatever marks stand between those. */
 export function piecesOf(texts: readonly string[]): Sent {
   const pieces = new Set<string>();
-  if (texts.reduce((sum, { length }) => sum + length, 0) > LOOKED_THROUGH) return 'anything';
-  let left = LOOKED_THROUGH;
+  if (texts.reduce((sum, { length }) => sum + length, 0) > MOST_SCANNED) return 'anything';
+  let left = MOST_SCANNED;
   for (const text of texts) {
     // One letter may stand for eighteen.
     const folded = fold(text);

@@ -5,7 +5,7 @@ import { repeats, type Sent } from './repeated.ts';
 /** Bytes of a refusal: what it says first is told, and what comes later is not waited for. */
 export const REFUSAL = 8_192;
 /** So much of what it says is looked at, and so much of that told. */
-const LOOKED_AT = 4_096;
+const MOST_SCANNED = 4_096;
 const TOLD = 300;
 
 /** Parts of names may be joined. */
@@ -43,7 +43,7 @@ export function describeRefusal(
   sent: Sent = new Set(),
 ): string {
   const told: string[] = [];
-  let left = LOOKED_AT;
+  let left = MOST_SCANNED;
   for (const error of findErrors(text.slice(0, REFUSAL))) {
     if (left <= 0) break;
     if (typeof error !== 'string') continue;

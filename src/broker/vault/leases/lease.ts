@@ -9,9 +9,9 @@ export const VAULT_LEASE = 'broker-vault';
 export interface VaultLeaseData {
   /** Row of the token that it was asked with. */
   token_id: string;
-  /** Tells other rows of the same token, that end it where that row is gone; empty for leases of before there was one. */
+  /** Tells other rows of the same token, that end it where that row is gone; empty for leases from before there was one. */
   token_mac: string;
-  /** Of its server, where it lies, whatever the token is asked with later; undefined for leases of before it was kept. */
+  /** Of its server, where it lies, whatever the token is asked with later; undefined for leases from before it was kept. */
   namespace: string | undefined;
   /** As the Vault server names it. */
   lease_id: string;

@@ -76,7 +76,7 @@ async function keepToken(
   const { id, store_id, isUsed } = kept;
   const now = Math.floor(app.now() / 1000);
   const outcome = { store_id };
-  // As of before the leases were looked at: those of a token that was replaced by then had all come.
+  // `since` is from before the leases were read: those of a token that was replaced by then were among them.
   const care = planCare(kept, isUsed, since);
   if (care === 'replace') await turn.commit([replaceToken(id, now)], outcome);
   if (care !== 'revoke' && care !== 'renew') return;

@@ -195,7 +195,7 @@ export function macOf(app: App, connection: VaultConnection): string {
 
 const PAGE = 200;
 
-/** Makes the hashes of tokens that have none: those of before there were any. */
+/** Makes the hashes of tokens that have none: those from before there were any. */
 export async function hashTokens(
   app: App,
   turn: Pick<JobRun, 'commit' | 'stopping'>,

@@ -24,7 +24,7 @@ export interface VaultToken {
 }
 
 /**
- * For whom a token is asked for, also when its store is gone. Null for those of before this was kept whose store was gone
+ * For whom a token is asked for, also when its store is gone. Null for those from before this was kept whose store was gone
  * by then.
  */
 export interface TokenOwner {

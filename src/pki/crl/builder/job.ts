@@ -1,10 +1,10 @@
 import { Failure } from '../../../core/failure.ts';
 import type { SignatureAlgorithm } from '../../../x509/algorithms.ts';
-import type { ListFrame } from '../../../x509/crl.ts';
+import type { CrlFrame } from '../../../x509/crl.ts';
 import type { AssembledCrl } from '../../../x509/crl-assembly.ts';
 import type { Revocation } from '../../mount-state/revocations.store.ts';
 
-/** Which revocations are on a list. Lists of one scope differ only by what came in between. */
+/** Which revocations are on a CRL. CRLs of one scope differ only by what came in between. */
 export interface CrlScope {
   /** Ids of the issuers whose revocations are on it. */
   members: readonly string[];
@@ -16,7 +16,7 @@ export interface CrlScope {
   empty: boolean;
 }
 
-/** The entries of a list, as the revocations of a mount give them. */
+/** The entries of a CRL, as the revocations of a mount give them. */
 export interface CrlInput {
   mount_id: string;
   /** {@link CrlScope} as JSON. */
@@ -25,23 +25,23 @@ export interface CrlInput {
   revision: number;
 }
 
-/** A list that was made before, and what of. */
+/** A CRL that was made before, and what of. */
 export interface FinishedCrl extends CrlInput {
-  list: AssembledCrl;
+  crl: AssembledCrl;
 }
 
-/** A list to be made. Everything in it can be handed to another thread. */
+/** A CRL to be made. Everything in it can be handed to another thread. */
 export interface CrlJob {
   content: CrlInput;
-  /** An earlier list, whose entries are taken over if they can be. */
+  /** An earlier CRL, whose entries are taken over if they can be. */
   basis: FinishedCrl | undefined;
-  frame: ListFrame;
+  frame: CrlFrame;
   algorithm: SignatureAlgorithm;
   /** Most entries; -1: as many as there are. */
   max_entries: number;
 }
 
-/** Says whether a list can be made of an earlier one and the revocations since. */
+/** Says whether a CRL can be made of an earlier one and the revocations since. */
 export function isBasis(basis: FinishedCrl | undefined, content: CrlInput): boolean {
   return (
     basis !== undefined &&
@@ -51,7 +51,7 @@ export function isBasis(basis: FinishedCrl | undefined, content: CrlInput): bool
   );
 }
 
-/** A test for many revocations: whether one belongs on a list of this scope. */
+/** A test for many revocations: whether one belongs on a CRL of this scope. */
 export function isListedIn(scope: CrlScope): (revocation: Revocation) => boolean {
   const members = new Set(scope.members);
   const known = scope.known && new Set(scope.known);
@@ -68,8 +68,8 @@ export function isListedIn(scope: CrlScope): (revocation: Revocation) => boolean
   };
 }
 
-/** @throws Failure `conflict` for a list that is longer than it may be */
-export function refuseLongList(count: number, max_entries: number): void {
+/** @throws Failure `conflict` for a CRL that is longer than it may be */
+export function refuseLongCrl(count: number, max_entries: number): void {
   if (max_entries === -1 || count <= max_entries) return;
   throw new Failure(
     'conflict',

@@ -1,13 +1,13 @@
 import assert from 'node:assert/strict';
 import { generateKeyPairSync } from 'node:crypto';
 import { test } from 'node:test';
+import { parseCrl } from '../../../../test/support/crl.ts';
 import { eachEngine } from '../../../../test/support/engines.ts';
-import { LIST_FRAME } from '../../../../test/support/list-frame.ts';
+import { CRL_FRAME } from '../../../../test/support/list-frame.ts';
 import { build } from '../../../store/database.ts';
 import type { Store } from '../../../store/store.ts';
 import { write } from '../../../store/write.ts';
 import { signSync } from '../../../x509/algorithms.ts';
-import { parseCrl } from '../../../x509/crl.ts';
 import { formatSerial } from '../../../x509/serial.ts';
 import { insertRevocation, readRevocationState } from '../../mount-state/revocations.store.ts';
 import type { CrlJob, CrlScope } from './job.ts';
@@ -21,7 +21,7 @@ const SCOPE: CrlScope = { members: ['a'], known: null, epoch: 0, empty: false };
 const jobFor = (revision: number, given: Partial<CrlJob> & { scope?: CrlScope } = {}): CrlJob => ({
   content: { mount_id: 'm', scope: JSON.stringify(given.scope ?? SCOPE), revision },
   basis: given.basis,
-  frame: LIST_FRAME,
+  frame: CRL_FRAME,
   algorithm: 'PureEd25519',
   max_entries: given.max_entries ?? -1,
 });
@@ -36,10 +36,10 @@ async function revoke(store: Store, from: number, to: number, issuer_id = 'a'): 
   await Promise.all(sets.map((set) => store.commit(set)));
 }
 
-const bytesOf = ({ list }: SignedCrl): Buffer => Buffer.from(list.der);
+const bytesOf = ({ crl }: SignedCrl): Buffer => Buffer.from(crl.der);
 
-eachEngine('making lists', (open) => {
-  test('a list built upon an earlier one has the bytes of one built from all revocations', async () => {
+eachEngine('making CRLs', (open) => {
+  test('a CRL built upon an earlier one has the bytes of one built from all revocations', async () => {
     const store = await open();
     let basis: CrlJob['basis'];
     for (const [from, to] of [
@@ -53,13 +53,13 @@ eachEngine('making lists', (open) => {
       assert.equal(revision, to);
       const grown = await makeCrl(store.db, jobFor(revision, { basis }), sign);
       const whole = await makeCrl(store.db, jobFor(revision), sign);
-      assert.equal(grown.list.count, to);
+      assert.equal(grown.crl.count, to);
       assert.deepEqual(bytesOf(grown), bytesOf(whole));
-      basis = { ...jobFor(revision).content, list: grown.list };
+      basis = { ...jobFor(revision).content, crl: grown.crl };
     }
   });
 
-  test('what is revoked after the revision of a list is not on it, whenever it is made', async () => {
+  test('what is revoked after the revision of a CRL is not on it, whenever it is made', async () => {
     const store = await open();
     await revoke(store, 0, 10);
     const before = await makeCrl(store.db, jobFor(10), sign);
@@ -70,7 +70,7 @@ eachEngine('making lists', (open) => {
     assert.deepEqual(again && Buffer.from(again.der), bytesOf(before));
   });
 
-  test('a list whose revocations have gone is not made again under its old signature', async () => {
+  test('a CRL whose revocations have gone is not made again under its old signature', async () => {
     const store = await open();
     await revoke(store, 0, 10);
     const { signature } = await makeCrl(store.db, jobFor(10), sign);
@@ -79,24 +79,24 @@ eachEngine('making lists', (open) => {
   });
 
   for (const revision of [3, 2000, 2001]) {
-    test(`what was revoked before rows had a revision is on a list up to revision ${revision}`, async () => {
+    test(`what was revoked before rows had a revision is on a CRL up to revision ${revision}`, async () => {
       const store = await open();
       await revoke(store, 0, 3);
       const early = build.updateTable('pki_revocation').set({ revision: 0 });
       await store.commit([write(early.where('revision', '<', 3))]);
-      const { list } = await makeCrl(store.db, jobFor(revision), sign);
-      assert.equal(list.count, 3);
+      const { crl } = await makeCrl(store.db, jobFor(revision), sign);
+      assert.equal(crl.count, 3);
     });
   }
 
-  test('a list of another scope is nothing to build upon', async () => {
+  test('a CRL of another scope is nothing to build upon', async () => {
     const store = await open();
     await revoke(store, 0, 10, 'a');
     await revoke(store, 10, 15, 'b');
     await revoke(store, 15, 18, 'gone');
     const first = await makeCrl(store.db, jobFor(18), sign);
-    assert.equal(first.list.count, 10);
-    const basis = { ...jobFor(18).content, list: first.list };
+    assert.equal(first.crl.count, 10);
+    const basis = { ...jobFor(18).content, crl: first.crl };
     const scopes: [scope: Partial<CrlScope>, count: number][] = [
       [{ members: ['b'] }, 5],
       [{ known: ['a', 'b'] }, 13],
@@ -105,13 +105,13 @@ eachEngine('making lists', (open) => {
     ];
     for (const [changed, count] of scopes) {
       const scope = { ...SCOPE, ...changed };
-      const { list } = await makeCrl(store.db, jobFor(18, { basis, scope }), sign);
-      assert.equal(list.count, count, JSON.stringify(changed));
-      assert.equal([...parseCrl(list.der).entries()].length, count);
+      const { crl } = await makeCrl(store.db, jobFor(18, { basis, scope }), sign);
+      assert.equal(crl.count, count, JSON.stringify(changed));
+      assert.equal([...parseCrl(crl.der).entries()].length, count);
     }
   });
 
-  test('a list has as many entries as it may, and not one more', async () => {
+  test('a CRL has as many entries as it may, and not one more', async () => {
     const store = await open();
     await revoke(store, 0, 10);
     const most = await makeCrl(store.db, jobFor(10, { max_entries: 10 }), sign);
@@ -120,7 +120,7 @@ eachEngine('making lists', (open) => {
       makeCrl(store.db, jobFor(11, { max_entries: 10 }), sign),
       /max_crl_entries/,
     );
-    const basis = { ...jobFor(10).content, list: most.list };
+    const basis = { ...jobFor(10).content, crl: most.crl };
     await assert.rejects(
       makeCrl(store.db, jobFor(11, { basis, max_entries: 10 }), sign),
       /max_crl_entries/,

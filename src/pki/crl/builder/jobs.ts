@@ -10,34 +10,34 @@ import {
   listRevocationsUpTo,
   type Revocation,
 } from '../../mount-state/revocations.store.ts';
-import { type CrlJob, type CrlScope, isBasis, isListedIn, refuseLongList } from './job.ts';
+import { type CrlJob, type CrlScope, isBasis, isListedIn, refuseLongCrl } from './job.ts';
 import { reportExternalMemory } from './weight.ts';
 
-// How a list is made. The same code runs on the thread that answers requests, for short
-// lists, and on the list thread, for long ones.
+// How a CRL is made. The same code runs on the thread that answers requests, for short
+// CRLs, and on the CRL thread, for long ones.
 
 /** Signs TBSCertList. */
 type SignCrl = (tbs: Uint8Array) => Uint8Array | Promise<Uint8Array>;
 
 /**
- * Makes a new list: of an earlier one and what was revoked since where that can be, of all
+ * Makes a new CRL: of an earlier one and what was revoked since where that can be, of all
  * revocations otherwise. Both ways give the same bytes.
  *
- * @throws Failure `conflict` for a list longer than it may be
+ * @throws Failure `conflict` for a CRL longer than it may be
  */
 export async function makeCrl(db: Db, job: CrlJob, sign: SignCrl): Promise<SignedCrl> {
   const unsigned = await layOut(db, job);
   const signature = await sign(unsigned.tbs);
-  return { list: unsigned.attachSignature(job.algorithm, signature), signature };
+  return { crl: unsigned.attachSignature(job.algorithm, signature), signature };
 }
 
 export interface SignedCrl {
-  list: AssembledCrl;
+  crl: AssembledCrl;
   signature: Uint8Array;
 }
 
 /**
- * Makes a list again that was signed before.
+ * Makes a CRL again that was signed before.
  *
  * @param signed the signature it had, and the SubjectPublicKeyInfo of its issuer
  * @returns undefined when the signature is not that of the bytes: revocations have gone since
@@ -56,15 +56,15 @@ export async function remakeCrl(
 async function layOut(db: Db, job: CrlJob): Promise<UnsignedCrl> {
   const { content, frame, max_entries } = job;
   const basis = isBasis(job.basis, content) ? job.basis : undefined;
-  // Few are found by their revisions: in the order of their numbers all that was revoked later would be passed over.
+  // Few revocations are found by revision: in serial number order, all later ones would be read and skipped.
   const since = basis?.revision ?? (content.revision <= PAGE ? BEFORE_ALL : undefined);
   const added =
     since === undefined ? await collectAll(db, job) : await collectSince(db, job, since);
-  refuseLongList(added.count + (basis?.list.count ?? 0), max_entries);
-  return layOutCrl(frame, added, basis?.list, allocateShared);
+  refuseLongCrl(added.count + (basis?.crl.count ?? 0), max_entries);
+  return layOutCrl(frame, added, basis?.crl, allocateShared);
 }
 
-/** Threads share the memory of a list, so that handing it over copies nothing. */
+/** Threads share the memory of a CRL, so that handing it over copies nothing. */
 function allocateShared(length: number): Uint8Array {
   const bytes = new Uint8Array(new SharedArrayBuffer(length));
   reportExternalMemory(bytes);
@@ -85,7 +85,7 @@ async function collectAll(db: Db, { content, max_entries }: CrlJob): Promise<Rev
   for (let after = ''; ; ) {
     const rows = await listRevocationsUpTo(db, mount_id, { revision, after, limit: PAGE });
     for (const row of rows) if (belongs(row)) append(writer, row);
-    refuseLongList(writer.count, max_entries);
+    refuseLongCrl(writer.count, max_entries);
     const last = rows.at(-1);
     if (!last || rows.length < PAGE) return writer;
     after = last.serial;

@@ -3,7 +3,7 @@ import type { FailureKind } from '../../../core/failure.ts';
 import type { AssembledCrl } from '../../../x509/crl-assembly.ts';
 import type { CrlJob } from './job.ts';
 
-/** What the list thread shall do with a job. */
+/** What the CRL thread shall do with a job. */
 export type ListTask =
   /** The key is this process's own object, not a copy: the thread drops it with the message. */
   | { kind: 'make'; key: KeyObject }
@@ -16,8 +16,8 @@ export interface ToListThread {
 }
 
 export type FromListThread = { id: number } & (
-  | { type: 'made'; list: AssembledCrl; signature: Uint8Array }
-  | { type: 'remade'; list: AssembledCrl | undefined }
+  | { type: 'made'; crl: AssembledCrl; signature: Uint8Array }
+  | { type: 'remade'; crl: AssembledCrl | undefined }
   | { type: 'refused'; kind: FailureKind; message: string }
   | { type: 'failed'; message: string }
 );

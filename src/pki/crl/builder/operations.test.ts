@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { generateKeyPairSync } from 'node:crypto';
 import { test } from 'node:test';
-import { LIST_FRAME } from '../../../../test/support/list-frame.ts';
+import { CRL_FRAME } from '../../../../test/support/list-frame.ts';
 import { startTestServer } from '../../../../test/support/server.ts';
 import { doFor } from '../../../core/fairness/asking.ts';
 import type { CrlJob } from './job.ts';
@@ -13,7 +13,7 @@ const signed = {
   public_key: publicKey.export({ format: 'der', type: 'spki' }),
 };
 
-/** So many revocations that its list is made on the thread. */
+/** So many revocations that its CRL is made on the thread. */
 const JOB: CrlJob = {
   content: {
     mount_id: 'm',
@@ -21,7 +21,7 @@ const JOB: CrlJob = {
     revision: 1500,
   },
   basis: undefined,
-  frame: LIST_FRAME,
+  frame: CRL_FRAME,
   algorithm: 'PureEd25519',
   max_entries: -1,
 };
@@ -31,7 +31,7 @@ const ASKERS: [address: string, place: number, why: string][] = [
   ['198.51.100.1', 1, 'another network is next'],
 ];
 
-test('a long list is not made after all those that one network asked for before', async (t) => {
+test('a long CRL is not made after all those that one network asked for before', async (t) => {
   const { running } = await startTestServer(t);
   for (const [address, place, why] of ASKERS) {
     const order: string[] = [];

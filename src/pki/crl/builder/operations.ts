@@ -13,13 +13,13 @@ import { makeCrl, remakeCrl, type SignedCrl } from './jobs.ts';
 import type { FromListThread, ListTask, ToListThread } from './messages.ts';
 import { reportExternalMemory } from './weight.ts';
 
-/** Lists of a mount with at most so many revocations are made on the calling thread. */
+/** CRLs of a mount with at most so many revocations are made on the calling thread. */
 const SHORT = 1000;
 
 /**
- * Makes and signs a list: a short one at once, a long one on a thread of its own.
+ * Makes and signs a CRL: a short one at once, a long one on a thread of its own.
  *
- * @throws Failure `conflict` for a list longer than it may be, `unavailable` while sealed
+ * @throws Failure `conflict` for a CRL longer than it may be, `unavailable` while sealed
  */
 export async function makeSignedCrl(
   app: App,
@@ -39,11 +39,11 @@ export async function makeSignedCrl(
     const task: ListTask = { kind: 'make', key: await requireSigningKey(app, mount_id, key) };
     return { job, task };
   });
-  if (answer.type !== 'made') throw new Error(`the list thread answered "${answer.type}"`);
-  return { list: answer.list, signature: answer.signature };
+  if (answer.type !== 'made') throw new Error(`the CRL thread answered "${answer.type}"`);
+  return { crl: answer.crl, signature: answer.signature };
 }
 
-/** Makes a list again that was signed before; undefined: it cannot be had any more. */
+/** Makes a CRL again that was signed before; undefined: it cannot be had any more. */
 export async function remakeSignedCrl(
   app: App,
   job: CrlJob,
@@ -52,8 +52,8 @@ export async function remakeSignedCrl(
   if (job.content.revision <= SHORT) return remakeCrl(app.db, job, signed);
   const task: ListTask = { kind: 'remake', ...signed };
   const answer = await makingOf(app).run(async () => ({ job, task }));
-  if (answer.type !== 'remade') throw new Error(`the list thread answered "${answer.type}"`);
-  return answer.list;
+  if (answer.type !== 'remade') throw new Error(`the CRL thread answered "${answer.type}"`);
+  return answer.crl;
 }
 
 const makingOf = perApp((app) => {
@@ -65,11 +65,11 @@ const makingOf = perApp((app) => {
   };
 });
 
-/** Short lists whose signature takes long: a mount may have a thousand of them, all due at once. */
+/** Short CRLs whose signature takes long: a mount may have a thousand of them, all due at once. */
 const costlyOf = perApp(takeTurns);
 
 /**
- * One at a time, in turn by whom they are made for: some mounts have many lists, and whoever asks for another one
+ * One at a time, in turn by whom they are made for: some mounts have many CRLs, and whoever asks for another one
  * waits for one of them. Those that wait when the server stops are not begun.
  */
 function takeTurns(app: App): <Made>(make: () => Promise<Made>) => Promise<Made> {
@@ -86,7 +86,7 @@ function takeTurns(app: App): <Made>(make: () => Promise<Made>) => Promise<Made>
     });
 }
 
-/** A list of a million entries takes some seconds, and as long again where the database is slow. */
+/** A CRL of a million entries takes some seconds, and as long again where the database is slow. */
 const DEADLINE_MS = 120_000;
 
 const threadOf = perApp((app) => {
@@ -106,7 +106,7 @@ const threadOf = perApp((app) => {
 });
 
 function answerIn(answer: FromListThread): FromListThread {
-  if ('list' in answer && answer.list) reportExternalMemory(answer.list.der);
+  if ('crl' in answer && answer.crl) reportExternalMemory(answer.crl.der);
   if (answer.type === 'refused') throw new Failure(answer.kind, answer.message);
   if (answer.type === 'failed') throw new Error(answer.message);
   return answer;

@@ -6,8 +6,8 @@ import { makeCrl, remakeCrl } from './jobs.ts';
 import type { FromListThread, ToListThread } from './messages.ts';
 import { reportExternalMemory } from './weight.ts';
 
-// The entry of the thread that makes long lists: reading a million rows, hashing and signing
-// forty megabytes hold it up, and nobody else. It keeps nothing between two lists.
+// The entry of the thread that makes long CRLs: reading a million rows, hashing and signing
+// forty megabytes hold it up, and nobody else. It keeps nothing between two CRLs.
 
 const place: DatabasePlace = workerData;
 const { db } = await openReading(place);
@@ -18,14 +18,14 @@ function send(message: FromListThread): void {
 
 async function work(order: ToListThread): Promise<void> {
   const { id, job, task } = order;
-  if (job.basis) reportExternalMemory(job.basis.list.der);
+  if (job.basis) reportExternalMemory(job.basis.crl.der);
   try {
     if (task.kind === 'make') {
       const { key } = task;
       const signed = await makeCrl(db, job, (tbs) => signSync(key, job.algorithm, tbs));
       send({ id, type: 'made', ...signed });
     } else {
-      send({ id, type: 'remade', list: await remakeCrl(db, job, task) });
+      send({ id, type: 'remade', crl: await remakeCrl(db, job, task) });
     }
   } catch (error) {
     if (error instanceof Failure) {

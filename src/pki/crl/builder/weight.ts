@@ -2,8 +2,8 @@
 const weights = new WeakMap<ArrayBufferLike, ArrayBuffer>();
 
 /**
- * Tells this thread's garbage collector how long a list is. Shared memory counts nothing with
- * it, so lists that nobody needs any more would pile up by the hundred megabytes; memory of
+ * Tells this thread's garbage collector how long a CRL is. Shared memory counts nothing with
+ * it, so CRLs that nobody needs any more would pile up by the hundred megabytes; memory of
  * the thread's own does count, and takes up no room as long as nobody writes to it.
  */
 export function reportExternalMemory(bytes: Uint8Array): void {
