@@ -177,6 +177,12 @@ const ANSWERS: [what: string, status: number, body: object | string, faults: Reg
     ['a refusal of another form', 403, { error: 'no' }, /^errors: missing/],
     ['what anybody may hear', 503, { errors: ['sealed'] }, undefined],
     ['what is not there', 404, { errors: [] }, /^a status that is not declared/],
+    [
+      'no such mount',
+      404,
+      { errors: ['no handler for route "x/y". route entry not found.'] },
+      undefined,
+    ],
   ];
 for (const [what, status, body, faults] of ANSWERS) {
   test(`an answer that has ${what}`, () => {

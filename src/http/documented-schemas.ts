@@ -174,7 +174,7 @@ const refusalBody = (style: ApiStyle): Body => ({
 });
 
 const EVERYWHERE =
-  'What any request may be refused with: 400 unreadable, 413 too long, 429 too much at once, 500 a fault of the server, 503 sealed or not available.';
+  'What any request may be refused with: 400 unreadable, 404 in a namespace that is not there, 413 too long, 429 too much at once, 500 a fault of the server, 503 sealed or not available.';
 
 /** One response for all refusals of the same kinds. */
 function refusalsOf(style: ApiStyle, route: DocumentedRoute): NamedResponse[] {

@@ -59,6 +59,14 @@ const EVERYWHERE: ReadonlySet<number> = new Set([
   400, 401, 403, 413, 415, 417, 421, 429, 431, 500, 503,
 ]);
 
+/** Of a mount that has gone meanwhile, and in any namespace but the one that there is. */
+const NOWHERE = /no handler for route|no such namespace/;
+
+function isForAnybody(status: number, body: Uint8Array | string): boolean {
+  if (status === 404) return NOWHERE.test(Buffer.from(body).toString());
+  return EVERYWHERE.has(status);
+}
+
 /** The broker says no more of a path or method that is nobody's, and of what comes too often. */
 const BARE: ReadonlySet<number> = new Set([400, 404, 405, 429]);
 
@@ -122,7 +130,7 @@ export function judgeAnswer(
   const declared =
     operation.responses[status] ??
     operation.responses[`${String(status)[0]}XX`] ??
-    (EVERYWHERE.has(status) && operation.responses.default);
+    (isForAnybody(status, body) && operation.responses.default);
   if (!declared) return ['a status that is not declared'];
   const { content } = DOCUMENT.components.responses[nameIn(declared.$ref)] ?? {};
   if (body.length === 0) {
