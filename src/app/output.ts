@@ -18,8 +18,7 @@ type OtherForm =
   | typeof wrapOutput
   | typeof storedOutput
   | typeof nothing
-  | typeof accepted
-  | typeof undeclared;
+  | typeof accepted;
 
 interface FlatOutput<S extends z.ZodType = z.ZodType> {
   form: 'flat';
@@ -67,8 +66,6 @@ export const storedOutput = { form: 'stored' } as const;
 export const nothing = { form: 'nothing' } as const;
 /** 202 without data: what was asked for is begun, and goes on by itself. */
 export const accepted = { form: 'accepted' } as const;
-/** Not written down yet. */
-export const undeclared = { form: 'undeclared' } as const;
 
 /** Nobody changes what was handed back: it may be kept, and is written as it is. */
 export type Shown<T> = T extends Uint8Array
@@ -123,7 +120,6 @@ interface OtherResults {
   stored: Dataless & { raw: RawAnswer };
   nothing: NothingResult;
   accepted: AcceptedResult;
-  undeclared: VaultResult;
 }
 
 /** How an answer is encoded, as far as its declaration says. */

@@ -8,6 +8,8 @@ import { type Encoding, encodingOf, type Output, type ResultOf } from './output.
 import type { VaultResult } from './result.ts';
 
 export type Method = 'GET' | 'LIST' | 'POST' | 'PATCH' | 'DELETE';
+/** One by itself, or all with the same first digit. */
+export type FurtherStatus = number | '2XX' | '3XX' | '4XX' | '5XX';
 export type Capability = 'read' | 'list' | 'create' | 'update' | 'patch' | 'delete';
 
 interface Access {
@@ -75,8 +77,8 @@ export interface Declaration<In extends z.ZodObject = z.ZodObject, Out extends O
   output: Out;
   /** Of an answer that tells of what is only begun; by default 200, or 204 where there is nothing to say. */
   status?: 202;
-  /** Others that an answer may have which is as declared: they say how something is, as those of `sys/health`. */
-  statuses?: readonly number[];
+  /** Others of the same answer, which say how something is; ranges where whoever asks may choose. */
+  statuses?: readonly FurtherStatus[];
   /** Refusals a client should be ready for; they become the documented error responses. */
   failures: readonly FailureKind[];
   /** Request fields that the audit record may hold as they are. Everything else stays out of it. */

@@ -1,6 +1,6 @@
 import type { z } from 'zod';
 import type { Output } from '../app/output.ts';
-import type { Method } from '../app/route.ts';
+import type { FurtherStatus, Method } from '../app/route.ts';
 import type { FailureKind } from '../core/failure.ts';
 import type { Json } from './json-schemas.ts';
 
@@ -51,7 +51,7 @@ export interface DocumentedRoute {
   output: Output;
   status?: 202;
   /** Further statuses of the answer that is declared. */
-  statuses?: readonly number[];
+  statuses?: readonly FurtherStatus[];
   failures: readonly FailureKind[];
   body?: 'json' | 'bytes';
 }

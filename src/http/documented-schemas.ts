@@ -1,7 +1,9 @@
 import type { z } from 'zod';
 import { formsOf } from '../app/output.ts';
+import type { FurtherStatus } from '../app/route.ts';
 import { memoizeWeak } from '../core/memoize-weak.ts';
 import {
+  type ApiStyle,
   type DocumentedAnswer,
   type DocumentedApi,
   type DocumentedRoute,
@@ -110,7 +112,7 @@ function requestSchema(route: DocumentedRoute): Json {
   if (attributes && bySubtype.length > 0) {
     const { description } = attributes;
     properties.attributes = { ...(description ? { description } : {}), anyOf: bySubtype };
-  }
+  } else if (route.attributes) delete properties.attributes;
   return { type: 'object', properties, ...(needed.length > 0 ? { required: needed } : {}) };
 }
 
@@ -124,53 +126,63 @@ function payloadName(route: DocumentedRoute, payload: z.ZodType): string {
 }
 
 type NamedResponse = [status: string, name: string, response: Json];
+type Body = NonNullable<DocumentedAnswer['body']>;
 
-function responsesOf(style: DocumentedApi['style'], route: DocumentedRoute): NamedResponse[] {
+function responsesOf(style: ApiStyle, route: DocumentedRoute): NamedResponse[] {
   const answers = style.answersOf(route, (payload) => refTo(payloadName(route, payload)));
-  const done = Map.groupBy(answers, ({ status }) => status);
-  const further = (route.statuses ?? []).map((status): typeof done => {
-    const [first] = done.values();
-    return new Map(first ? [[status, first]] : []);
-  });
+  const bodies = new Map<FurtherStatus, Body[]>();
+  for (const { status, body } of answers) {
+    bodies.set(status, [...(bodies.get(status) ?? []), ...(body ? [body] : [])]);
+  }
+  const [first = []] = bodies.values();
+  for (const status of route.statuses ?? []) {
+    // A refusal may come with it as well.
+    bodies.set(status, [...first, ...(String(status) < '4' ? [] : [refusalBody(style)])]);
+  }
   return [
-    ...[done, ...further].flatMap((each) =>
-      [...each].map(([status, same]) => responseOf(route, status, same)),
-    ),
     ...refusalsOf(style, route),
+    ...[...bodies].map(([status, same]) => responseOf(route, status, same)),
   ];
 }
 
-const WORDS: Readonly<Record<number, string>> = { 202: 'Accepted', 204: 'No content' };
+const WORDS: ReadonlyMap<FurtherStatus, string> = new Map([
+  [202, 'Accepted'],
+  [204, 'No content'],
+]);
 
 function responseOf(
   route: DocumentedRoute,
-  status: number,
-  answers: readonly DocumentedAnswer[],
+  status: FurtherStatus,
+  bodies: readonly Body[],
 ): NamedResponse {
-  const bodies = answers.flatMap(({ body }) => (body ? [body] : []));
-  const content = Object.fromEntries(
-    [...Map.groupBy(bodies, ({ media_type }) => media_type)].map(([media_type, same]) => {
-      const [only, ...others] = same.map(({ schema }) => schema);
-      const schema = others.length > 0 ? { anyOf: [only, ...others] } : only;
-      return [media_type, { schema }];
-    }),
-  );
-  const description = WORDS[status] ?? 'OK';
-  const name =
-    bodies.length > 0 ? `${nameOf(route)}${status}` : pascal(description.replace(' ', '-'));
-  return [String(status), name, { description, ...(bodies.length > 0 ? { content } : {}) }];
+  const description = WORDS.get(status) ?? 'OK';
+  if (bodies.length === 0) {
+    return [String(status), pascal(description.replace(' ', '-')), { description }];
+  }
+  const byType = Map.groupBy(bodies, ({ media_type }) => media_type);
+  const content = [...byType].map(([media_type, same]) => {
+    const [only, ...others] = same.map(({ schema }) => schema);
+    return [media_type, { schema: others.length > 0 ? { anyOf: [only, ...others] } : only }];
+  });
+  const name = `${nameOf(route)}${status}`;
+  return [String(status), name, { description, content: Object.fromEntries(content) }];
 }
 
+const refusalBody = (style: ApiStyle): Body => ({
+  media_type: 'application/json',
+  schema: refTo(style.refusal),
+});
+
 const EVERYWHERE =
-  'What any request may be refused with: 400 unreadable, 413 too long, 429 too much at once, 500 a fault of the server, 503 sealed or not available.';
+  'What any request may be refused with: 400 unreadable, 404 in a namespace that is not there, 413 too long, 429 too much at once, 500 a fault of the server, 503 sealed or not available.';
 
 /** One response for all refusals of the same kinds. */
-function refusalsOf(style: DocumentedApi['style'], route: DocumentedRoute): NamedResponse[] {
+function refusalsOf(style: ApiStyle, route: DocumentedRoute): NamedResponse[] {
   const kinds = [
     ...new Set([...route.failures, ...(route.access === 'public' ? [] : ['forbidden' as const])]),
   ];
-  const schema = refTo(style.refusal);
-  const content = { 'application/json': { schema } };
+  const { media_type, schema } = refusalBody(style);
+  const content = { [media_type]: { schema } };
   const everywhere = [EVERYWHERE, style.refused_everywhere ?? []].flat().join(' ');
   const byStatus = Map.groupBy(kinds, (kind) => String(style.status(kind)));
   return [

@@ -183,6 +183,7 @@ export const sealRoutes: AnyRoute[] = [
       perfstandbyok: optional(text()).describe('Whether a performance standby counts as active.'),
     }),
     output: bare(healthSchema),
+    statuses: ['2XX', '3XX', '4XX', '5XX'],
     failures: ['invalid'],
     run: async (app, _caller, input) => {
       for (const [name, code] of Object.entries(input)) {

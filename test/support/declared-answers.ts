@@ -1,6 +1,5 @@
 /** Holds answers against what the OpenAPI document says of their operations. */
 
-import { formsOf } from '../../src/app/output.ts';
 import type { LongBody } from '../../src/app/result.ts';
 import { COMPATIBLE_VERSION } from '../../src/core/version.ts';
 import { buildOpenApi } from '../../src/http/openapi.ts';
@@ -55,27 +54,24 @@ export function operationOf(id: string): Operation {
   return found;
 }
 
-/** Endpoints of which it is not written down yet what they answer. */
-export const UNDECLARED: readonly string[] = [
-  declaredRoutes.system,
-  ...Object.values(declaredRoutes.secret),
-  ...Object.values(declaredRoutes.auth),
-].flatMap((routes) =>
-  routes
-    .filter(({ output }) => formsOf(output).some(({ form }) => form === 'undeclared'))
-    .map(({ id }) => id),
-);
-
 /** What the frame itself may answer anybody with, whatever is asked. */
 const EVERYWHERE: ReadonlySet<number> = new Set([
   400, 401, 403, 413, 415, 417, 421, 429, 431, 500, 503,
 ]);
 
+/** Of a mount that has gone meanwhile, and in any namespace but the one that there is. */
+const NOWHERE = /no handler for route|no such namespace/;
+
+function isForAnybody(status: number, body: Uint8Array | string): boolean {
+  if (status === 404) return NOWHERE.test(Buffer.from(body).toString());
+  return EVERYWHERE.has(status);
+}
+
 /** The broker says no more of a path or method that is nobody's, and of what comes too often. */
 const BARE: ReadonlySet<number> = new Set([400, 404, 405, 429]);
 
 /** Longer answers are not looked at: they are lists of the same. */
-const LONGEST = 256 << 10;
+const LONGEST = 64 << 10;
 
 /**
  * An answer that is held against its declaration, when it is whole.
@@ -88,7 +84,7 @@ export function watchAnswer(
   complain: (fault: string) => void,
 ): HttpResponse {
   const operation = route && OPERATIONS.get(route.id);
-  if (!route || !operation || UNDECLARED.includes(route.id)) return answer;
+  if (!route || !operation) return answer;
   const judge = (body: Uint8Array | string): void => {
     for (const fault of judgeAnswer(operation, { ...answer, body })) {
       complain(`${route.id} ${answer.status}: ${fault}`);
@@ -132,7 +128,9 @@ export function judgeAnswer(
   // An answer that has not changed is said to be so in HTTP's own way.
   if (status === 304) return [];
   const declared =
-    operation.responses[status] ?? (EVERYWHERE.has(status) && operation.responses.default);
+    operation.responses[status] ??
+    operation.responses[`${String(status)[0]}XX`] ??
+    (isForAnybody(status, body) && operation.responses.default);
   if (!declared) return ['a status that is not declared'];
   const { content } = DOCUMENT.components.responses[nameIn(declared.$ref)] ?? {};
   if (body.length === 0) {

@@ -79,30 +79,30 @@ function answersOf(
     case 'stored':
       return [json(status, 'what was put away', STORED), bytes('*/*'), NO_CONTENT];
     case 'nothing':
-      return [NO_CONTENT, json(status, 'warnings, where there are any', refTo('VaultDataless'))];
+      return status === 202 ? ACCEPTED : [NO_CONTENT, tellWarnings(200)];
     case 'accepted':
-      return [
-        { status: 202, says: 'no content' },
-        json(202, 'warnings, where there are any', refTo('VaultDataless')),
-      ];
-    case 'undeclared':
-      return [{ status, says: 'not told here' }];
+      return ACCEPTED;
   }
 }
 
 const NO_CONTENT: DocumentedAnswer = { status: 204, says: 'no content' };
-
-const STORED: Json = {
-  type: 'object',
-  additionalProperties: true,
-  description: 'The answer of another endpoint, as that is described.',
-};
 
 const json = (status: number, says: string, schema: Json): DocumentedAnswer => ({
   status,
   says,
   body: { media_type: 'application/json', schema },
 });
+
+const tellWarnings = (status: number): DocumentedAnswer =>
+  json(status, 'warnings, where there are any', refTo('VaultDataless'));
+
+const ACCEPTED: DocumentedAnswer[] = [{ status: 202, says: 'no content' }, tellWarnings(202)];
+
+const STORED: Json = {
+  type: 'object',
+  additionalProperties: true,
+  description: 'The answer of another endpoint, as that is described.',
+};
 
 const bytes = (media_type: string): DocumentedAnswer => ({
   status: 200,

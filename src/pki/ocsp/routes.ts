@@ -29,6 +29,7 @@ const question = {
   access: 'public',
   counted: true,
   output: bytes('application/ocsp-response'),
+  statuses: [400, 401, 500, 503],
   failures: [],
 } as const;
 
