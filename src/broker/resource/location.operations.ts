@@ -1,6 +1,6 @@
 import type { App } from '../../app/app.ts';
 import type { Action } from './actions.ts';
-import type { Kind, ResourceHandler } from './handler.ts';
+import type { Kind, ShownHandler } from './handler.ts';
 import { requireResource } from './operations.ts';
 import type { BoundaryReference, LocatedAccess, LocatedItem, LocatedPlace } from './route.ts';
 import { requireScope } from './scope-tree/operations.ts';
@@ -8,7 +8,7 @@ import { RESOURCE_TYPES, type ResourceTypeName } from './types.ts';
 
 /** Who may do something with the item of a path, which is found with the scope that grants on it are looked up in. */
 export function itemAccess<K extends Kind>(
-  { type }: ResourceHandler<K>,
+  { type }: ShownHandler<K>,
   action: Action,
 ): LocatedAccess<LocatedItem<K['body']>> {
   const { parent } = RESOURCE_TYPES[type];
@@ -34,7 +34,7 @@ export const globalAccess = (type: ResourceTypeName, action: Action): LocatedAcc
 
 export async function locateNew(
   app: App,
-  definition: ResourceHandler,
+  definition: ShownHandler,
   item: BoundaryReference['item'],
 ): Promise<LocatedPlace> {
   const container_id = item[definition.containerField] ?? '';
