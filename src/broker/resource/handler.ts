@@ -242,6 +242,12 @@ export interface ResourceHandler<K extends Kind = AnyKind> extends ShownHandler<
   ): Promise<Plan<K>>;
 }
 
+/** Whether it is there, and of the kind; if so, its body is as the kind declares it. */
+export const isOf = <K extends Kind>(
+  { type }: Pick<ShownHandler<K>, 'type' | 'describe'>,
+  resource: Resource | undefined,
+): resource is Resource<K['body']> => resource?.type === type;
+
 interface ErrorMessages {
   /** Of `id` in a read. */
   malformedRead: string;

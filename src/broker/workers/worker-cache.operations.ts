@@ -1,5 +1,5 @@
 import type { App } from '../../app/app.ts';
-import { isOf } from '../resource/operations.ts';
+import { isOf } from '../resource/handler.ts';
 import type { Resource } from '../resource/resource.ts';
 import { listKeyed } from '../resource/store.ts';
 import { workerDefinition } from './operations.ts';

@@ -1,8 +1,7 @@
 import { giveWay } from '../../../access/concurrency/operations.ts';
 import type { App } from '../../../app/app.ts';
 import { Failure } from '../../../core/failure.ts';
-import type { Kind, ResourceHandler } from '../../resource/handler.ts';
-import { isOf } from '../../resource/operations.ts';
+import { isOf, type Kind, type ResourceHandler } from '../../resource/handler.ts';
 import type { Resource } from '../../resource/resource.ts';
 import { findResource } from '../../resource/store.ts';
 import {

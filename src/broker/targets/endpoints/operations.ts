@@ -4,8 +4,8 @@ import { Failure } from '../../../core/failure.ts';
 import { hostDefinition } from '../../hosts/hosts/operations.ts';
 import type { BrokerCaller } from '../../resource/caller.ts';
 import { refuseField } from '../../resource/field-errors.ts';
+import { isOf } from '../../resource/handler.ts';
 import { listLinksFrom } from '../../resource/links/store.ts';
-import { isOf } from '../../resource/operations.ts';
 import type { Resource } from '../../resource/resource.ts';
 import { findResource } from '../../resource/store.ts';
 import {
