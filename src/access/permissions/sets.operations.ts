@@ -11,6 +11,7 @@ import { type IdentityFacts, isLookedUp } from '../../core/identity-template.ts'
 import { atMostOf, Kept, LastOf, textBytes } from '../../core/kept.ts';
 import { memoizeWeak } from '../../core/memoize-weak.ts';
 import { ROOMS } from '../../core/rooms.ts';
+import type { Soon } from '../../core/steps.ts';
 import { doInTurns } from '../../core/steps.ts';
 import { tellFacts } from '../identity/facts.operations.ts';
 import { DEFAULT_POLICY } from '../policies/default-policies.ts';
@@ -175,7 +176,7 @@ const weighList = (listed: Listed): number =>
 
 const REFERENCE_BYTES = 64;
 
-const listsOf = (app: App): Promise<LastOf<Listed>> =>
+const listsOf = (app: App): Soon<LastOf<Listed>> =>
   app.cached(
     'policies:lists',
     async () => new LastOf<Listed>(ROOMS.policy_lists, weighList, LARGEST_PART),

@@ -18,7 +18,7 @@ import { byVersion, holdFooting, takeFooting } from './store.ts';
  * The version of what is permitted. It is read before what it stands for, in every generation of
  * what is cached: then permissions are never older than the version they go by.
  */
-export function readPermissionVersion(app: App): Promise<number> {
+export function readPermissionVersion(app: App): Soon<number> {
   return app.cached('permission-version', () => findPermissionVersion(app.db));
 }
 

@@ -16,6 +16,7 @@ import type { VaultResult } from '../../app/route.ts';
 import { Failure } from '../../core/failure.ts';
 import { Breath } from '../../core/fairness/breath.ts';
 import { FewInTurn } from '../../core/fairness/few-in-turn.ts';
+import type { Soon } from '../../core/steps.ts';
 import { readMounts } from '../../mounts/operations.ts';
 import { describeMount, LISTS, refuseToTune } from '../../mounts/rules.ts';
 import { presentMounts, type Said } from './answer.ts';
@@ -109,7 +110,7 @@ async function groupVisible(
 const describeListed = ({ type, description, options }: Mount) => ({ type, description, options });
 
 /** What everybody may see. It may have megabytes, and anybody asks as often as they like: it is written once. */
-export function readListed(app: App): Promise<Uint8Array> {
+export function readListed(app: App): Soon<Uint8Array> {
   return app.cached('mounts that everybody sees', () => writeListed(app), ['mounts']);
 }
 

@@ -1,5 +1,6 @@
 import { type App, perApp } from '../../../app/app.ts';
 import { Failure } from '../../../core/failure.ts';
+import type { Soon } from '../../../core/steps.ts';
 import { listResourcesById } from '../by-ids.store.ts';
 import { scopeTypeOf } from '../ids.ts';
 import type { Resource, Scope } from '../resource.ts';
@@ -8,7 +9,7 @@ import { listChangedScopes, readScopeState, type ScopeState } from './store.ts';
 import { GrowingTree, type ScopeBody, type ScopeTree } from './tree.ts';
 
 /** All scopes, as they are since any node changed one. */
-export function readScopeTree(app: App): Promise<ScopeTree> {
+export function readScopeTree(app: App): Soon<ScopeTree> {
   return app.cached('broker/scopes', () => knownScopesOf(app).renew(app), ['broker/scopes']);
 }
 
