@@ -10,10 +10,17 @@ import type { Mount } from '../../app/mount.ts';
 import type { AnyRoute } from '../../app/route.ts';
 import type { Standing } from '../../app/standing.ts';
 import { Failure } from '../../core/failure.ts';
+import { type Soon, whenThere } from '../../core/steps.ts';
 import { readMounts } from '../../mounts/operations.ts';
 import type { Exchange, Permitted } from '../dialect.ts';
 import { type HttpRequest, header } from '../request.ts';
-import { OPERATION, traceInput, traceNamed, traceUnchecked } from '../request-record.ts';
+import {
+  OPERATION,
+  type RequestContext,
+  traceInput,
+  traceNamed,
+  traceUnchecked,
+} from '../request-record.ts';
 import {
   type Asker,
   asideOf,
@@ -34,13 +41,18 @@ export interface Possible {
 }
 
 /** What of a request could be permitted with some body. What is not there is told only to those who might have used it. */
-export async function requirePossible(
+export function requirePossible(
   _app: App,
   { trace }: Exchange,
   led: Led,
   asker: Asker,
-): Promise<Possible> {
-  const there = await requireThere(led, asker.known?.acl);
+): Soon<Possible> {
+  return whenThere(requireThere(led, asker.known?.acl), (there) =>
+    requireGranted(trace, there, asker),
+  );
+}
+
+function requireGranted(trace: RequestContext, there: There, asker: Asker): Soon<Possible> {
   const { mount, match, route, asked } = there;
   // Whoever asks for storage is known, or brings something that makes them known.
   if (asker.wrap_ttl !== undefined && !asker.known && mount.kind !== 'auth' && !route.token_field) {
@@ -48,24 +60,28 @@ export async function requirePossible(
   }
   traceNamed(trace, match.params);
   const budget: Comparisons = { left: MOST_COMPARISONS };
-  if (asker.known) {
-    const granted = judgeGranted(asker.known.acl, route, { ...asked, budget });
-    requireAllowed(granted instanceof Promise ? await granted : granted);
-  }
-  return { there, budget };
+  const possible = { there, budget };
+  if (!asker.known) return possible;
+  return whenThere(judgeGranted(asker.known.acl, route, { ...asked, budget }), (verdict) => {
+    requireAllowed(verdict);
+    return possible;
+  });
 }
 
 /** The fields. Their mount may have gone while they were waited for. */
-export async function readInput(
+export function readInput(
   app: App,
   { request, trace }: Exchange,
   { there }: Possible,
   asker: Asker,
-): Promise<Record<string, unknown>> {
+): Soon<Record<string, unknown>> {
   const isAwaited = !request.hasCome();
-  const fields = await readAwaited(app, request, there, asker, trace);
-  if (isAwaited && footingOf(there.mount)) await requireMount(app, there.path, there.mount);
-  return fields;
+  const reading = readAwaited(app, request, there, asker, trace);
+  if (!isAwaited || !footingOf(there.mount)) return reading;
+  return whenThere(reading, async (fields) => {
+    await requireMount(app, there.path, there.mount);
+    return fields;
+  });
 }
 
 /** A request that is permitted. Nothing of what that was judged by is named in it, where work would hold it. */
@@ -77,13 +93,13 @@ export interface VaultPermitted extends Permitted {
   letGo(): void;
 }
 
-export async function permitWhole(
+export function permitWhole(
   app: App,
   { request, trace }: Exchange,
   { there, budget }: Possible,
   asker: Asker,
   fields: Record<string, unknown>,
-): Promise<VaultPermitted> {
+): Soon<VaultPermitted> {
   const { mount, match, route, method, path, asked } = there;
   const { wrap_ttl } = asker;
   const input: Record<string, unknown> = { ...fields, ...match.params };
@@ -93,25 +109,30 @@ export async function permitWhole(
   const holding = { asker, trace, permitted: permission.permitted, own: undefined };
   const caller = callerOf(app, request, there, { fields, budget, holding });
   trace.caller = caller;
-  if (asker.known) await permit(app, caller, route, { ...permission, acl: asker.known.acl });
-  const isKnown = asker.known !== undefined;
-  caller.standing = standingOf(app, { mount, path, known: asker.known }, async () => {
-    if (!isKnown) return undefined;
-    const again = await identifyAgain(app, request, asker);
-    await permit(app, caller, route, { ...permission, acl: again.acl });
-    const { token, acl, identity } = again;
-    Object.assign(caller, { token, acl, identity });
-    return again;
-  });
-  if (wrap_ttl !== undefined) await requireRoomToWrap(app, caller);
-  traceInput(trace, input);
-  // By now the caller has what is known of them.
-  asker.known = undefined;
   const letGo = (): void => {
     putAside(holding, caller);
     budget.left = MOST_COMPARISONS;
   };
-  return { caller, route, there, fields, input, letGo };
+  const permitted = { caller, route, there, fields, input, letGo };
+  const stand = (): Soon<VaultPermitted> => {
+    const isKnown = asker.known !== undefined;
+    caller.standing = standingOf(app, { mount, path, known: asker.known }, async () => {
+      if (!isKnown) return undefined;
+      const again = await identifyAgain(app, request, asker);
+      await permit(app, caller, route, { ...permission, acl: again.acl });
+      const { token, acl, identity } = again;
+      Object.assign(caller, { token, acl, identity });
+      return again;
+    });
+    return whenThere(wrap_ttl === undefined ? undefined : requireRoomToWrap(app, caller), () => {
+      traceInput(trace, input);
+      // By now the caller has what is known of them.
+      asker.known = undefined;
+      return permitted;
+    });
+  };
+  if (!asker.known) return stand();
+  return whenThere(permit(app, caller, route, { ...permission, acl: asker.known.acl }), stand);
 }
 
 function callerOf(

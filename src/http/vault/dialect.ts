@@ -1,5 +1,6 @@
 import type { App } from '../../app/app.ts';
 import type { VaultResult } from '../../app/route.ts';
+import type { Soon } from '../../core/steps.ts';
 import type { Dialect, Exchange, Stages } from '../dialect.ts';
 import { findToken, listTokens, requireOneToken } from '../request-headers.ts';
 import type { HttpResponse } from '../response.ts';
@@ -57,7 +58,7 @@ function encode(
   app: App,
   { caller, route, there, fields }: VaultPermitted,
   result: VaultResult,
-): Promise<HttpResponse> {
+): Soon<HttpResponse> {
   const dressed = dress(caller, route, result, { fields, params: there.match.params });
   return wrapIfAsked(app, caller, result, dressed);
 }

@@ -10,6 +10,7 @@ import { doFor } from '../../core/fairness/asking.ts';
 import { Breath } from '../../core/fairness/breath.ts';
 import { FairTurns } from '../../core/fairness/fair-turns.ts';
 import { SHARED_PARTY } from '../../core/fairness/party.ts';
+import type { Soon } from '../../core/steps.ts';
 import type { HttpResponse } from '../response.ts';
 import { dressWrapped } from './wire.ts';
 
@@ -49,12 +50,12 @@ export function wrapTtlOf(
 }
 
 /** Puts an answer away under a token of its own; what says nothing needs no wrapping. */
-export async function wrapIfAsked(
+export function wrapIfAsked(
   app: App,
   caller: Caller,
   result: VaultResult,
   dressed: HttpResponse,
-): Promise<HttpResponse> {
+): Soon<HttpResponse> {
   const { wrap_ttl } = caller;
   if (wrap_ttl === undefined || result.wrap_info || dressed.status === 304) return dressed;
   if (dressed.body === undefined && !result.raw) return dressed;
