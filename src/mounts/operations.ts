@@ -2,7 +2,7 @@ import { type App, perApp } from '../app/app.ts';
 import { fullPath, type Mount, type MountKind } from '../app/mount.ts';
 import { Failure } from '../core/failure.ts';
 import { Breath } from '../core/fairness/breath.ts';
-import type { Soon } from '../core/steps.ts';
+import { type Soon, whenThere } from '../core/steps.ts';
 import { bumpConfigVersion } from '../store/config-version.ts';
 import type { Effect } from '../store/write.ts';
 import { EMPTY_CONFIG } from './rules.ts';
@@ -41,8 +41,8 @@ export function readMountsById(app: App): Soon<ReadonlyMap<string, Mount>> {
 }
 
 /** The mount of an id, wherever it was moved to. */
-export async function findMountById(app: App, id: string): Promise<Mount | undefined> {
-  return (await readMountsById(app)).get(id);
+export function findMountById(app: App, id: string): Soon<Mount | undefined> {
+  return whenThere(readMountsById(app), (mounts) => mounts.get(id));
 }
 
 /** A request's mount as it is by now, for what may be planned anew. Where it is gone, holding it refuses. */

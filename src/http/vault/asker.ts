@@ -63,7 +63,8 @@ async function identifyBearer(
   asked: { text: string; wrap_ttl: number | undefined; isPublicPath: boolean },
 ): Promise<Asker> {
   const { text, wrap_ttl, isPublicPath } = asked;
-  const bearer = await authenticate(app, text, request.remote_address);
+  const authenticating = authenticate(app, text, request.remote_address);
+  const bearer = authenticating instanceof Promise ? await authenticating : authenticating;
   trace.token = bearer?.token;
   const inUse = bearer !== undefined && isInUse(app, bearer.token);
   const known = (inUse instanceof Promise ? await inUse : inUse) ? bearer : undefined;
