@@ -48,7 +48,9 @@ async function handle<S extends Stages>(
   } catch (thrown) {
     dressed = await refuse(app, dialect, exchange, thrown);
   }
-  Object.assign(dressed.headers, exchange.headers, greeting?.headers);
+  if (greeting || dialect.takeQuota) {
+    Object.assign(dressed.headers, exchange.headers, greeting?.headers);
+  }
   countRequest(app, trace.record.route, dressed.status, (performance.now() - started) / 1000);
   return dressed;
 }

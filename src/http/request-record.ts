@@ -64,11 +64,14 @@ export const OPERATION: Record<Method, Capability> = {
 export const forRecords = (token: TokenFacts | undefined): TokenFacts | undefined =>
   token && { ...token, meta: null };
 
+/** Of what leads to no mount, or not yet. */
+const NOWHERE: Mount = { ...SERVER_MOUNT, path: '' };
+
 export function startTrace(request_id: string, remote_address: string): RequestContext {
   return {
     request_id,
     is_asker_sought: false,
-    mount: { ...SERVER_MOUNT, path: '' },
+    mount: NOWHERE,
     record: {
       route: '',
       operation: '',
