@@ -74,7 +74,7 @@ const app: App = {
 const MANY_GROUPS = Array.from({ length: 1_001 }, (_, at) => `g${at}`);
 
 /** Reads what is kept under the key for the first time. */
-const READERS: readonly [key: string, read: () => Promise<unknown>][] = [
+const READERS: readonly [key: string, read: () => unknown][] = [
   ['mounts by id', () => findMountById(app, 'x')],
   ['mounts by accessor', () => findMountByAccessor(app, 'x')],
   ['mounts', () => readMounts(app)],

@@ -24,24 +24,30 @@ export function encodeBase58(bytes: Uint8Array): string {
   const value = BigInt(`0x0${Buffer.from(bytes).toString('hex')}`);
   let level = 0;
   while (powerAt(level) <= value) level += 1;
-  return '1'.repeat(zeros) + digitsOf(value, level).replace(/^1+/, '');
+  const text = Buffer.allocUnsafe(DIGITS * 2 ** level);
+  writeDigits(value, level, text, 0);
+  let from = 0;
+  while (text[from] === CODES[0]) from += 1;
+  return '1'.repeat(zeros) + text.toString('latin1', from);
 }
 
-/** Nine digits times 2^level, by halves: what is long costs far less so than digit by digit. */
-function digitsOf(value: bigint, level: number): string {
+const CODES = Buffer.from(ALPHABET);
+
+/** Writes nine digits times 2^level, by halves: what is long costs far less so than digit by digit. */
+function writeDigits(value: bigint, level: number, into: Uint8Array, from: number): void {
   if (level > 0) {
     const half = powerAt(level - 1);
     const high = value / half;
-    return digitsOf(high, level - 1) + digitsOf(value - high * half, level - 1);
+    writeDigits(high, level - 1, into, from);
+    writeDigits(value - high * half, level - 1, into, from + DIGITS * 2 ** (level - 1));
+    return;
   }
-  let text = '';
   let rest = Number(value);
-  for (let digit = 0; digit < DIGITS; digit += 1) {
+  for (let at = from + DIGITS - 1; at >= from; at -= 1) {
     const next = Math.floor(rest / 58);
-    text = (ALPHABET[rest - next * 58] ?? '') + text;
+    into[at] = CODES[rest - next * 58] ?? 0;
     rest = next;
   }
-  return text;
 }
 
 const VALUES: ReadonlyMap<string, number> = new Map(
@@ -67,7 +73,7 @@ export function decodeBase58(text: string): Uint8Array | undefined {
   return bytes;
 }
 
-/** The reverse of {@link digitsOf}. */
+/** The reverse of {@link writeDigits}. */
 function readDigits(text: string, level: number): bigint | undefined {
   if (level > 0) {
     const half = text.length / 2;

@@ -6,6 +6,11 @@ export type Steps<Of> = Generator<undefined, Of, void>;
 /** What is mostly there at once, and takes its turns where it takes long. */
 export type Soon<Of> = Of | Promise<Of>;
 
+/** Goes on with what may have to be waited for: at once where it is there. */
+export function whenThere<Of, To>(soon: Soon<Of>, goOn: (value: Of) => Soon<To>): Soon<To> {
+  return soon instanceof Promise ? soon.then(goOn) : goOn(soon);
+}
+
 /** Does all steps in one go: for what is known to be little. */
 export function doAll<Of>(steps: Steps<Of>): Of {
   let step = steps.next();

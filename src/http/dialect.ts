@@ -76,7 +76,7 @@ export interface Dialect<S extends Stages> {
     exchange: Exchange,
     found: S['found'],
     credentials: Credentials,
-  ): Promise<S['asker']>;
+  ): Soon<S['asker']>;
   /** Answers who asks what may be asked for, not for that itself: nothing is run. Absent, or undefined: it is run. */
   describe?(
     app: App,
@@ -99,7 +99,7 @@ export interface Dialect<S extends Stages> {
     possible: S['possible'],
     asker: S['asker'],
     input: S['input'],
-  ): Promise<S['permitted']>;
+  ): Soon<S['permitted']>;
   run(app: App, permitted: S['permitted']): Promise<S['result']>;
   encode(app: App, permitted: S['permitted'], result: S['result']): Soon<HttpResponse>;
   /** The token that the record names; absent: the caller's. */

@@ -24,5 +24,8 @@ export function compileDialects(
     answerAtOnce: (request) => answerHealth(app, request, closing),
   };
   const handlers = [handlerOf(app, boundaryDialect(routers.boundary)), health];
-  return (target) => handlers.find(({ accepts }) => accepts(target)) ?? vault;
+  return (target) => {
+    for (const handler of handlers) if (handler.accepts(target)) return handler;
+    return vault;
+  };
 }

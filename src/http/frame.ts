@@ -1,8 +1,9 @@
 import { randomUUID } from 'node:crypto';
 import { type App, perApp } from '../app/app.ts';
 import { Failure } from '../core/failure.ts';
+import { type Soon, whenThere } from '../core/steps.ts';
 import { countRequest } from '../metrics/operations.ts';
-import type { Dialect, Exchange, FramedRoute, Stages } from './dialect.ts';
+import type { Credentials, Dialect, Exchange, FramedRoute, Stages } from './dialect.ts';
 import type { Fault } from './faults.ts';
 import { recordRefused, recordTooMany } from './refused-early.ts';
 import { refuseUnread } from './refused-unread.ts';
@@ -46,53 +47,69 @@ async function handle<S extends Stages>(
   const trace = startTrace(randomUUID(), request.remote_address);
   const exchange: Exchange = { request, trace, headers: {} };
   const greeting = dialect.greet?.(app, request);
-  const dressed = greeting?.answered ?? (await answerOrRefuse(app, dialect, exchange));
-  Object.assign(dressed.headers, exchange.headers, greeting?.headers);
+  let dressed = greeting?.answered;
+  try {
+    dressed ??= await answer(app, dialect, exchange);
+  } catch (thrown) {
+    dressed = await refuse(app, dialect, exchange, thrown);
+  }
+  if (greeting || dialect.takeQuota) {
+    Object.assign(dressed.headers, exchange.headers, greeting?.headers);
+  }
   countRequest(app, trace.record.route, dressed.status, (performance.now() - started) / 1000);
   const { see } = answerWatch(app);
   return see ? see(trace.route, dressed) : dressed;
 }
 
-async function answerOrRefuse<S extends Stages>(
+async function refuse<S extends Stages>(
   app: App,
   dialect: Dialect<S>,
   exchange: Exchange,
+  thrown: unknown,
 ): Promise<HttpResponse> {
-  try {
-    return await answer(app, dialect, exchange);
-  } catch (thrown) {
-    const { request, trace } = exchange;
-    const rescued = await dialect.rescue?.(app, exchange, thrown);
-    if (rescued) return rescued;
-    const { remote_address } = request;
-    const askedBy = { texts: () => dialect.listCredentials(request), remote_address };
-    const error = await recordRefused(app, trace, thrown, askedBy).then(
-      () => thrown,
-      (unrecorded: unknown) => unrecorded,
-    );
-    const refused = dialect.encodeFailure(error, tellRefused(trace));
-    if (refused) return refused;
-    const id = trace.request_id;
-    app.log.error({ err: error, request_id: id }, 'a request failed');
-    const because = `internal error, see the server's log for request ${id}`;
-    return dialect.encodeFault({ status: 500, because });
+  const { request, trace } = exchange;
+  const rescued = await dialect.rescue?.(app, exchange, thrown);
+  if (rescued) return rescued;
+  const { remote_address } = request;
+  const askedBy = { texts: () => dialect.listCredentials(request), remote_address };
+  const error = await recordRefused(app, trace, thrown, askedBy).then(
+    () => thrown,
+    (unrecorded: unknown) => unrecorded,
+  );
+  const refused = dialect.encodeFailure(error, tellRefused(trace));
+  if (refused) return refused;
+  const id = trace.request_id;
+  app.log.error({ err: error, request_id: id }, 'a request failed');
+  const because = `internal error, see the server's log for request ${id}`;
+  return dialect.encodeFault({ status: 500, because });
+}
+
+/** What is answered before anything is run, or instead. */
+class Answered {
+  readonly response: HttpResponse;
+
+  constructor(response: HttpResponse) {
+    this.response = response;
   }
 }
 
-/** Admits, runs, answers, records. */
+/**
+ * Admits, runs, answers, records. What is there at once is not waited for: each promise is a noticeable part of what a
+ * short request takes.
+ */
 async function answer<S extends Stages>(
   app: App,
   dialect: Dialect<S>,
   exchange: Exchange,
 ): Promise<HttpResponse> {
-  const admitted = await admit(app, dialect, exchange);
-  if ('answered' in admitted) return admitted.answered;
-  const { permitted } = admitted;
+  const permitted = await admit(app, dialect, exchange);
+  if (permitted instanceof Answered) return permitted.response;
   const { caller, route } = permitted;
   const encoding = dialect.encode(app, permitted, await dialect.run(app, permitted));
   const dressed = encoding instanceof Promise ? await encoding : encoding;
   const token = dialect.bearerOf ? dialect.bearerOf(exchange) : caller.token;
-  await recordDone(app, caller, route, token);
+  const recording = recordDone(app, caller, route, token);
+  if (recording) await recording;
   requireStillOpen(app, dialect, route);
   if (!isLong(dressed.body)) return dressed;
   // What is read while it is sent waits for its client.
@@ -112,38 +129,39 @@ async function admit<S extends Stages>(
   app: App,
   dialect: Dialect<S>,
   exchange: Exchange,
-): Promise<{ permitted: S['permitted'] } | { answered: HttpResponse }> {
+): Promise<S['permitted'] | Answered> {
   const finding = dialect.find(app, exchange);
   const found = finding instanceof Promise ? await finding : finding;
   if (app.barrier.sealed && !found.route?.while_sealed) {
     throw new Failure('unavailable', dialect.sealed);
   }
   dialect.requireHead(exchange, found);
-  const identified = await identify(app, dialect, exchange, found);
-  if ('answered' in identified) return identified;
-  const { asker } = identified;
+  const identifying = identify(app, dialect, exchange, found);
+  const asker = identifying instanceof Promise ? await identifying : identifying;
+  if (asker instanceof Answered) return asker;
   const describing = dialect.describe?.(app, exchange, found, asker);
-  if (describing) return { answered: await describing };
+  if (describing) return new Answered(await describing);
   const judging = dialect.requirePossible(app, exchange, found, asker);
   const possible = judging instanceof Promise ? await judging : judging;
   const reading = dialect.read(app, exchange, possible, asker);
   const input = reading instanceof Promise ? await reading : reading;
-  return { permitted: await dialect.permit(app, exchange, possible, asker, input) };
+  const permitting = dialect.permit(app, exchange, possible, asker, input);
+  return permitting instanceof Promise ? await permitting : permitting;
 }
 
 /** By itself: what was found of the credentials is not held while a body is waited for. */
-async function identify<S extends Stages>(
+function identify<S extends Stages>(
   app: App,
   dialect: Dialect<S>,
   exchange: Exchange,
   found: S['found'],
-): Promise<{ asker: S['asker'] } | { answered: HttpResponse }> {
-  const looking = dialect.findCredentials(app, exchange);
-  const credentials = looking instanceof Promise ? await looking : looking;
-  const answered = dialect.takeQuota?.(app, exchange, found, credentials);
-  if (!answered) return { asker: await dialect.identify(app, exchange, found, credentials) };
-  await recordTooMany(app, exchange.trace, credentials);
-  return { answered };
+): Soon<S['asker'] | Answered> {
+  const identifyBy = (credentials: Credentials): Soon<S['asker'] | Answered> => {
+    const answered = dialect.takeQuota?.(app, exchange, found, credentials);
+    if (!answered) return dialect.identify(app, exchange, found, credentials);
+    return recordTooMany(app, exchange.trace, credentials).then(() => new Answered(answered));
+  };
+  return whenThere(dialect.findCredentials(app, exchange), identifyBy);
 }
 
 /**

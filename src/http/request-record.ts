@@ -64,11 +64,14 @@ export const OPERATION: Record<Method, Capability> = {
 export const forRecords = (token: TokenFacts | undefined): TokenFacts | undefined =>
   token && { ...token, meta: null };
 
+/** Of what leads to no mount, or not yet. */
+const NOWHERE: Mount = { ...SERVER_MOUNT, path: '' };
+
 export function startTrace(request_id: string, remote_address: string): RequestContext {
   return {
     request_id,
     is_asker_sought: false,
-    mount: { ...SERVER_MOUNT, path: '' },
+    mount: NOWHERE,
     record: {
       route: '',
       operation: '',
@@ -172,18 +175,19 @@ const isObject = (value: unknown): value is Readonly<Record<string, unknown>> =>
  * @param token that the record names; of the broker's, where a good one stands for nobody, it is not the caller's
  * @throws Failure `unavailable` when it cannot be recorded: nothing is answered then
  */
-export async function recordDone(
+export function recordDone(
   app: App,
   caller: Caller,
   route: RecordedRoute,
   token = caller.token,
-): Promise<void> {
-  if (caller.recorded) return;
+): Promise<void> | undefined {
+  if (caller.recorded) return undefined;
   const named = token === caller.token ? caller : { ...caller, token };
-  if (token || isRecordedRead(app, route)) await app.audit.note(named, { status: 'done' });
-  else if (isRead(route)) app.audit.count(route.id);
+  if (token || isRecordedRead(app, route)) return app.audit.note(named, { status: 'done' });
+  if (isRead(route)) app.audit.count(route.id);
   // Whatever changed something has its record; what comes here is unauthenticated and was without effect.
   else app.audit.refuse(caller, { status: 'done' });
+  return undefined;
 }
 
 /** @throws Failure `unavailable` as {@link recordDone}, of requests by somebody known */

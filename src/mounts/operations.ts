@@ -2,13 +2,14 @@ import { type App, perApp } from '../app/app.ts';
 import { fullPath, type Mount, type MountKind } from '../app/mount.ts';
 import { Failure } from '../core/failure.ts';
 import { Breath } from '../core/fairness/breath.ts';
+import { type Soon, whenThere } from '../core/steps.ts';
 import { bumpConfigVersion } from '../store/config-version.ts';
 import type { Effect } from '../store/write.ts';
 import { EMPTY_CONFIG } from './rules.ts';
 import { insertMount, listMounts } from './store.ts';
 
 /** All mounts by the path that clients write, and what each engine's data is deleted with. */
-export function readMounts(app: App): Promise<ReadonlyMap<string, Mount>> {
+export function readMounts(app: App): Soon<ReadonlyMap<string, Mount>> {
   return app.cached('mounts', async () => {
     const last = lastMounts(app);
     const mounts = await listMounts(app.db, last.byId);
@@ -34,14 +35,14 @@ async function mapMounts(
 }
 
 /** All mounts by their ids; the same map until one of them changes. */
-export function readMountsById(app: App): Promise<ReadonlyMap<string, Mount>> {
+export function readMountsById(app: App): Soon<ReadonlyMap<string, Mount>> {
   const load = async () => mapMounts((await readMounts(app)).values(), (mount) => mount.id);
   return app.cached('mounts by id', load, ['mounts']);
 }
 
 /** The mount of an id, wherever it was moved to. */
-export async function findMountById(app: App, id: string): Promise<Mount | undefined> {
-  return (await readMountsById(app)).get(id);
+export function findMountById(app: App, id: string): Soon<Mount | undefined> {
+  return whenThere(readMountsById(app), (mounts) => mounts.get(id));
 }
 
 /** A request's mount as it is by now, for what may be planned anew. Where it is gone, holding it refuses. */

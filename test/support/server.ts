@@ -156,7 +156,7 @@ const FEW_SCOPES = 1_000;
  */
 async function requireKnownScopes(app: App): Promise<void> {
   if (app.barrier.sealed) return;
-  const tree = await readScopeTree(app).catch(() => undefined);
+  const tree = await Promise.resolve(readScopeTree(app)).catch(() => undefined);
   if (!tree || tree.byId.size > FEW_SCOPES) return;
   const stored = await listOfType(app.db, 'scope', scopeOf);
   const byId = (a: { id: string }, b: { id: string }): number => (a.id < b.id ? -1 : 1);

@@ -3,6 +3,7 @@ import { Failure } from '../../core/failure.ts';
 import { FewInTurn } from '../../core/fairness/few-in-turn.ts';
 import { LastOf, textBytes } from '../../core/kept.ts';
 import { ROOMS } from '../../core/rooms.ts';
+import type { Soon } from '../../core/steps.ts';
 import { PAGE } from '../../store/in-pages.ts';
 import {
   type Holder,
@@ -98,7 +99,7 @@ async function* readManyParents(
 }
 
 /** Of all that are nested, some megabytes, read once for all who ask; undefined for more than there may be. */
-const readAllParents = (app: App): Promise<ReadonlyMap<string, readonly string[]> | undefined> =>
+const readAllParents = (app: App): Soon<ReadonlyMap<string, readonly string[]> | undefined> =>
   app.cached(
     'identity:all-parents',
     async () =>

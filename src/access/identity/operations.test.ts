@@ -266,10 +266,10 @@ eachEngine('identity', (open) => {
     for (let turn = 0; turn < 2; turn++) {
       await assert.rejects(listEntityPolicies(app, entity.id), refused('forbidden'));
       const token = { policies: ['default'], entity_id: entity.id, restricted: false };
-      await assert.rejects(readPermissions(app, token), refused('forbidden'));
+      await assert.rejects(async () => readPermissions(app, token), refused('forbidden'));
       // Nor does anybody know then what one is denied that has its own policies alone.
       const restricted = { ...token, restricted: true };
-      await assert.rejects(readPermissions(app, restricted), refused('forbidden'));
+      await assert.rejects(async () => readPermissions(app, restricted), refused('forbidden'));
     }
     await writeGroup(app, caller, { ...top, policies: [] });
     assert.equal((await listEntityPolicies(app, entity.id)).length, 600);
@@ -300,7 +300,7 @@ eachEngine('identity', (open) => {
       error.kind === 'forbidden' &&
       /are worth \d+ paths in all, at most 16000/.test(error.message);
     for (let turn = 0; turn < 2; turn++) {
-      await assert.rejects(readPermissions(app, boundBy(three, names)), forbidden);
+      await assert.rejects(async () => readPermissions(app, boundBy(three, names)), forbidden);
     }
     // Once others are fewer it has what it had.
     await writePolicy(app, caller, { name: 'a', text: '# none' });

@@ -7,6 +7,7 @@ import { Failure, isConflict } from '../../core/failure.ts';
 import type { IdentityFacts } from '../../core/identity-template.ts';
 import { jsonBytes, LastOf } from '../../core/kept.ts';
 import { ROOMS } from '../../core/rooms.ts';
+import { type Soon, whenThere } from '../../core/steps.ts';
 import { findMountById } from '../../mounts/operations.ts';
 import { readPermissionVersion } from '../standing/operations.ts';
 import { isLineDead } from '../tokens/line.store.ts';
@@ -14,7 +15,7 @@ import { nowSeconds, openBatchToken, tokenId } from '../tokens/minting.operation
 import { findToken, useToken } from '../tokens/store.ts';
 import { isParentOf, judgeLife, type Token, tokenFacts } from '../tokens/token.ts';
 import { isWrappingToken } from '../tokens/wrapping.ts';
-import { readPermissions } from './operations.ts';
+import { type Permissions, readPermissions } from './operations.ts';
 
 /** Who a token's text stands for. */
 export interface Authenticated {
@@ -48,25 +49,29 @@ const presented = new WeakMap<TokenFacts, Presented>();
  *   for a wrapped answer
  * @throws Failure `unavailable` when sealed, or when the use cannot be recorded
  */
-export async function authenticate(
+export function authenticate(
   app: App,
   text: string,
   remote_address?: string,
-): Promise<Authenticated | undefined> {
-  return authenticateLiving(app, await findLiving(app, text), text, remote_address);
+): Soon<Authenticated | undefined> {
+  return whenThere(findLiving(app, text), (living) =>
+    authenticateLiving(app, living, text, remote_address),
+  );
 }
 
 /** As {@link authenticate}, of a text that {@link findLiving} was asked about in this request. */
-export async function authenticateLiving(
+export function authenticateLiving(
   app: App,
   living: Token | undefined,
   text: string,
   remote_address: string | undefined,
-): Promise<Authenticated | undefined> {
-  const known = await identifyToken(app, living, text, remote_address);
-  const { num_uses = 0, id = '' } = known?.counted ?? {};
-  if (num_uses > 0 && !(await takeUse(app, id))) return undefined;
-  return known?.authenticated;
+): Soon<Authenticated | undefined> {
+  return whenThere(identifyToken(app, living, text, remote_address), (known) => {
+    const { num_uses = 0, id = '' } = known?.counted ?? {};
+    return whenThere(num_uses === 0 || takeUse(app, id), (taken) =>
+      taken ? known?.authenticated : undefined,
+    );
+  });
 }
 
 /** As {@link authenticate}, again within one request: the use that it takes is taken already. */
@@ -104,20 +109,30 @@ export async function recognise(
   }
 }
 
-async function identifyToken(
+function identifyToken(
   app: App,
   token: Token | undefined,
   text: string,
   remote_address: string | undefined,
-): Promise<{ authenticated: Authenticated; counted: Token } | undefined> {
+): Soon<{ authenticated: Authenticated; counted: Token } | undefined> {
   // Who has the token of a wrapped answer may take that answer; it is nobody's identity.
   if (!token || isWrappingToken(token)) return undefined;
   if (!judgeAddress(token.bound_cidrs, remote_address)) return undefined;
   // Read before what it stands for: see `readPermissionVersion`.
-  const version = await readPermissionVersion(app);
-  const permissions = await readPermissions(app, token);
-  if (!permissions) return undefined;
-  const { acl, identity, identity_policies } = permissions;
+  return whenThere(readPermissionVersion(app), (version) =>
+    whenThere(
+      readPermissions(app, token),
+      (permissions) => permissions && present(token, text, permissions, version),
+    ),
+  );
+}
+
+function present(
+  token: Token,
+  text: string,
+  { acl, identity, identity_policies }: Permissions,
+  version: number,
+): { authenticated: Authenticated; counted: Token } {
   const facts = { ...tokenFacts(token), identity_policies };
   presented.set(facts, { text, token });
   const authenticated: Authenticated = {
@@ -162,29 +177,44 @@ const LARGEST_PART = 1 / 3;
  * A stored token, kept between requests where every write passes through this process: reading
  * and parsing it took 5 % of an issuance. A revocation is in force before it is acknowledged.
  */
-async function findKeptToken(app: App, id: string): Promise<Token | undefined> {
+function findKeptToken(app: App, id: string): Soon<Token | undefined> {
   if (app.store.engine !== 'sqlite') return findToken(app.db, id);
   // What was read before a write goes into the former map, which nobody reads again.
   const { tokens } = keptTokens(app);
-  const known = tokens.find(id);
-  if (known) return known;
-  const token = await findToken(app.db, id);
-  if (token?.num_uses === 0) tokens.set(id, Object.freeze(token));
-  return token;
+  return (
+    tokens.find(id) ??
+    findToken(app.db, id).then((token) => {
+      if (token?.num_uses === 0) tokens.set(id, Object.freeze(token));
+      return token;
+    })
+  );
 }
 
 /** A token that could be used now, by its text. */
-export async function findLiving(app: App, text: string): Promise<Token | undefined> {
-  const token = openBatchToken(app, text) ?? (await findKeptToken(app, tokenId(app, text)));
-  return token && (await isLiving(app, token)) ? token : undefined;
+export function findLiving(app: App, text: string): Soon<Token | undefined> {
+  const found = openBatchToken(app, text) ?? findKeptToken(app, tokenId(app, text));
+  return whenThere(
+    found,
+    (token) => token && whenThere(isLiving(app, token), (lives) => (lives ? token : undefined)),
+  );
 }
 
 /** Says whether a token can be used: neither it nor any above it has run out, nor its mount gone. */
-export async function isLiving(app: App, token: Token): Promise<boolean> {
+export function isLiving(app: App, token: Token): Soon<boolean> {
   const now = nowSeconds(app);
   if (!judgeLife(token, now).alive) return false;
-  if (token.mount_id !== '' && !(await findMountById(app, token.mount_id))) return false;
-  if (token.parent_id === undefined) return true;
+  const { mount_id, parent_id } = token;
+  return whenThere(mount_id === '' || findMountById(app, mount_id), (mount) => {
+    if (!mount) return false;
+    return parent_id === undefined || isLineLiving(app, { ...token, parent_id }, now);
+  });
+}
+
+async function isLineLiving(
+  app: App,
+  token: Token & { parent_id: string },
+  now: number,
+): Promise<boolean> {
   // A stored token's parent is nothing to it once that was ended alone; a batch token's row it is.
   if (token.type === 'batch' && !(await isParentThere(app, token, now))) return false;
   return !(await isLineDead(app.db, token.parent_id, now));

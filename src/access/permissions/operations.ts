@@ -7,6 +7,7 @@ import { type IdentityFacts, weighFacts } from '../../core/identity-template.ts'
 import { atMostOf, Kept, textBytes } from '../../core/kept.ts';
 import { memoizeWeak } from '../../core/memoize-weak.ts';
 import { ROOMS } from '../../core/rooms.ts';
+import { type Soon, whenThere } from '../../core/steps.ts';
 import { nameKey } from '../identity/entity.ts';
 import {
   findPerson,
@@ -18,7 +19,7 @@ import { type BoundedToken, listPolicySets } from '../tokens/bounds.ts';
 import { readAcl } from './sets.operations.ts';
 
 /** What a token may do, with what it stands for added to its own. */
-interface Permissions {
+export interface Permissions {
   acl: Acl;
   identity: IdentityFacts | undefined;
   identity_policies: readonly string[];
@@ -50,27 +51,31 @@ interface Known {
  * @returns undefined when its entity is disabled or gone, or no longer whom it logged in as: such a
  *   token stands for nobody
  */
-export async function readPermissions(
-  app: App,
-  token: BoundedToken,
-): Promise<Permissions | undefined> {
+export function readPermissions(app: App, token: BoundedToken): Soon<Permissions | undefined> {
   const { entity_id, policies, bounds } = token;
   if (entity_id === '' && !bounds) {
-    const acl = await readAcl(app, policies, undefined);
-    return { acl, identity: undefined, identity_policies: [] };
+    return whenThere(readAcl(app, policies, undefined), (acl) => ({
+      acl,
+      identity: undefined,
+      identity_policies: [],
+    }));
   }
-  const known = await app.cached(
-    'identity:permissions',
-    async () => new Kept(ROOMS.permissions, weighPermissions, LARGEST_PART),
-  );
-  // Of one that is kept it is put together once.
-  const key = Object.isFrozen(token) ? rememberedKey(token) : permissionsKey(token);
   const load = () => loadPermissions(app, token);
-  const found = known.find(key) ?? (await known.get(key, load));
-  // A stanza may have run out since.
-  const now = Math.floor(app.now() / 1000);
-  const isCurrent = !found.permissions || now < found.permissions.acl.valid_until;
-  const { permissions, excess } = isCurrent ? found : await load();
+  return whenThere(app.cached('identity:permissions', keepPermissions), (known) => {
+    // Of one that is kept it is put together once.
+    const key = Object.isFrozen(token) ? rememberedKey(token) : permissionsKey(token);
+    return whenThere(known.find(key) ?? known.get(key, load), (found) => {
+      // A stanza may have run out since.
+      const now = Math.floor(app.now() / 1000);
+      const isCurrent = !found.permissions || now < found.permissions.acl.valid_until;
+      return whenThere(isCurrent ? found : load(), requireBounded);
+    });
+  });
+}
+
+const keepPermissions = async () => new Kept(ROOMS.permissions, weighPermissions, LARGEST_PART);
+
+function requireBounded({ permissions, excess }: Known): Permissions | undefined {
   if (excess !== undefined) throw new Failure('forbidden', excess);
   return permissions;
 }

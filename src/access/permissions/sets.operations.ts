@@ -11,7 +11,7 @@ import { type IdentityFacts, isLookedUp } from '../../core/identity-template.ts'
 import { atMostOf, Kept, LastOf, textBytes } from '../../core/kept.ts';
 import { memoizeWeak } from '../../core/memoize-weak.ts';
 import { ROOMS } from '../../core/rooms.ts';
-import { doInTurns } from '../../core/steps.ts';
+import { doInTurns, type Soon, whenThere } from '../../core/steps.ts';
 import { tellFacts } from '../identity/facts.operations.ts';
 import { DEFAULT_POLICY } from '../policies/default-policies.ts';
 import { listPoliciesNamed, measurePolicies } from '../policies/store.ts';
@@ -23,17 +23,22 @@ import { listPoliciesNamed, measurePolicies } from '../policies/store.ts';
  * @param names sorted, so that equal sets share one compilation
  * @throws Failure `forbidden` when they are more than one token may have
  */
-export async function readAcl(
+export function readAcl(
   app: App,
   names: readonly string[],
   identity: IdentityFacts | undefined,
-): Promise<Acl> {
+): Soon<Acl> {
   const key = JSON.stringify(names);
   // Templates in paths make the permissions of every entity its own.
   if (identity) return compile(app, names, key, identity);
-  const known = await app.cached('policies:acls', async () => keptAcls(), ['policies']);
-  const acl = known.find(key) ?? (await known.get(key, () => compile(app, names, key, undefined)));
-  return nowSeconds(app) < acl.valid_until ? acl : compile(app, names, key, undefined);
+  const compileAnew = () => compile(app, names, key, undefined);
+  return whenThere(
+    app.cached('policies:acls', async () => keptAcls(), ['policies']),
+    (known) =>
+      whenThere(known.find(key) ?? known.get(key, compileAnew), (acl) =>
+        nowSeconds(app) < acl.valid_until ? acl : compileAnew(),
+      ),
+  );
 }
 
 /** As many stanzas as a token may have take some 4 to 12 MiB. */
@@ -175,7 +180,7 @@ const weighListed = (listed: Listed): number =>
 
 const REFERENCE_BYTES = 64;
 
-const listsOf = (app: App): Promise<LastOf<Listed>> =>
+const listsOf = (app: App): Soon<LastOf<Listed>> =>
   app.cached(
     'policies:lists',
     async () => new LastOf<Listed>(ROOMS.policy_lists, weighListed, LARGEST_PART),

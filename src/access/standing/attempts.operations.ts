@@ -19,7 +19,7 @@ import { Patience } from './patience.operations.ts';
  * @throws Failure as the request would be refused if it came now; `conflict` for a reason of the
  *   write set's own
  */
-export async function commitFor(
+export function commitFor(
   context: WriteContext,
   caller: Caller,
   effects: readonly Effect[],
@@ -93,7 +93,7 @@ interface ChangeLine {
  * @param line by which what the attempt rests on is changed
  * @throws Failure `conflict` after some attempts, not counting those by which the request was judged again
  */
-export async function retryOnConflict<Result>(
+export function retryOnConflict<Result>(
   context: WriteContext,
   caller: Caller,
   attempt: () => Promise<Result>,
@@ -102,7 +102,7 @@ export async function retryOnConflict<Result>(
   return tryWithin(PLANS, context, caller, attempt, line);
 }
 
-async function tryWithin<Result>(
+function tryWithin<Result>(
   plans: number,
   context: WriteContext,
   caller: Caller,

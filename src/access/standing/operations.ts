@@ -18,7 +18,7 @@ import { byVersion, holdFooting, takeFooting } from './store.ts';
  * The version of all permissions. It is read before the permissions themselves, in every generation of
  * the cache: then these are never older than the version they go by.
  */
-export function readPermissionVersion(app: App): Promise<number> {
+export function readPermissionVersion(app: App): Soon<number> {
   return app.cached('permission-version', () => findPermissionVersion(app.db));
 }
 

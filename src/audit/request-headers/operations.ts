@@ -2,6 +2,7 @@ import type { App } from '../../app/app.ts';
 import type { Caller } from '../../app/caller.ts';
 import type { DataResult, NothingResult } from '../../app/output.ts';
 import { Failure } from '../../core/failure.ts';
+import { type Soon, whenThere } from '../../core/steps.ts';
 import { bumpConfigVersion } from '../../store/config-version.ts';
 import { hashSecret } from '../operations.ts';
 import {
@@ -13,19 +14,18 @@ import {
 } from './header.ts';
 import { deleteAuditedHeader, listAuditedHeaders, saveAuditedHeader } from './store.ts';
 
-function readAuditedHeaders(app: App): Promise<AuditedHeaders> {
+function readAuditedHeaders(app: App): Soon<AuditedHeaders> {
   return app.cached('audit/request-headers', () => listAuditedHeaders(app.db));
 }
 
 /** What the record of a request tells of its headers. @param raw names and values in turn */
-export async function headersForRecord(
+export function headersForRecord(
   app: App,
   raw: readonly string[],
-): Promise<Record<string, string[]> | undefined> {
-  const headers = await readAuditedHeaders(app);
-  return headers.size === 0
-    ? undefined
-    : tellHeaders(headers, raw, (value) => hashSecret(app, value));
+): Soon<Record<string, string[]> | undefined> {
+  return whenThere(readAuditedHeaders(app), (headers) =>
+    headers.size === 0 ? undefined : tellHeaders(headers, raw, (value) => hashSecret(app, value)),
+  );
 }
 
 export async function describeAuditedHeaders(

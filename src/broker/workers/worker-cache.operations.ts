@@ -1,4 +1,5 @@
 import type { App } from '../../app/app.ts';
+import type { Soon } from '../../core/steps.ts';
 import { isOf } from '../resource/handler.ts';
 import type { Resource } from '../resource/resource.ts';
 import { listKeyed } from '../resource/store.ts';
@@ -9,7 +10,7 @@ import type { WorkerBody } from './worker.ts';
  * The workers of servers, loaded once until any node changes one. Those that are only expected are not among
  * them: nothing is asked of them, and anybody with the right to add them may add as many as he likes.
  */
-export function readWorkers(app: App): Promise<Resource<WorkerBody>[]> {
+export function readWorkers(app: App): Soon<Resource<WorkerBody>[]> {
   const list = async () =>
     (await listKeyed(app.db, 'worker', 'node')).filter((one) => isOf(workerDefinition, one));
   return app.cached('broker/workers', list, ['broker/workers']);

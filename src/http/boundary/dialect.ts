@@ -3,6 +3,7 @@ import type { App } from '../../app/app.ts';
 import { visibleFields } from '../../broker/resource/answers.operations.ts';
 import type { BoundaryAnswer } from '../../broker/resource/route.ts';
 import { type CorsVerdict, judgeOrigin } from '../../core/cors.ts';
+import { type Soon, whenThere } from '../../core/steps.ts';
 import type { Credentials, Dialect, Exchange, Stages } from '../dialect.ts';
 import type { Fault } from '../faults.ts';
 import { type HttpRequest, header } from '../request.ts';
@@ -80,10 +81,11 @@ function originOf(app: App, request: HttpRequest): CorsVerdict {
 }
 
 /** Whether a token is good is told by a look at it; what it allows, and a use of it, come later. */
-async function findCredentials(app: App, { request, trace }: Exchange): Promise<Credentials> {
+function findCredentials(app: App, { request, trace }: Exchange): Soon<Credentials> {
   const text = credentialsOf(request);
   trace.is_asker_sought = true;
-  return { text, living: text === '' ? undefined : await findLiving(app, text) };
+  const finding = text === '' ? undefined : findLiving(app, text);
+  return whenThere(finding, (living) => ({ text, living }));
 }
 
 function run(

@@ -13,9 +13,9 @@ import type {
   LocatedAccess,
 } from '../../broker/resource/route.ts';
 import { Failure } from '../../core/failure.ts';
-import type { Soon } from '../../core/steps.ts';
+import { type Soon, whenThere } from '../../core/steps.ts';
 import type { Exchange, Permitted } from '../dialect.ts';
-import { traceInput } from '../request-record.ts';
+import { type RequestContext, traceInput } from '../request-record.ts';
 import { type BoundaryAsker, findAgain, letGo, standingOf } from './asker.ts';
 import { checkFields, type NamedFields, parseBoundaryBody, pickReferences } from './body.ts';
 import type { FoundRoute } from './leading.ts';
@@ -32,6 +32,11 @@ export interface Bare {
   access: LocatedAccess | undefined;
   /** Without fields. */
   request: BoundaryReference;
+}
+
+/** One that is about something. */
+interface LocatedBare extends Bare {
+  access: LocatedAccess;
 }
 
 /** A request that is permitted. */
@@ -55,7 +60,7 @@ export function requirePossible(
   const { access } = route;
   if (access === 'public' || 'lists' in access) return { route, access: undefined, request };
   const bare = { route, access, request };
-  return hasBody(route) ? requireGrantable(app, caller, bare).then(() => bare) : bare;
+  return hasBody(route) ? whenThere(requireGrantable(app, caller, bare), () => bare) : bare;
 }
 
 /** The body's fields, for a caller who could be granted the action. */
@@ -72,7 +77,7 @@ export function readFields(
 async function readBody(
   app: App,
   { request: http, trace }: Exchange,
-  bare: Bare & { access: LocatedAccess },
+  bare: LocatedBare,
   asker: BoundaryAsker,
 ): Promise<NamedFields> {
   const { caller } = asker;
@@ -92,21 +97,35 @@ async function readBody(
 }
 
 /** No more is looked at before a request is permitted than it takes to tell what it is about. */
-export async function permit(
+export function permit(
   app: App,
   { trace }: Exchange,
   { route, access, request }: Bare,
   asker: BoundaryAsker,
   fields: NamedFields,
+): Soon<BoundaryPermitted> {
+  if (access) return permitLocated(app, trace, { route, access, request }, asker, fields);
+  const checked = { ...request, checked: route.check?.(request) };
+  return {
+    caller: asker.caller,
+    route,
+    request: checked,
+    located: undefined,
+    visible: () => 'all',
+  };
+}
+
+async function permitLocated(
+  app: App,
+  trace: RequestContext,
+  { route, access, request }: LocatedBare,
+  asker: BoundaryAsker,
+  fields: NamedFields,
 ): Promise<BoundaryPermitted> {
   const { caller } = asker;
-  if (!access) {
-    const checked = { ...request, checked: route.check?.(request) };
-    return { caller, route, request: checked, located: undefined, visible: () => 'all' };
-  }
   const named = { ...request, item: pickReferences(fields, access.named_by) };
   traceInput(trace, named.item);
-  const resolved = (await route.resolve?.(app, named)) ?? named;
+  const resolved = route.resolve ? await route.resolve(app, named) : named;
   const check = (): CheckedRequest => {
     const update_mask = resolved.query.getAll('update_mask');
     const { item, mask } = hasBody(route) ? checkFields(route, fields, update_mask) : resolved;
@@ -114,11 +133,14 @@ export async function permit(
     const read = { ...resolved, item: { ...item, ...resolved.item }, mask };
     return { ...read, checked: route.check?.(read) };
   };
-  const located = await access.locate(app, caller, resolved).catch((error: unknown) => {
+  let located: Located;
+  try {
+    located = await access.locate(app, caller, resolved);
+  } catch (error) {
     // A faulty request is refused as such before it is said that the item does not exist.
     if (error instanceof Failure) check();
     throw error;
-  });
+  }
   const permitted = judge(caller, located, access.action);
   if (!permitted.authorized) throw refuseCaller(caller);
   let { output_fields } = permitted;
@@ -152,12 +174,16 @@ function queryOf(url: string): URLSearchParams {
  *
  * @throws Failure as the request would be refused if nobody read its body
  */
-async function requireGrantable(
+function requireGrantable(app: App, caller: BrokerCaller, bare: LocatedBare): Soon<void> {
+  const { type, action } = bare.access;
+  return caller.who.grants.mayAllow(type, action) ? undefined : refuse(app, caller, bare);
+}
+
+async function refuse(
   app: App,
   caller: BrokerCaller,
-  { route, access, request }: Bare & { access: LocatedAccess },
-): Promise<void> {
-  if (caller.who.grants.mayAllow(access.type, access.action)) return;
+  { route, access, request }: LocatedBare,
+): Promise<never> {
   if (request.id !== '' && !access.named_by) {
     const resolved = (await route.resolve?.(app, request)) ?? request;
     if (!isIdOf(resolved.id, access.type)) refuseField('id', USUAL_WORDS.malformedRead, IN_REQUEST);

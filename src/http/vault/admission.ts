@@ -10,10 +10,17 @@ import type { Mount } from '../../app/mount.ts';
 import type { AnyRoute } from '../../app/route.ts';
 import type { Standing } from '../../app/standing.ts';
 import { Failure } from '../../core/failure.ts';
+import { type Soon, whenThere } from '../../core/steps.ts';
 import { readMounts } from '../../mounts/operations.ts';
 import type { Exchange, Permitted } from '../dialect.ts';
 import { type HttpRequest, header } from '../request.ts';
-import { OPERATION, traceInput, traceNamed, traceUnchecked } from '../request-record.ts';
+import {
+  OPERATION,
+  type RequestContext,
+  traceInput,
+  traceNamed,
+  traceUnchecked,
+} from '../request-record.ts';
 import {
   type Asker,
   asideOf,
@@ -34,13 +41,22 @@ export interface Possible {
 }
 
 /** Refuses what no body could make permitted. Only callers who might use a path hear that it does not exist. */
-export async function requirePossible(
+export function requirePossible(
   _app: App,
   { trace }: Exchange,
   found: FoundRoute,
   asker: Asker,
-): Promise<Possible> {
-  const endpoint = await requireEndpoint(found, asker.known?.acl);
+): Soon<Possible> {
+  return whenThere(requireEndpoint(found, asker.known?.acl), (endpoint) =>
+    requireGranted(trace, endpoint, asker),
+  );
+}
+
+function requireGranted(
+  trace: RequestContext,
+  endpoint: FoundEndpoint,
+  asker: Asker,
+): Soon<Possible> {
   const { mount, match, route, asked } = endpoint;
   // A wrapped answer is stored, which only an authenticated caller, or a log-in, may cause.
   if (asker.wrap_ttl !== undefined && !asker.known && mount.kind !== 'auth' && !route.token_field) {
@@ -48,25 +64,28 @@ export async function requirePossible(
   }
   traceNamed(trace, match.params);
   const budget: Comparisons = { left: MOST_COMPARISONS };
-  if (asker.known) {
-    const granted = judgeGranted(asker.known.acl, route, { ...asked, budget });
-    requireAllowed(granted instanceof Promise ? await granted : granted);
-  }
-  return { endpoint, budget };
+  const possible = { endpoint, budget };
+  if (!asker.known) return possible;
+  return whenThere(judgeGranted(asker.known.acl, route, { ...asked, budget }), (verdict) => {
+    requireAllowed(verdict);
+    return possible;
+  });
 }
 
 /** Reads the fields; the mount may have been removed while the body was waited for. */
-export async function readInput(
+export function readInput(
   app: App,
   { request, trace }: Exchange,
   { endpoint }: Possible,
   asker: Asker,
-): Promise<Record<string, unknown>> {
+): Soon<Record<string, unknown>> {
   const isAwaited = !request.hasCome();
-  const fields = await readAwaited(app, request, endpoint, asker, trace);
-  if (isAwaited && footingOf(endpoint.mount))
+  const reading = readAwaited(app, request, endpoint, asker, trace);
+  if (!isAwaited || !footingOf(endpoint.mount)) return reading;
+  return whenThere(reading, async (fields) => {
     await requireMount(app, endpoint.path, endpoint.mount);
-  return fields;
+    return fields;
+  });
 }
 
 /** A permitted request. It holds no permissions: these would be kept in memory as long as the work takes. */
@@ -78,13 +97,13 @@ export interface VaultPermitted extends Permitted {
   letGo(): void;
 }
 
-export async function permitWhole(
+export function permitWhole(
   app: App,
   { request, trace }: Exchange,
   { endpoint, budget }: Possible,
   asker: Asker,
   fields: Record<string, unknown>,
-): Promise<VaultPermitted> {
+): Soon<VaultPermitted> {
   const { mount, match, route, method, path, asked } = endpoint;
   const { wrap_ttl } = asker;
   const input: Record<string, unknown> = { ...fields, ...match.params };
@@ -94,25 +113,30 @@ export async function permitWhole(
   const holding = { asker, trace, permitted: permission.permitted, own: undefined };
   const caller = callerOf(app, request, endpoint, { fields, budget, holding });
   trace.caller = caller;
-  if (asker.known) await permit(app, caller, route, { ...permission, acl: asker.known.acl });
-  const isKnown = asker.known !== undefined;
-  caller.standing = standingOf(app, { mount, path, known: asker.known }, async () => {
-    if (!isKnown) return undefined;
-    const again = await identifyAgain(app, request, asker);
-    await permit(app, caller, route, { ...permission, acl: again.acl });
-    const { token, acl, identity } = again;
-    Object.assign(caller, { token, acl, identity });
-    return again;
-  });
-  if (wrap_ttl !== undefined) await requireRoomToWrap(app, caller);
-  traceInput(trace, input);
-  // From here on the caller holds the identity and the permissions.
-  asker.known = undefined;
   const letGo = (): void => {
     putAside(holding, caller);
     budget.left = MOST_COMPARISONS;
   };
-  return { caller, route, endpoint, fields, input, letGo };
+  const permitted = { caller, route, endpoint, fields, input, letGo };
+  const stand = (): Soon<VaultPermitted> => {
+    const isKnown = asker.known !== undefined;
+    caller.standing = standingOf(app, { mount, path, known: asker.known }, async () => {
+      if (!isKnown) return undefined;
+      const again = await identifyAgain(app, request, asker);
+      await permit(app, caller, route, { ...permission, acl: again.acl });
+      const { token, acl, identity } = again;
+      Object.assign(caller, { token, acl, identity });
+      return again;
+    });
+    return whenThere(wrap_ttl === undefined ? undefined : requireRoomToWrap(app, caller), () => {
+      traceInput(trace, input);
+      // By now the caller has what is known of them.
+      asker.known = undefined;
+      return permitted;
+    });
+  };
+  if (!asker.known) return stand();
+  return whenThere(permit(app, caller, route, { ...permission, acl: asker.known.acl }), stand);
 }
 
 function callerOf(

@@ -11,6 +11,7 @@ import type { Caller } from '../../app/caller.ts';
 import { isInUse } from '../../broker/iam/authentication.operations.ts';
 import { Failure } from '../../core/failure.ts';
 import { noteAccount } from '../../core/fairness/asking.ts';
+import type { Soon } from '../../core/steps.ts';
 import { forgetSealer, rememberSealer } from '../../seal/sealing.operations.ts';
 import type { Credentials, Exchange } from '../dialect.ts';
 import { type HttpRequest, header } from '../request.ts';
@@ -30,12 +31,12 @@ export interface Asker {
 }
 
 /** @throws Failure `unauthenticated` where a token is needed and none is good */
-export async function identify(
+export function identify(
   app: App,
   { request, trace }: Exchange,
   { target, route }: FoundRoute,
   credentials: Credentials,
-): Promise<Asker> {
+): Soon<Asker> {
   // One method of a path may need no token while another does; a missing method is refused as the
   // path's others would be.
   const open = route ? [route] : Object.values(target?.match?.routes ?? {});
@@ -48,17 +49,29 @@ export async function identify(
   const isAsked = !isPublicPath || route?.identify || wrap_ttl !== undefined;
   // Where another method of the path needs no token, the refusal does not wait for a token; its record looks it up.
   trace.is_asker_sought = isAsked || route !== undefined;
-  const bearer =
-    isAsked && text !== undefined && !app.barrier.sealed
-      ? await authenticate(app, text, request.remote_address)
-      : undefined;
+  if (isAsked && text !== undefined && !app.barrier.sealed) {
+    return identifyBearer(app, { request, trace }, { text, wrap_ttl, isPublicPath });
+  }
+  trace.token = undefined;
+  if (!isPublicPath) throw new Failure('unauthenticated', 'permission denied');
+  return { text, known: undefined, wrap_ttl };
+}
+
+async function identifyBearer(
+  app: App,
+  { request, trace }: Pick<Exchange, 'request' | 'trace'>,
+  asked: { text: string; wrap_ttl: number | undefined; isPublicPath: boolean },
+): Promise<Asker> {
+  const { text, wrap_ttl, isPublicPath } = asked;
+  const authenticating = authenticate(app, text, request.remote_address);
+  const bearer = authenticating instanceof Promise ? await authenticating : authenticating;
   trace.token = bearer?.token;
   const inUse = bearer !== undefined && isInUse(app, bearer.token);
   const known = (inUse instanceof Promise ? await inUse : inUse) ? bearer : undefined;
   if (known) noteAccount(known.token.entity_id || known.token.policies.join());
   const remembering = known && rememberSealer(app, known);
   if (remembering) await remembering;
-  if (text !== undefined && !known && !isPublicPath && !app.barrier.sealed) {
+  if (!known && !isPublicPath && !app.barrier.sealed) {
     forgetSealer(app, text);
     if (!bearer) trace.unknown_token = Buffer.from(tokenId(app, text), 'base64url');
   }
@@ -114,14 +127,24 @@ export function asideOf(app: App, request: HttpRequest, holding: Holding) {
 }
 
 /** Reads the fields, with permissions released while the body is waited for. */
-export async function readAwaited(
+export function readAwaited(
+  app: App,
+  request: HttpRequest,
+  endpoint: FoundEndpoint,
+  asker: Asker,
+  trace: RequestContext,
+): Soon<Record<string, unknown>> {
+  if (!request.hasCome() && asker.known) return readLate(app, request, endpoint, asker, trace);
+  return readFields(request, endpoint.route, endpoint.method, endpoint.query);
+}
+
+async function readLate(
   app: App,
   request: HttpRequest,
   { route, method, query }: FoundEndpoint,
   asker: Asker,
   trace: RequestContext,
 ): Promise<Record<string, unknown>> {
-  if (request.hasCome() || !asker.known) return readFields(request, route, method, query);
   // No local may refer to the permissions here: one that lives across the wait would keep them in memory.
   letGo(asker, trace);
   const fields = await readFields(request, route, method, query);

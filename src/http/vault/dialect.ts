@@ -1,5 +1,6 @@
 import type { App } from '../../app/app.ts';
 import type { VaultResult } from '../../app/result.ts';
+import type { Soon } from '../../core/steps.ts';
 import type { Dialect, Exchange, Stages } from '../dialect.ts';
 import { findToken, listTokens, requireOneToken } from '../request-headers.ts';
 import type { HttpResponse } from '../response.ts';
@@ -57,7 +58,7 @@ function encode(
   app: App,
   { caller, route, endpoint, fields }: VaultPermitted,
   result: VaultResult,
-): Promise<HttpResponse> {
+): Soon<HttpResponse> {
   const encoded = encodeResult(caller, route, result, { fields, params: endpoint.match.params });
   return wrapIfAsked(app, caller, result, encoded);
 }

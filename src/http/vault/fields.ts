@@ -1,5 +1,6 @@
 import type { AnyRoute, Method } from '../../app/route.ts';
 import { Failure } from '../../core/failure.ts';
+import type { Soon } from '../../core/steps.ts';
 import {
   looksLikeJson,
   parseFormBody,
@@ -13,11 +14,21 @@ const PUBLIC_BODY = 64 * 1024;
 const PRIVATE_BODY = 1024 * 1024;
 
 /** The fields of body or query, as they were sent. */
-export async function readFields(
+export function readFields(
   request: HttpRequest,
   route: AnyRoute,
   method: Method,
   query: URLSearchParams,
+): Soon<Record<string, unknown>> {
+  const isInQuery = method === 'GET' || method === 'LIST' || method === 'DELETE';
+  if (isInQuery && route.body !== 'bytes') return readQuery(query);
+  return readBody(request, route, method);
+}
+
+async function readBody(
+  request: HttpRequest,
+  route: AnyRoute,
+  method: Method,
 ): Promise<Record<string, unknown>> {
   const limit = route.max_body ?? (route.access === 'public' ? PUBLIC_BODY : PRIVATE_BODY);
   if (route.body === 'bytes') {
@@ -28,9 +39,6 @@ export async function readFields(
       if (!isTooLong || !route.drop_long_body) throw error;
       return { body: new Uint8Array(0) };
     }
-  }
-  if (method === 'GET' || method === 'LIST' || method === 'DELETE') {
-    return readQuery(query);
   }
   const type = (header(request, 'content-type') ?? '').split(';')[0]?.trim().toLowerCase();
   if (method === 'PATCH' && type !== 'application/merge-patch+json') {

@@ -5,11 +5,12 @@ import type { Mount } from '../../app/mount.ts';
 import type { AnyRoute, Method } from '../../app/route.ts';
 import { headersForRecord } from '../../audit/request-headers/operations.ts';
 import { Failure } from '../../core/failure.ts';
+import { type Soon, whenThere } from '../../core/steps.ts';
 import type { Exchange } from '../dialect.ts';
 import { refuseNamespace } from '../request-headers.ts';
 import { OPERATION, tracePath } from '../request-record.ts';
 import { refuseForeignPage } from './foreign-pages.ts';
-import { canonicalisePath } from './path.ts';
+import { type CanonicalPath, canonicalisePath } from './path.ts';
 import type { AskedPath } from './permission.ts';
 import type { Match } from './router.ts';
 import {
@@ -36,25 +37,40 @@ export interface FoundRoute {
 }
 
 /** Finds the route of a request, and notes it. @throws Failure for what is no path */
-export async function findVaultRoute(
+export function findVaultRoute(
   app: App,
   routers: VaultRouters,
+  exchange: Exchange,
+): Soon<FoundRoute> {
+  const { url, method: verb } = exchange.request;
+  return whenThere(findRawTail(app, routers, url), (raw) => {
+    const read = raw ?? canonicalisePath(url);
+    const method = methodOf(verb, read.query);
+    return whenThere(locate(app, routers, read.path), (target) =>
+      noteFound(app, exchange, { ...read, method, target }),
+    );
+  });
+}
+
+function noteFound(
+  app: App,
   { request, trace }: Exchange,
-): Promise<FoundRoute> {
-  const { path, slash, query } =
-    (await findRawTail(app, routers, request.url)) ?? canonicalisePath(request.url);
-  const method = methodOf(request.method, query);
-  const target = await locate(app, routers, path);
+  { path, slash, query, method, target }: CanonicalPath & Pick<FoundRoute, 'method' | 'target'>,
+): Soon<FoundRoute> {
   const asks_help = asksForHelp(request.url);
   const route = asks_help ? undefined : target?.match && chooseRoute(target.match, method);
   const routes = target?.match?.routes;
   tracePath(trace, { mount: target?.mount, routes, path, route, method });
-  if (!app.barrier.sealed) trace.record.headers = await headersForRecord(app, request.raw_headers);
   const asked = {
     path: method === 'LIST' || slash ? `${path}/` : path,
     formed: target?.formed ?? [],
   };
-  return { path, query, method, target, route, asks_help, asked };
+  const found = { path, query, method, target, route, asks_help, asked };
+  if (app.barrier.sealed) return found;
+  return whenThere(headersForRecord(app, request.raw_headers), (headers) => {
+    trace.record.headers = headers;
+    return found;
+  });
 }
 
 /** @throws Failure for what is refused whoever asks */
@@ -76,10 +92,7 @@ export interface FoundEndpoint extends Omit<FoundRoute, 'target' | 'asks_help'> 
  *
  * @param acl what whoever asks is permitted
  */
-export async function requireEndpoint(
-  found: FoundRoute,
-  acl: Acl | undefined,
-): Promise<FoundEndpoint> {
+export function requireEndpoint(found: FoundRoute, acl: Acl | undefined): Soon<FoundEndpoint> {
   const { path, query, method, target, route, asked } = found;
   const { mount, match } = target ?? {};
   if (mount && match && route && method) {

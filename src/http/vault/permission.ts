@@ -7,7 +7,7 @@ import { type AccessVerdict, ALLOWED } from '../../acl/verdict.ts';
 import type { App } from '../../app/app.ts';
 import type { Caller } from '../../app/caller.ts';
 import type { AnyRoute, Capability, Method } from '../../app/route.ts';
-import type { Soon } from '../../core/steps.ts';
+import { type Soon, whenThere } from '../../core/steps.ts';
 import { judgeElsewhere } from './elsewhere.ts';
 import { readerOf } from './parameters.ts';
 
@@ -83,27 +83,29 @@ export function accessRequest(
 }
 
 /** @throws Failure `forbidden` for what the caller may not do by now */
-export async function permit(
-  app: App,
-  caller: Caller,
-  route: AnyRoute,
-  asked: Permission,
-): Promise<void> {
-  if (route.access === 'public') return;
-  const { capability, sudo, exists } = route.access;
-  const found = exists && (await exists(app, caller, asked.params));
-  const operation = found === false ? ('create' as const) : capability;
-  const { acl, permitted } = asked;
-  const isJudged = permitted.acl !== undefined && hasSameRules(permitted.acl, acl);
-  if (!isJudged || permitted.operation !== operation) {
+export function permit(app: App, caller: Caller, route: AnyRoute, asked: Permission): Soon<void> {
+  const { access } = route;
+  if (access === 'public') return;
+  const { capability, sudo, exists } = access;
+  return whenThere(exists?.(app, caller, asked.params), (found) => {
+    const operation = found === false ? ('create' as const) : capability;
+    const { acl, permitted } = asked;
+    const isJudged = permitted.acl !== undefined && hasSameRules(permitted.acl, acl);
+    if (isJudged && permitted.operation === operation) {
+      caller.found = found;
+      return;
+    }
     const { fields, budget } = asked;
     const sent = { asked: asked.asked, fields, budget, wrap_ttl: caller.wrap_ttl };
-    const verdict = judgeAccess(acl, accessRequest(route, sent, { operation, sudo }));
-    requireAllowed(verdict instanceof Promise ? await verdict : verdict);
-    if (route.sets_also) await requireElsewhere(caller, route, asked);
-    Object.assign(permitted, { acl, operation });
-  }
-  caller.found = found;
+    const judging = judgeAccess(acl, accessRequest(route, sent, { operation, sudo }));
+    return whenThere(judging, (verdict) => {
+      requireAllowed(verdict);
+      return whenThere(route.sets_also && requireElsewhere(caller, route, asked), () => {
+        Object.assign(permitted, { acl, operation });
+        caller.found = found;
+      });
+    });
+  });
 }
 
 async function requireElsewhere(

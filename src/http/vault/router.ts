@@ -116,20 +116,23 @@ function plant(root: Node, path: string, leaf: Leaf): void {
 function descend(node: Node, path: string, from: number, values: string[]): Leaf | undefined {
   const slash = path.indexOf('/', from);
   const segment = slash < 0 ? path.slice(from) : path.slice(from, slash);
-  const go = (next: Node): Leaf | undefined =>
-    slash < 0 ? next.leaf : descend(next, path, slash + 1, values);
   const child = node.fixed.get(segment);
-  const fixed = child && go(child);
+  const fixed = child && goOn(child, path, slash, values);
   if (fixed) return fixed;
   const { length } = values;
   if (node.named && segment.length <= LONGEST_NAME) {
     values.push(segment);
-    const named = go(node.named);
+    const named = goOn(node.named, path, slash, values);
     if (named) return named;
     values.length = length;
   }
   if (node.rest) values.push(path.slice(from));
   return node.rest;
+}
+
+/** @param slash before what may follow, or below 0 */
+function goOn(next: Node, path: string, slash: number, values: string[]): Leaf | undefined {
+  return slash < 0 ? next.leaf : descend(next, path, slash + 1, values);
 }
 
 function readNames(routes: PathRoutes, prefix: string): PathName[] {
@@ -163,8 +166,10 @@ function namedParams(
   values: readonly string[],
 ): Record<string, string> | undefined {
   const params: Record<string, string> = {};
-  for (const [at, { name, form }] of names.entries()) {
+  let at = 0;
+  for (const { name, form } of names) {
     const value = values[at] ?? '';
+    at += 1;
     if (form && !form.test(value)) return undefined;
     params[name] = value;
   }

@@ -5,6 +5,7 @@ import type { Mount } from '../../app/mount.ts';
 import type { AnyRoute, Method } from '../../app/route.ts';
 import { Failure } from '../../core/failure.ts';
 import { memoizeWeak } from '../../core/memoize-weak.ts';
+import { type Soon, whenThere } from '../../core/steps.ts';
 import { readMounts, requireSystemMount } from '../../mounts/operations.ts';
 import { LIST_AS_PARSED } from '../list-verb.ts';
 import { type CanonicalPath, listRawTails } from './path.ts';
@@ -78,13 +79,22 @@ export function chooseRoute(match: Match, method: Method | undefined): AnyRoute 
  * A path whose rest is one text with slashes of its own: only where the part before it is
  * canonical and leads to an endpoint that takes such a rest.
  */
-export async function findRawTail(
+export function findRawTail(
   app: App,
   routers: VaultRouters,
   url: string,
-): Promise<CanonicalPath | undefined> {
+): Soon<CanonicalPath | undefined> {
   if (app.barrier.sealed) return undefined;
-  for (const { head, tail } of listRawTails(url, rawWords(routers.secret))) {
+  const tails = listRawTails(url, rawWords(routers.secret));
+  return tails.length === 0 ? undefined : chooseRawTail(app, routers, tails);
+}
+
+async function chooseRawTail(
+  app: App,
+  routers: VaultRouters,
+  tails: ReturnType<typeof listRawTails>,
+): Promise<CanonicalPath | undefined> {
+  for (const { head, tail } of tails) {
     const hit = findMount(await readMounts(app), head);
     const routes = hit?.mount.kind === 'secret' ? routers.secret.get(hit.mount.type) : undefined;
     if (hit && routes?.raw_rests.has(hit.rest)) {
@@ -101,21 +111,27 @@ const rawWords = memoizeWeak((engines: VaultRouters['secret']): readonly string[
 });
 
 /** Where a path leads; undefined where nothing is mounted. */
-export async function locate(
-  app: App,
+export function locate(app: App, routers: VaultRouters, path: string): Soon<Target | undefined> {
+  if (path === 'sys' || path.startsWith('sys/')) return locateSystem(app, routers, path);
+  if (app.barrier.sealed) return undefined;
+  return whenThere(readMounts(app), (mounts) => locateIn(mounts, routers, path));
+}
+
+async function locateSystem(app: App, routers: VaultRouters, path: string): Promise<Target> {
+  const rest = path.slice('sys'.length) || '/';
+  const match = routers.system.find(rest);
+  const formed = shifted(match, 'sys');
+  // Before the first start is finished there are no mounts, and sys/ must answer all the same.
+  const mount = app.barrier.sealed && match ? SERVER_MOUNT : await requireSystemMount(app);
+  return { mount, router: routers.system, rest, match, formed };
+}
+
+function locateIn(
+  mounts: ReadonlyMap<string, Mount>,
   routers: VaultRouters,
   path: string,
-): Promise<Target | undefined> {
-  if (path === 'sys' || path.startsWith('sys/')) {
-    const rest = path.slice('sys'.length) || '/';
-    const match = routers.system.find(rest);
-    const formed = shifted(match, 'sys');
-    // Before the first start is finished there are no mounts, and sys/ must answer all the same.
-    const mount = app.barrier.sealed && match ? SERVER_MOUNT : await requireSystemMount(app);
-    return { mount, router: routers.system, rest, match, formed };
-  }
-  if (app.barrier.sealed) return undefined;
-  const hit = findMount(await readMounts(app), path);
+): Target | undefined {
+  const hit = findMount(mounts, path);
   if (!hit) return undefined;
   const { mount, rest } = hit;
   const router = (mount.kind === 'auth' ? routers.auth : routers.secret).get(mount.type);

@@ -11,6 +11,7 @@ import { doFor } from '../../core/fairness/asking.ts';
 import { Breath } from '../../core/fairness/breath.ts';
 import { FairTurns } from '../../core/fairness/fair-turns.ts';
 import { SHARED_PARTY } from '../../core/fairness/party.ts';
+import type { Soon } from '../../core/steps.ts';
 import type { HttpResponse } from '../response.ts';
 import { encodeWrapped } from './wire.ts';
 
@@ -50,12 +51,12 @@ export function wrapTtlOf(
 }
 
 /** Puts an answer away under a token of its own; what says nothing needs no wrapping. */
-export async function wrapIfAsked(
+export function wrapIfAsked(
   app: App,
   caller: Caller,
   result: VaultResult,
   encoded: HttpResponse,
-): Promise<HttpResponse> {
+): Soon<HttpResponse> {
   const { wrap_ttl } = caller;
   if (wrap_ttl === undefined || result.wrap_info || encoded.status === 304) return encoded;
   if (encoded.body === undefined && !result.raw && result.bytes === undefined) return encoded;

@@ -1,6 +1,7 @@
 import { commitPlanned } from '../../access/standing/attempts.operations.ts';
 import type { App } from '../../app/app.ts';
 import type { Caller } from '../../app/caller.ts';
+import type { Soon } from '../../core/steps.ts';
 import { findConfig, saveConfigAsRead } from '../mount-state/store.ts';
 import {
   type CrlConfig,
@@ -10,7 +11,7 @@ import {
   planCrlConfig,
 } from './config.ts';
 
-export function readCrlConfig(app: App, mount_id: string): Promise<CrlConfig> {
+export function readCrlConfig(app: App, mount_id: string): Soon<CrlConfig> {
   return app.cached(`pki/crl/${mount_id}`, async () => {
     return parseCrlConfig(await findConfig(app.db, mount_id, 'crl'));
   });

@@ -7,6 +7,7 @@ import { copyRow } from '../../../test/support/many-rows.ts';
 import type { App } from '../../app/app.ts';
 import type { Mount } from '../../app/mount.ts';
 import { Failure } from '../../core/failure.ts';
+import type { Soon } from '../../core/steps.ts';
 import { insertMount } from '../../mounts/store.ts';
 import { cacheConfig } from '../../store/config-cache.ts';
 import { bumpConfigVersion } from '../../store/config-version.ts';
@@ -90,7 +91,7 @@ eachEngine('of the issuers and keys of a mount', (open) => {
     const { app } = await openTestApp(store);
     const mounts = [await makeFullMount(app, 'one'), await makeFullMount(app, 'other')];
     for (const { id } of mounts) {
-      const reads: Promise<MountState>[] = [];
+      const reads: Soon<MountState>[] = [];
       for (let at = 0; at < AT_ONCE; at += 1) {
         reads.push(readMountState(app, id));
         await store.commit([bumpConfigVersion()]);
@@ -113,7 +114,7 @@ eachEngine('of the issuers and keys of a mount', (open) => {
       return Promise.reject(new Failure('unavailable', 'no'));
     };
     await app.store.commit([bumpConfigVersion()]);
-    await assert.rejects(readMountState(app, mount.id), { kind: 'unavailable' });
+    await assert.rejects(async () => readMountState(app, mount.id), { kind: 'unavailable' });
     assert.equal((await readMountState(app, mount.id)).keys.size, 1);
   });
 });

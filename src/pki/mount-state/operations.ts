@@ -8,6 +8,7 @@ import { Lines } from '../../core/fairness/line.ts';
 import { onceAtATime } from '../../core/fairness/once-at-a-time.ts';
 import { Kept, LastOf } from '../../core/kept.ts';
 import { ROOMS } from '../../core/rooms.ts';
+import { type Soon, whenThere } from '../../core/steps.ts';
 import { readMountsById } from '../../mounts/operations.ts';
 import type { Effect, Write } from '../../store/write.ts';
 import { parseCertificate } from '../../x509/certificate.ts';
@@ -28,9 +29,11 @@ import {
 } from './urls.ts';
 
 /** The issuers, keys and URLs of a mount; kept between requests until these change. */
-export async function readMountState(app: App, mount_id: string): Promise<MountState> {
-  const kept = await app.cached('pki/mount-states', keepMountStates);
-  return kept.find(mount_id) ?? kept.get(mount_id, () => renewMountState(app, mount_id));
+export function readMountState(app: App, mount_id: string): Soon<MountState> {
+  return whenThere(
+    app.cached('pki/mount-states', keepMountStates),
+    (kept) => kept.find(mount_id) ?? kept.get(mount_id, () => renewMountState(app, mount_id)),
+  );
 }
 
 const keepMountStates = async () => new Kept<MountState>(ROOMS.pki_mount_states, weighMountState);

@@ -4,6 +4,7 @@ import type { Caller } from '../../app/caller.ts';
 import { Failure } from '../../core/failure.ts';
 import { memoizeWeak } from '../../core/memoize-weak.ts';
 import { ROOMS } from '../../core/rooms.ts';
+import type { Soon } from '../../core/steps.ts';
 import {
   chooseSignatureAlgorithm,
   type SignatureAlgorithm,
@@ -81,7 +82,7 @@ export async function respond(
 }
 
 /** Signed answers kept by one server: some eight thousand. */
-function readKept(app: App): Promise<KeptAnswers> {
+function readKept(app: App): Soon<KeptAnswers> {
   return app.cached('pki/ocsp-answers', async () => new KeptAnswers(ROOMS.ocsp_answers));
 }
 

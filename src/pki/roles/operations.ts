@@ -34,7 +34,8 @@ export async function findCachedRole(
 ): Promise<StoredRole | undefined> {
   const kept = await app.cached('pki/roles', async () => new Kept(ROOMS.pki_roles, weighFound, 1));
   const load = async () => ({ found: await findStoredRole(app.db, mount_id, name) });
-  return (await kept.get(`${mount_id}/${name}`, load)).found;
+  const key = `${mount_id}/${name}`;
+  return (kept.find(key) ?? (await kept.get(key, load))).found;
 }
 
 /** The longest role of patterns that can be written is kept alone: to read it again takes long. */

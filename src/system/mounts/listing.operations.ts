@@ -15,6 +15,7 @@ import {
 import { Failure } from '../../core/failure.ts';
 import { Breath } from '../../core/fairness/breath.ts';
 import { FewInTurn } from '../../core/fairness/few-in-turn.ts';
+import type { Soon } from '../../core/steps.ts';
 import { describeMount, describeSettings } from '../../mounts/description.ts';
 import { readMounts } from '../../mounts/operations.ts';
 import { refuseToTune } from '../../mounts/rules.ts';
@@ -105,7 +106,7 @@ async function groupVisible(
 const describeListed = ({ type, description, options }: Mount) => ({ type, description, options });
 
 /** What everybody may see. It may have megabytes, and anybody asks as often as they like: it is written once. */
-export function readListed(app: App): Promise<Uint8Array> {
+export function readListed(app: App): Soon<Uint8Array> {
   return app.cached('mounts that everybody sees', () => writeListed(app), ['mounts']);
 }
 

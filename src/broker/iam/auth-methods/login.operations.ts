@@ -139,9 +139,9 @@ async function answerLogIn(
 /** What the owner of a new token may do with it. */
 async function ownActions(app: App, token: Resource): Promise<Record<string, unknown>> {
   const { account_id = '' } = token.body as { account_id?: string };
-  const [grants, scope] = await Promise.all([
-    loadGrantSet(app, { user_id: token.owner_id, account_id }),
+  const [scope, grants] = await Promise.all([
     requireScope(app, token.scope_id),
+    loadGrantSet(app, { user_id: token.owner_id, account_id }),
   ]);
   const place = {
     scope_id: scope.id,

@@ -2,6 +2,7 @@ import type { App } from '../../../app/app.ts';
 import { Breath } from '../../../core/fairness/breath.ts';
 import { Kept } from '../../../core/kept.ts';
 import { ROOMS } from '../../../core/rooms.ts';
+import type { Soon } from '../../../core/steps.ts';
 import type { Seen } from '../../resource/by-ids.store.ts';
 import { ANONYMOUS_USER, AUTHENTICATED_USER, RECOVERY_USER } from '../../resource/caller.ts';
 import { type Besides, GrantSet } from '../../resource/grants/decision.ts';
@@ -102,7 +103,7 @@ interface Everybody {
  * together once for all users, unless it takes more than all projects bring that there can be, and again when
  * one of those roles is another.
  */
-export function readEverybody(app: App): Promise<Everybody | undefined> {
+export function readEverybody(app: App): Soon<Everybody | undefined> {
   const load = async (): Promise<Everybody | undefined> => {
     const seen = await listSeen(app, EVERYBODY);
     const last = lastEverybody.get(app);

@@ -1,5 +1,6 @@
 import { type App, perApp } from '../../../app/app.ts';
 import { Failure } from '../../../core/failure.ts';
+import { type Soon, whenThere } from '../../../core/steps.ts';
 import { listResourcesById } from '../by-ids.store.ts';
 import { scopeTypeOf } from '../ids.ts';
 import type { Resource, Scope } from '../resource.ts';
@@ -8,7 +9,7 @@ import { listChangedScopes, readScopeState, type ScopeState } from './store.ts';
 import { GrowingTree, type ScopeBody, type ScopeTree } from './tree.ts';
 
 /** All scopes, as they are since any node changed one. */
-export function readScopeTree(app: App): Promise<ScopeTree> {
+export function readScopeTree(app: App): Soon<ScopeTree> {
   return app.cached('broker/scopes', () => knownScopesOf(app).renew(app), ['broker/scopes']);
 }
 
@@ -63,8 +64,10 @@ export const scopeOf = ({ id, name, description, scope_id, body }: Resource): Sc
 });
 
 /** @throws Failure `not_found` */
-export async function requireScope(app: App, scope_id: string): Promise<Scope> {
-  const scope = (await readScopeTree(app)).byId.get(scope_id);
-  if (!scope) throw new Failure('not_found', 'Resource not found.');
-  return scope;
+export function requireScope(app: App, scope_id: string): Soon<Scope> {
+  return whenThere(readScopeTree(app), ({ byId }) => {
+    const scope = byId.get(scope_id);
+    if (!scope) throw new Failure('not_found', 'Resource not found.');
+    return scope;
+  });
 }
