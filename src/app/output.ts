@@ -35,7 +35,7 @@ interface BytesOutput {
   media_type: string;
 }
 
-interface EitherOutput<Choices extends readonly OneForm[] = readonly OneForm[]> {
+export interface EitherOutput<Choices extends readonly OneForm[] = readonly OneForm[]> {
   form: 'either';
   choices: Choices;
 }

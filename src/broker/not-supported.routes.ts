@@ -69,7 +69,7 @@ export const unavailableRoutes: readonly AnyBoundaryRoute[] = UNAVAILABLE.flatMa
         access: 'public',
         // Whatever is sent, the answer is the same.
         input: z.looseObject({}),
-        output: z.record(z.string(), z.unknown()),
+        output: z.null(),
         failures: ['unsupported'],
         run: async () => {
           throw new Failure('unsupported', because);

@@ -96,7 +96,9 @@ const TOLD = 50;
 const MOST_TOLD = 64 << 10;
 
 /** What is told of some, in pieces that are not long. */
-type Tell<Row, Info> = (rows: readonly Row[]) => AsyncIterable<Readonly<Record<string, Info>>>;
+export type Tell<Row, Info> = (
+  rows: readonly Row[],
+) => AsyncIterable<Readonly<Record<string, Info>>>;
 
 /**
  * As {@link listThings}, with what is told of each. A long list is gone through once more for that: one that

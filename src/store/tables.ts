@@ -167,7 +167,7 @@ export interface Tables {
   userpass_user: Tagged<{
     mount_id: string;
     name: string;
-    /** `scrypt$N$r$p$salt$hash`. */
+    /** As `core/password-hash.ts` writes it; of old `scrypt$N$r$p$salt$hash`. */
     password_hash: string;
     body: string;
   }>;

@@ -5,7 +5,7 @@ import { insertActiveUser } from '../../src/broker/billing/store.ts';
 import {
   listEligibleWorkers,
   requireWorkers,
-} from '../../src/broker/workers/embedded-view.operations.ts';
+} from '../../src/broker/workers/selection.operations.ts';
 import { readWorkers } from '../../src/broker/workers/worker-cache.operations.ts';
 import { Failure } from '../../src/core/failure.ts';
 import { copyRow, numbered } from '../support/many-rows.ts';

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { sql } from 'kysely';
-import { listAliasIds } from '../../src/access/identity/aliases.operations.ts';
+import { entityAliases } from '../../src/access/identity/aliases.operations.ts';
 import { listUnmountedTokens } from '../../src/access/tokens/store.ts';
 import { listAccountFacts, listAccountsOfUsers } from '../../src/broker/principals/users.store.ts';
 import { copyRow, numbered } from '../support/many-rows.ts';
@@ -87,7 +87,7 @@ const READS: [what: string, read: () => Promise<number>][] = [
     'all aliases',
     async () => {
       let count = 0;
-      const { long_list } = await listAliasIds(running.app);
+      const { long_list } = await entityAliases.list(running.app);
       for await (const some of long_list?.info?.pages ?? []) count += Object.keys(some).length;
       return count - 1;
     },

@@ -2,7 +2,9 @@
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import type { Store } from '../../src/store/store.ts';
 import { ReadCounter } from '../support/counted-reads.ts';
+import { hashOfOld } from '../support/old-hashes.ts';
 import { AUTH_METHOD, type Broker, startBroker } from '../support/seeded-broker.ts';
 import type { Reply } from '../support/server.ts';
 
@@ -54,20 +56,23 @@ async function brokerKinds(broker: Broker): Promise<Kind[]> {
   ];
 }
 
-async function userKinds(broker: Broker): Promise<Kind[]> {
+async function userKinds(broker: Broker, store: Store): Promise<Kind[]> {
   const { call } = broker.client;
   const logIn = (name: string) => (password: string) =>
     call('POST', `auth/people/login/${name}`, { password }, { token: '' });
   await call('POST', 'sys/auth/people', { type: 'userpass' });
-  for (const name of ['new', 'known', 'off']) {
+  for (const name of ['new', 'known', 'off', 'old']) {
     await call('POST', `auth/people/users/${name}`, { password: PASSWORD });
   }
   await logIn('known')(PASSWORD);
   await disable(broker, (await logIn('off')(PASSWORD)).textAt('auth.client_token'));
+  const sql = "update userpass_user set password_hash = $1 where name = 'old'";
+  await store.commit([{ sql, parameters: [hashOfOld(PASSWORD)], rows: 1 }]);
   return [
     ['nobody', logIn('nobody')],
     ['a user who never logged in', logIn('new')],
     ['a user', logIn('known')],
+    ['a user whose hash is of old', logIn('old')],
     ['one whose entity is disabled', logIn('off')],
   ];
 }
@@ -78,9 +83,15 @@ for (const [api, kindsOf] of [
 ] as const) {
   test(`as much is read for a failed log-in whether the name is somebody's or not: ${api}`, async (t) => {
     using counter = new ReadCounter();
-    const broker = await startBroker(t, { store: counter.over });
+    let store: Store | undefined;
+    const broker = await startBroker(t, {
+      store(real) {
+        store = real;
+        return counter.over(real);
+      },
+    });
     const read: Record<string, number> = {};
-    const kinds = await kindsOf(broker);
+    const kinds = await kindsOf(broker, store ?? assert.fail('the server has a store'));
     for (const kind of kinds) read[kind[0]] = await leastRead(counter, kind);
     assert.ok((read.nobody ?? 0) > 2, 'what is read is counted');
     assert.equal(new Set(Object.values(read)).size, 1, JSON.stringify(read));

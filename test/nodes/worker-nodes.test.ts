@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
-import { listEligibleWorkers } from '../../src/broker/workers/embedded-view.operations.ts';
+import { listEligibleWorkers } from '../../src/broker/workers/selection.operations.ts';
 import { eachPlace, type Place } from '../support/engines.ts';
 import { newDirectory, settingsOf } from '../support/node-process.ts';
 import { type Client, startTestServer } from '../support/server.ts';

@@ -84,6 +84,8 @@ export interface SucceededLogIn extends Pick<LogIn, 'settings' | 'display_name' 
   /** Key of the line by which the user or role is changed. */
   line: string;
   effects?: readonly Effect[];
+  /** What takes long, and so is planned once nothing but somebody else's change can refuse the log-in. */
+  planLast?(): Promise<Effect>;
 }
 
 async function logInAs(
@@ -114,10 +116,12 @@ async function logInAs(
   });
   const minted = mintToken(app, plan);
   noteToken(caller, minted.token);
+  const last = await input.planLast?.();
   // In the order in which a removal takes them: the account, then what it is called.
   await app.commitOnce(caller, [
     ...holdSettings(mount),
     ...(input.effects ?? []),
+    ...(last ? [last] : []),
     ...effects,
     ...minted.effects,
   ]);

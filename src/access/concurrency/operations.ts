@@ -54,9 +54,10 @@ export function hashWithinLimit<Result>(
   app: App,
   caller: CallerFrom & Pick<Caller, 'token'>,
   hash: () => Promise<Result>,
-): Promise<Result> {
   // Whoever has a token has proved who they are.
-  return takePasswordTurn(app, caller, caller.token ? PROVED : UNPROVED, hash);
+  isProved = caller.token !== undefined,
+): Promise<Result> {
+  return takePasswordTurn(app, caller, isProved ? PROVED : UNPROVED, hash);
 }
 
 /**

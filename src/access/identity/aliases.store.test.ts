@@ -10,9 +10,7 @@ import { newEntity } from './operations.ts';
 eachEngine('aliases', (open) => {
   test('an entity has another one where its mount calls it something else as well', async () => {
     const { app } = await openTestApp(await open());
-    const entities = ['ann', 'bob'].map((name) =>
-      newEntity(app, { metadata: {}, policies: [], disabled: false, name }),
-    );
+    const entities = ['ann', 'bob'].map((name) => newEntity(app, name));
     const [ann = '', bob = ''] = entities.map(({ id }) => id);
     const alias = (id: string, entity_id: string, mount_accessor: string): Alias => ({
       ...{ id, entity_id, mount_accessor, name: id, custom_metadata: {} },

@@ -6,8 +6,7 @@ import { PAGE } from '../../store/in-pages.ts';
 import type { IdentityAliasRow } from '../../store/tables.ts';
 import { type Write, write } from '../../store/write.ts';
 import { type Alias, nameKey } from './entity.ts';
-
-const CHANGED = 'it was changed by somebody else in the meantime; read it again';
+import { CHANGED } from './records.store.ts';
 
 /** Refuses its write set unless somebody still is called so by a mount. */
 export function holdAlias({ id, entity_id, mount_accessor, name, moves }: Alias): Write {
@@ -140,7 +139,7 @@ export async function listAliasesById(db: Db, ids: readonly string[]): Promise<A
 }
 
 /** An alias, and what a list of them is ordered by. */
-export type AliasKey = Pick<IdentityAliasRow, 'id' | 'mount_accessor' | 'name_key'>;
+type AliasKey = Pick<IdentityAliasRow, 'id' | 'mount_accessor' | 'name_key'>;
 
 /** Aliases in the same order, a page of them after the last one. */
 export function listAliasKeys(db: Db, last: AliasKey | undefined): Promise<AliasKey[]> {

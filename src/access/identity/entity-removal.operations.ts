@@ -11,33 +11,11 @@ import type { Effect } from '../../store/write.ts';
 import { removeLogInsAfterCommit } from '../leases/ended-tokens.operations.ts';
 import { commitPlanned } from '../standing/attempts.operations.ts';
 import { refuseDeniedNow, requireAtNow } from '../standing/operations.ts';
-import {
-  deleteEntity,
-  findEntityById,
-  findEntityByName,
-  listEntitiesById,
-  takeEntities,
-} from './entities.store.ts';
+import { deleteEntity, listEntitiesById, takeEntities } from './entities.store.ts';
 import type { Entity } from './entity.ts';
 import { deleteMemberships } from './memberships.store.ts';
 import { endLogInsBeforehand, pagesOf, planAliasRemoval } from './operations.ts';
 import { CONCERNED, ownPaths } from './own-paths.ts';
-
-export async function removeEntityById(
-  app: App,
-  caller: Caller,
-  input: { id: string },
-): Promise<NothingResult> {
-  return removeEntities(app, caller, async () => [await findEntityById(app.db, input.id)]);
-}
-
-export async function removeEntityByName(
-  app: App,
-  caller: Caller,
-  input: { name: string },
-): Promise<NothingResult> {
-  return removeEntities(app, caller, async () => [await findEntityByName(app.db, input.name)]);
-}
 
 export async function removeEntityBatch(
   app: App,
@@ -102,7 +80,7 @@ async function removePage(
 }
 
 /** Log-ins of a removed entity end, on both APIs, and what was made from them. */
-async function removeEntities(
+export async function removeEntities(
   app: App,
   caller: Caller,
   find: () => Promise<readonly (Entity | undefined)[]>,

@@ -3,55 +3,35 @@ import type { Db } from '../../store/database.ts';
 import { PAGE } from '../../store/in-pages.ts';
 import type { Write } from '../../store/write.ts';
 import type { GroupAlias } from './group.ts';
-import { CHANGED } from './names.store.ts';
+import { CHANGED } from './records.store.ts';
 
-export async function findGroupAliasById(db: Db, id: string): Promise<GroupAlias | undefined> {
-  return db.selectFrom('identity_group_alias').selectAll().where('id', '=', id).executeTakeFirst();
-}
+type Found = Promise<GroupAlias | undefined>;
+
+const all = (db: Db) => db.selectFrom('identity_group_alias').selectAll();
+
+export const findGroupAliasById = (db: Db, id: string): Found =>
+  all(db).where('id', '=', id).executeTakeFirst();
+
+export const findAliasOfGroup = (db: Db, group_id: string): Found =>
+  all(db).where('group_id', '=', group_id).executeTakeFirst();
+
+export const findGroupAlias = (db: Db, mount_accessor: string, name: string): Found =>
+  all(db).where('mount_accessor', '=', mount_accessor).where('name', '=', name).executeTakeFirst();
+
+export const listGroupAliasesById = (db: Db, ids: readonly string[]): Promise<GroupAlias[]> =>
+  all(db).where('id', 'in', ids).orderBy('id').execute();
+
+type Key = Pick<GroupAlias, 'id'>;
 
 /** A page of the ids of all aliases of groups. */
-export function listGroupAliasKeys(
-  db: Db,
-  last: Pick<GroupAlias, 'id'> | undefined,
-): Promise<Pick<GroupAlias, 'id'>[]> {
-  return db
+export const listGroupAliasKeys = (db: Db, last: Key | undefined): Promise<Key[]> =>
+  db
     .selectFrom('identity_group_alias')
     .select('id')
     .where('id', '>', last?.id ?? '')
     .orderBy('id')
     .limit(PAGE)
     .execute();
-}
-
-export function listGroupAliasesById(db: Db, ids: readonly string[]): Promise<GroupAlias[]> {
-  return db
-    .selectFrom('identity_group_alias')
-    .selectAll()
-    .where('id', 'in', ids)
-    .orderBy('id')
-    .execute();
-}
-
-export async function findAliasOfGroup(db: Db, group_id: string): Promise<GroupAlias | undefined> {
-  return db
-    .selectFrom('identity_group_alias')
-    .selectAll()
-    .where('group_id', '=', group_id)
-    .executeTakeFirst();
-}
-
-export async function findGroupAlias(
-  db: Db,
-  mount_accessor: string,
-  name: string,
-): Promise<GroupAlias | undefined> {
-  return db
-    .selectFrom('identity_group_alias')
-    .selectAll()
-    .where('mount_accessor', '=', mount_accessor)
-    .where('name', '=', name)
-    .executeTakeFirst();
-}
 
 export const GROUP_ALIAS_TAKEN =
   'the name is in use on this mount, or the group has an alias already';

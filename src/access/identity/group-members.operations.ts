@@ -4,9 +4,9 @@ import type { Caller } from '../../app/caller.ts';
 import { Failure } from '../../core/failure.ts';
 import type { Effect } from '../../store/write.ts';
 import { refuseDeniedNow } from '../standing/operations.ts';
-import { listNamesOfEntities } from './entities.store.ts';
+import { entityStore } from './entities.store.ts';
 import { checkMemberGroups, type Group, MOST_NESTINGS } from './group.ts';
-import { listNamesOfGroups } from './groups.store.ts';
+import { groupStore } from './groups.store.ts';
 import { requireFewNestings, withGroupsOf } from './memberships.operations.ts';
 import {
   holdAcyclic,
@@ -45,7 +45,7 @@ export async function planMembers(
   }
   // Their ids were judged before anything was read: what is not there is told to those who may name it.
   const ids = [...new Set(entities)];
-  const names = await listNamesOfEntities(app.db, ids);
+  const names = await entityStore.findNames(app.db, ids);
   const missing = ids.find((id) => !names.has(id));
   if (missing !== undefined) {
     throw new Failure('invalid', `member_entity_ids: there is no entity "${missing}"`);
@@ -72,7 +72,7 @@ async function judgeNesting(
   { id }: Group,
   members: readonly string[],
 ): Promise<boolean> {
-  const names = await listNamesOfGroups(app.db, members);
+  const names = await groupStore.findNames(app.db, members);
   await withGroupsOf(app, { id, kind: 'group' }, ({ direct, above }) =>
     checkMemberGroups(id, members, {
       ids: new Set(names.keys()),
@@ -114,11 +114,12 @@ async function refuseDeniedLeaving(
     );
     return gone;
   };
-  const names = entities && (await listNamesOfEntities(app.db, await leaving('entity', entities)));
+  const names =
+    entities && (await entityStore.findNames(app.db, await leaving('entity', entities)));
   if (names) await refuseDeniedNow(caller, pathsOfNames(caller, 'entity', names, CONCERNED));
   const gone = groups ? await leaving('group', groups) : [];
   await refuseDeniedNow(
     caller,
-    pathsOfNames(caller, 'group', await listNamesOfGroups(app.db, gone), CONCERNED),
+    pathsOfNames(caller, 'group', await groupStore.findNames(app.db, gone), CONCERNED),
   );
 }

@@ -6,14 +6,18 @@ import { choice, stringMap } from '../../core/fields.ts';
 import { policyList } from '../tokens/field-kinds.ts';
 import { MOST_CHARACTERS } from '../tokens/policy-names.ts';
 import {
+  type AliasMount,
+  type AliasRecord,
   aliasFields,
+  describeMountAlias,
   mergeFields,
-  metadataOrNull,
+  metadata,
+  type NamedRecord,
   namespace_id,
   orNull,
+  recordFields,
   timeOf,
-  toldFields,
-} from './entity.ts';
+} from './record.ts';
 
 const GROUP_TYPES = ['internal', 'external'] as const;
 
@@ -29,22 +33,11 @@ const groupSchema = z.object(groupFields);
 export type GroupSettings = z.output<typeof groupSchema>;
 
 /** Entities, and members of other groups, that are granted something together. */
-export interface Group extends GroupSettings {
-  id: string;
-  name: string;
-  version: number;
-  created_at_ms: number;
-  updated_at_ms: number;
-}
+export type Group = NamedRecord & GroupSettings;
 
 /** What one auth mount calls an external group. */
-export interface GroupAlias {
-  id: string;
+export interface GroupAlias extends AliasRecord {
   group_id: string;
-  mount_accessor: string;
-  name: string;
-  created_at_ms: number;
-  updated_at_ms: number;
 }
 
 /**
@@ -136,21 +129,21 @@ export function checkMemberGroups(
 }
 
 export const groupAliasSchema = z.object({ ...aliasFields, ...mergeFields });
-export type GroupAliasAnswer = z.output<typeof groupAliasSchema>;
+type GroupAliasInfo = z.output<typeof groupAliasSchema>;
 
 export const groupAnswerSchema = z.object({
-  ...toldFields,
+  ...recordFields,
   namespace_id,
   alias: groupAliasSchema.partial().describe('Empty without one.'),
   member_entity_ids: z.array(z.string()),
   member_group_ids: z.array(z.string()),
   parent_group_ids: z.array(z.string()).describe('Groups that it is itself a member of.'),
-  metadata: metadataOrNull,
+  metadata,
   modify_index: z.int().describe('How often it was written.'),
   policies: groupFields.policies,
   type: groupFields.type,
 });
-export type GroupAnswer = Shown<z.output<typeof groupAnswerSchema>>;
+type GroupAnswer = Shown<z.output<typeof groupAnswerSchema>>;
 
 /** What a list of groups tells of each. */
 export const groupInfoSchema = z.object({
@@ -158,7 +151,6 @@ export const groupInfoSchema = z.object({
   num_member_entities: z.int(),
   num_parent_groups: z.int(),
 });
-
 export type GroupInfo = z.output<typeof groupInfoSchema>;
 
 export const writtenGroupSchema = z.object({ id: z.string(), name: z.string() });
@@ -166,15 +158,10 @@ export type WrittenGroup = z.output<typeof writtenGroupSchema>;
 
 export function describeGroup(
   group: Group,
-  more: {
-    alias: GroupAliasAnswer | undefined;
-    member_entity_ids: readonly string[];
-    member_group_ids: readonly string[];
-    parent_group_ids: readonly string[];
-  },
+  more: Pick<GroupAnswer, 'alias' | `member_${'entity' | 'group'}_ids` | 'parent_group_ids'>,
 ): GroupAnswer {
   return {
-    alias: more.alias ?? {},
+    alias: more.alias,
     creation_time: timeOf(group.created_at_ms),
     id: group.id,
     last_update_time: timeOf(group.updated_at_ms),
@@ -189,3 +176,14 @@ export function describeGroup(
     type: group.type,
   };
 }
+
+export const describeGroupAlias = (
+  alias: GroupAlias,
+  mount: AliasMount | undefined,
+): GroupAliasInfo =>
+  describeMountAlias(alias, {
+    mount,
+    canonical_id: alias.group_id,
+    merged_from_canonical_ids: null,
+    metadata: null,
+  });

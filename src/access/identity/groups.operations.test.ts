@@ -17,9 +17,7 @@ async function changeAtOnce(
   { groups, members, sent }: { groups: number; members: number; sent: number },
 ): Promise<number> {
   const { app } = await openTestApp(store);
-  const entities = Array.from({ length: Math.max(members, sent) }, () =>
-    newEntity(app, { metadata: {}, policies: [], disabled: false }),
-  );
+  const entities = Array.from({ length: Math.max(members, sent) }, () => newEntity(app));
   await store.commit(entities.map(insertEntity));
   const ids = entities.map(({ id }) => id);
   const nameOf = (at: number): string => `g${at % groups}`;

@@ -1,42 +1,25 @@
-import type { z } from 'zod';
 import type { OwnPath } from '../../acl/name-form.ts';
 import type { App } from '../../app/app.ts';
 import type { Caller } from '../../app/caller.ts';
 import type { DataResult, NothingResult } from '../../app/output.ts';
 import { Failure } from '../../core/failure.ts';
-import { listThings, listTold } from '../../core/key-list.ts';
-import { mergePatch } from '../../core/patches.ts';
+import type { Tell } from '../../core/key-list.ts';
 import { bumpPermissionVersion } from '../../store/permission-version.ts';
 import { commitInTurn, commitPlanned, type Planned } from '../standing/attempts.operations.ts';
 import { refuseDenied, refuseDeniedNow } from '../standing/operations.ts';
-import {
-  checkMetadata,
-  checkName,
-  type namesSchema,
-  requireIdentityPolicies,
-  type Told,
-} from './entity.ts';
+import { checkName, planSettings } from './entity.ts';
 import {
   describeGroup,
+  describeGroupAlias,
   type Group,
-  type GroupAnswer,
   type GroupInfo,
   type GroupSettings,
   type WrittenGroup,
 } from './group.ts';
-import { describeGroupAlias } from './group-aliases.operations.ts';
-import { findAliasOfGroup, findGroupAlias, findGroupAliasById } from './group-aliases.store.ts';
+import { groupAliases } from './group-aliases.operations.ts';
+import { findAliasOfGroup } from './group-aliases.store.ts';
 import { planMembers, type SentMembers } from './group-members.operations.ts';
-import {
-  deleteGroup,
-  findGroupById,
-  findGroupByName,
-  insertGroup,
-  listGroupNames,
-  measureGroup,
-  updateGroup,
-} from './groups.store.ts';
-import { type Lookup, type LookupInput, parseLookup } from './lookup.ts';
+import { deleteGroup, groupStore, insertGroup, measureGroup, updateGroup } from './groups.store.ts';
 import { requireFewPolicies, withMemberships } from './memberships.operations.ts';
 import {
   countEntityMembers,
@@ -45,17 +28,37 @@ import {
   deleteMemberships,
 } from './memberships.store.ts';
 import { requireFewBeneath } from './memberships-beneath.operations.ts';
-import type { Named } from './names.store.ts';
-import { randomName } from './operations.ts';
-import { aliasPaths, JOINED, LOOKED_UP, otherPaths, ownPaths, pathsInBody } from './own-paths.ts';
+import { findAliasMount, newRecord } from './operations.ts';
+import { JOINED, otherPaths, ownPaths, pathsInBody } from './own-paths.ts';
+import { findSent, recordOperations, requireFreeName } from './records.operations.ts';
+import type { Named } from './records.store.ts';
 
 interface SentGroup extends SentMembers {
-  id: string;
+  id?: string;
   name: string;
   type?: GroupSettings['type'] | undefined;
   metadata?: Record<string, string> | undefined;
   policies?: string[] | undefined;
 }
+
+export const groups = recordOperations({
+  store: groupStore,
+  aliases: groupAliases.of,
+  async describe(app, group) {
+    const alias = await findAliasOfGroup(app.db, group.id);
+    const mount = alias && (await findAliasMount(app, alias.mount_accessor));
+    return withMemberships(app, group.id, ({ entities, groups, parents }) => ({
+      data: describeGroup(group, {
+        alias: alias ? describeGroupAlias(alias, mount) : {},
+        member_entity_ids: entities,
+        member_group_ids: groups,
+        parent_group_ids: parents,
+      }),
+    }));
+  },
+  tell: tellGroups,
+  remove: removeGroup,
+});
 
 /** Makes a group, or changes the one that is named; what is left out stays. */
 export async function writeGroup(
@@ -68,10 +71,10 @@ export async function writeGroup(
   const plan = async (): Promise<Planned<DataResult<WrittenGroup>>> => {
     // What is above the group, and in it, is looked up among what is cached.
     await app.store.refreshConfig();
-    const existing = await findExisting(app, input);
+    const existing = await findSent(groupStore, app, input);
     if (existing) await refuseDeniedNow(caller, otherPaths(caller, 'group', existing));
     const group = planGroup(app, existing, input);
-    await requireFreeName(app, group);
+    await requireFreeName(groupStore, app, group);
     const given = await requireFewPolicies(app, group, 'group');
     const members = await planMembers(app, caller, group, input);
     await requireFewBeneath(app, {
@@ -103,7 +106,7 @@ const MOST_COUNTED = 500;
 /** How much a change of a group holds at most, which group that is, or is to be. */
 async function measureChange(
   app: App,
-  { id, name, member_entity_ids, member_group_ids }: SentGroup,
+  { id = '', name, member_entity_ids, member_group_ids }: SentGroup,
 ): Promise<{ key: string; bytes: number }> {
   const group = await measureGroup(app.db, id === '' ? { name } : { id });
   const sent = (member_entity_ids?.length ?? 0) + (member_group_ids?.length ?? 0);
@@ -127,96 +130,21 @@ function listNamed(caller: Caller, input: SentGroup): OwnPath[] {
   ];
 }
 
-function planGroup(app: App, existing: Group | undefined, input: SentGroup): Group {
-  const now = app.now();
-  const base: Group = existing ?? {
-    id: app.newId(),
-    name: input.name || randomName(app, 'group'),
-    type: 'internal',
-    metadata: {},
-    policies: [],
-    version: 1,
-    created_at_ms: now,
-    updated_at_ms: now,
-  };
-  if (existing && input.type !== undefined && input.type !== existing.type) {
+function planGroup(
+  app: App,
+  existing: Group | undefined,
+  { name, type, metadata, policies }: SentGroup,
+): Group {
+  if (existing && type !== undefined && type !== existing.type) {
     throw new Failure('invalid', 'group type cannot be changed');
   }
-  const { type, metadata, policies } = mergePatch<GroupSettings>(base, {
-    type: input.type,
-    metadata: input.metadata,
-    policies: input.policies,
-  });
-  checkMetadata('metadata', metadata);
+  const settings: GroupSettings = { type: 'internal', metadata: {}, policies: [] };
+  const base: Group = existing ?? newRecord(app, 'group', settings, name);
   return {
-    ...base,
-    name: input.name || base.name,
-    type,
-    metadata,
-    policies: requireIdentityPolicies(policies),
-    updated_at_ms: now,
+    ...planSettings(base, { type, metadata, policies }),
+    name: name || base.name,
+    updated_at_ms: existing ? app.now() : base.created_at_ms,
   };
-}
-
-async function requireFreeName(app: App, { id, name }: Group): Promise<void> {
-  const other = await findGroupByName(app.db, name);
-  if (!other || other.id === id) return;
-  throw new Failure('conflict', `group name is already in use: ${name}`);
-}
-
-async function findExisting(app: App, input: SentGroup): Promise<Group | undefined> {
-  if (input.id === '') {
-    return input.name === '' ? undefined : findGroupByName(app.db, input.name);
-  }
-  const group = await findGroupById(app.db, input.id);
-  if (!group) throw new Failure('invalid', `id: there is no group "${input.id}"`);
-  return group;
-}
-
-export async function readGroupById(
-  app: App,
-  _caller: Caller,
-  input: { id: string },
-): Promise<DataResult<GroupAnswer>> {
-  return answerGroup(app, await findGroupById(app.db, input.id));
-}
-
-export async function readGroupByName(
-  app: App,
-  _caller: Caller,
-  input: { name: string },
-): Promise<DataResult<GroupAnswer>> {
-  return answerGroup(app, await findGroupByName(app.db, input.name));
-}
-
-async function answerGroup(app: App, group: Group | undefined): Promise<DataResult<GroupAnswer>> {
-  if (!group) throw new Failure('not_found', '');
-  const alias = await findAliasOfGroup(app.db, group.id);
-  const described = alias && (await describeGroupAlias(app, alias));
-  return withMemberships(app, group.id, ({ entities, groups, parents }) => ({
-    data: describeGroup(group, {
-      alias: described,
-      member_entity_ids: entities,
-      member_group_ids: groups,
-      parent_group_ids: parents,
-    }),
-  }));
-}
-
-export async function removeGroupById(
-  app: App,
-  caller: Caller,
-  input: { id: string },
-): Promise<NothingResult> {
-  return removeGroup(app, caller, () => findGroupById(app.db, input.id));
-}
-
-export async function removeGroupByName(
-  app: App,
-  caller: Caller,
-  input: { name: string },
-): Promise<NothingResult> {
-  return removeGroup(app, caller, () => findGroupByName(app.db, input.name));
 }
 
 async function removeGroup(
@@ -227,23 +155,16 @@ async function removeGroup(
   return commitPlanned<NothingResult>(app, caller, async () => {
     const group = await find();
     if (!group) return { effects: [], result: {} };
-    return {
-      effects: [
-        deleteGroup(group),
-        deleteMemberships('group', [group.id]),
-        ...bumpPermissionVersion(),
-      ],
-      result: {},
-    };
+    const out = deleteMemberships('group', [group.id]);
+    return { effects: [deleteGroup(group), out, ...bumpPermissionVersion()], result: {} };
   });
 }
 
-export async function listGroupIds(app: App): Promise<DataResult<Told<GroupInfo>>> {
-  const read = (last: Named | undefined): Promise<Named[]> => listGroupNames(app.db, last);
-  return listTold({ read, keyOf: ({ id }) => id }, async function* (some) {
+async function tellGroups({ db }: App): Promise<Tell<Named, GroupInfo>> {
+  return async function* (some) {
     const ids = some.map(({ id }) => id);
-    const members = await countEntityMembers(app.db, ids);
-    const parents = await countParents(app.db, ids);
+    const members = await countEntityMembers(db, ids);
+    const parents = await countParents(db, ids);
     yield Object.fromEntries(
       some.map(({ id, name }) => [
         id,
@@ -254,39 +175,5 @@ export async function listGroupIds(app: App): Promise<DataResult<Told<GroupInfo>
         },
       ]),
     );
-  });
-}
-
-export async function listNamesOfGroups(
-  app: App,
-): Promise<DataResult<z.output<typeof namesSchema>>> {
-  const read = (last: Named | undefined): Promise<Named[]> => listGroupNames(app.db, last);
-  return listThings({ read, keyOf: ({ name }) => name });
-}
-
-/** Finds a group by one of the names it is known by; nothing found is an empty answer. */
-export async function lookUpGroup(
-  app: App,
-  caller: Caller,
-  input: LookupInput,
-): Promise<DataResult<GroupAnswer> | NothingResult> {
-  const group = await findLookedUp(app, caller, parseLookup(input));
-  if (!group) return {};
-  await refuseDenied(caller, ownPaths(caller, 'group', group, LOOKED_UP));
-  return answerGroup(app, group);
-}
-
-async function findLookedUp(app: App, caller: Caller, lookup: Lookup): Promise<Group | undefined> {
-  if (lookup.by === 'id' || lookup.by === 'name') {
-    await refuseDenied(caller, ownPaths(caller, 'group', lookup, LOOKED_UP));
-    return lookup.by === 'id'
-      ? findGroupById(app.db, lookup.id)
-      : findGroupByName(app.db, lookup.name);
-  }
-  const alias =
-    lookup.by === 'alias'
-      ? await findGroupAlias(app.db, lookup.alias_mount_accessor, lookup.alias_name)
-      : await findGroupAliasById(app.db, lookup.alias_id);
-  await refuseDenied(caller, aliasPaths(caller, 'group-alias', alias?.id ?? '', LOOKED_UP));
-  return alias && findGroupById(app.db, alias.group_id);
+  };
 }

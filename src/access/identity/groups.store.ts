@@ -1,30 +1,25 @@
 import { sql } from 'kysely';
 import { Breath } from '../../core/fairness/breath.ts';
-import { deleteAsRead, holdAsRead } from '../../store/as-read.ts';
-import { build, type Db } from '../../store/database.ts';
+import type { Db } from '../../store/database.ts';
 import { compareIds, inBlocks } from '../../store/in-blocks.ts';
-import type { IdentityGroupRow } from '../../store/tables.ts';
-import { type Write, write } from '../../store/write.ts';
 import { nameKey } from './entity.ts';
-import type { Group, GroupSettings } from './group.ts';
-import { CHANGED, listNamed, type Named } from './names.store.ts';
+import type { Group } from './group.ts';
+import { recordStore } from './records.store.ts';
 
-/** Groups in the order of their names, a page of them after the last one. */
-export function listGroupNames(db: Db, last: Named | undefined): Promise<Named[]> {
-  return listNamed(db, 'identity_group', last);
-}
+/** Policies are the last: by that groups without any are told from others in the store. */
+export const groupStore = recordStore<Group>('identity_group', 'group', [
+  'type',
+  'metadata',
+  'policies',
+]);
 
-export async function findGroupById(db: Db, id: string): Promise<Group | undefined> {
-  const query = db.selectFrom('identity_group').selectAll().where('id', '=', id);
-  const row = await query.executeTakeFirst();
-  return row && groupOf(row);
-}
-
-export async function findGroupByName(db: Db, name: string): Promise<Group | undefined> {
-  const query = db.selectFrom('identity_group').selectAll().where('name_key', '=', nameKey(name));
-  const row = await query.executeTakeFirst();
-  return row && groupOf(row);
-}
+export const {
+  findById: findGroupById,
+  findByName: findGroupByName,
+  insert: insertGroup,
+  update: updateGroup,
+  delete: deleteGroup,
+} = groupStore;
 
 /** Which group goes by an id or a name, and how many bytes it has as it is kept. */
 export async function measureGroup(
@@ -57,7 +52,7 @@ export async function* readGroupsById(db: Db, ids: readonly string[]): AsyncGene
     await breath.take();
     for (const id of some) {
       const row = found.get(id);
-      if (row) yield groupOf(row);
+      if (row) yield groupStore.parse(row);
     }
   }
 }
@@ -84,55 +79,4 @@ export async function listGroupsNamed(
   return inBlocks([...new Set(names.map(nameKey))], (some) =>
     db.selectFrom('identity_group').select(['id', 'name']).where('name_key', 'in', some).execute(),
   );
-}
-
-/** What groups are called, by their ids, as far as they are there. */
-export async function listNamesOfGroups(
-  db: Db,
-  ids: readonly string[],
-): Promise<ReadonlyMap<string, string>> {
-  const rows = await inBlocks(ids, (some) =>
-    db.selectFrom('identity_group').select(['id', 'name']).where('id', 'in', some).execute(),
-  );
-  return new Map(rows.map(({ id, name }) => [id, name]));
-}
-
-function groupOf({ body, name_key: _key, ...row }: IdentityGroupRow): Group {
-  return { ...row, ...(JSON.parse(body) as GroupSettings) };
-}
-
-function groupRow(group: Group): IdentityGroupRow {
-  const { type, metadata, policies, ...row } = group;
-  // Policies are the last: by that groups without any are told from others in the store.
-  const body = JSON.stringify({ type, metadata, policies } satisfies GroupSettings);
-  return { ...row, name_key: nameKey(group.name), body };
-}
-
-export function insertGroup(group: Group): Write {
-  return write(build.insertInto('identity_group').values(groupRow(group)), {
-    rows: 1,
-    conflict: `group name is already in use: ${group.name}`,
-  });
-}
-
-export function updateGroup(group: Group): Write {
-  const { id, version, ...row } = groupRow(group);
-  return write(
-    build
-      .updateTable('identity_group')
-      .set({ ...row, version: version + 1 })
-      .where('id', '=', id)
-      .where('version', '=', version),
-    { rows: 1, conflict: CHANGED },
-  );
-}
-
-/** Refuses its write set unless a group still is what it was. */
-export function holdGroup({ id, version }: Pick<Group, 'id' | 'version'>): Write {
-  return holdAsRead('identity_group', { key: { id }, read: { version } }, CHANGED);
-}
-
-/** As {@link deleteEntity}; its members and its alias go with it. */
-export function deleteGroup({ id, name }: Pick<Group, 'id' | 'name'>): Write {
-  return deleteAsRead('identity_group', { key: { id }, read: { name } }, CHANGED);
 }

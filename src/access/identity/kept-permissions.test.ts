@@ -19,9 +19,7 @@ test('what somebody has many policies by is counted with what they permit', asyn
   t.after(() => place.remove());
   const { app } = await openTestApp(await place.open());
   const caller = testCaller(await requireTestMount(app, 'auth/token/'));
-  const entities = Array.from({ length: ENTITIES }, () =>
-    newEntity(app, { metadata: {}, policies: [], disabled: false }),
-  );
+  const entities = Array.from({ length: ENTITIES }, () => newEntity(app));
   await app.commit(caller, entities.flatMap(insertEntity));
   const member_entity_ids = entities.map(({ id }) => id);
   await writeGroup(app, caller, { id: '', name: 'team', policies: POLICIES, member_entity_ids });

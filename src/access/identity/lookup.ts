@@ -1,13 +1,16 @@
+import { z } from 'zod';
 import { Failure } from '../../core/failure.ts';
+import { text } from '../../core/fields.ts';
 
 /** What an entity or a group is looked up by; an empty text is one that was not sent. */
-export interface LookupInput {
-  id: string;
-  name: string;
-  alias_id: string;
-  alias_name: string;
-  alias_mount_accessor: string;
-}
+export const lookupInput = z.object({
+  id: text('').describe('By id.'),
+  name: text('').describe('By name.'),
+  alias_id: text('').describe('By the id of an alias.'),
+  alias_name: text('').describe('By the name of an alias, with alias_mount_accessor.'),
+  alias_mount_accessor: text('').describe('Accessor of the mount that alias_name is of.'),
+});
+export type LookupInput = z.output<typeof lookupInput>;
 
 export type Lookup =
   | { by: 'id'; id: string }

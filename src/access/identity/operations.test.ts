@@ -9,13 +9,12 @@ import { bumpConfigVersion } from '../../store/config-version.ts';
 import { deleteAliasesOfMount } from '../../system/mounts/purge.operations.ts';
 import { readPermissions } from '../permissions/operations.ts';
 import { writePolicy } from '../policies/operations.ts';
-import { listAliasIds } from './aliases.operations.ts';
+import { entityAliases } from './aliases.operations.ts';
 import { findAlias, insertAlias } from './aliases.store.ts';
-import { writeEntityById } from './entities.operations.ts';
+import { entities, writeEntityById } from './entities.operations.ts';
 import { findEntityById, insertEntity, updateEntity } from './entities.store.ts';
-import { listEntityIds, listNamesOfEntities } from './entity-listing.operations.ts';
-import { writeGroupAlias } from './group-aliases.operations.ts';
-import { listGroupIds, listNamesOfGroups, writeGroup } from './groups.operations.ts';
+import { groupAliases } from './group-aliases.operations.ts';
+import { groups, writeGroup } from './groups.operations.ts';
 import { insertGroup } from './groups.store.ts';
 import { listMembers, replaceMembers } from './memberships.store.ts';
 import { ensureEntityForAlias } from './operations.ts';
@@ -126,11 +125,11 @@ eachEngine('identity', (open) => {
     const [first = ''] = names;
     await app.commit(testCaller(mount), replaceMembers(`g-${first}`, 'entity', [`e-${first}`]));
     const lists: [of: string, list: (of: typeof app) => Promise<VaultResult>, keys: string[]][] = [
-      ['entities', listEntityIds, names.map((name) => `e-${name}`)],
-      ['names of entities', listNamesOfEntities, names],
-      ['groups', listGroupIds, names.map((name) => `g-${name}`)],
-      ['names of groups', listNamesOfGroups, names],
-      ['aliases', listAliasIds, names.map((name) => `a-${name}`)],
+      ['entities', entities.listIds, names.map((name) => `e-${name}`)],
+      ['names of entities', entities.listNames, names],
+      ['groups', groups.listIds, names.map((name) => `g-${name}`)],
+      ['names of groups', groups.listNames, names],
+      ['aliases', entityAliases.list, names.map((name) => `a-${name}`)],
     ];
     for (const [of, list, keys] of lists) {
       let turns = 0;
@@ -144,7 +143,7 @@ eachEngine('identity', (open) => {
       assert.deepEqual(listed, keys, of);
       assert.ok(turns >= 2, `${turns} turns of others while ${of} were listed`);
     }
-    const { key_info } = await wholeOf(await listGroupIds(app));
+    const { key_info } = await wholeOf(await groups.listIds(app));
     assert.deepEqual(key_info[`g-${first}`], {
       name: first,
       num_member_entities: 1,
@@ -194,11 +193,11 @@ eachEngine('identity', (open) => {
     const made = await writeGroup(app, caller(), { id: '', name: 'ldap-ops', type: 'external' });
     const group_id = String(Reflect.get(made.data as object, 'id'));
     const alias = { id: '', name: 'ops', mount_accessor: mount.accessor, canonical_id: group_id };
-    const first = await writeGroupAlias(app, caller(), alias);
-    const second = await writeGroupAlias(app, caller(), alias);
+    const first = await groupAliases.write(app, caller(), alias);
+    const second = await groupAliases.write(app, caller(), alias);
     assert.deepEqual(second.data, first.data);
     await assert.rejects(
-      writeGroupAlias(app, caller(), { ...alias, name: 'others' }),
+      groupAliases.write(app, caller(), { ...alias, name: 'others' }),
       /has an alias already/,
     );
     assert.deepEqual(await listMembers(app.db, group_id, 'entity'), []);

@@ -20,7 +20,8 @@ import {
   takeAliases,
 } from './aliases.store.ts';
 import { findEntityById, holdEntity, insertEntity } from './entities.store.ts';
-import { type Alias, type AliasMount, type Entity, isSameAlias } from './entity.ts';
+import { type Alias, type Entity, isSameAlias } from './entity.ts';
+import type { AliasMount, NamedRecord } from './record.ts';
 
 /** What aliases are told with: the auth mounts, by their accessors. */
 export async function readAliasMounts(app: App): Promise<ReadonlyMap<string, AliasMount>> {
@@ -51,18 +52,9 @@ export async function ensureEntityForAlias(
     const effects = [holdEntity(owner), holdAlias(known)];
     return { entity: owner, alias: known, is_new: false, effects };
   }
-  const entity = newEntity(app, { metadata: {}, policies: [], disabled: false });
-  const now = app.now();
-  const alias: Alias = {
-    id: app.newId(),
-    entity_id: entity.id,
-    mount_accessor: mount.accessor,
-    name,
-    custom_metadata: {},
-    moves: 0,
-    created_at_ms: now,
-    updated_at_ms: now,
-  };
+  const entity = newEntity(app);
+  const named = { mount_accessor: mount.accessor, name, custom_metadata: {} };
+  const alias = newAlias(app, { entity_id: entity.id, ...named });
   return { entity, alias, is_new: true, effects: [insertEntity(entity), insertAlias(alias)] };
 }
 
@@ -167,22 +159,33 @@ async function planLogInsEnd(app: App, alias_ids: Expression<string>): Promise<E
   return [deleteLogIns(alias_ids), ...(await app.planDependants(app, { alias_ids }))];
 }
 
-/** @param settings.name a random one unless given */
-export function newEntity(
-  app: Pick<App, 'newId' | 'now' | 'randomBytes'>,
-  settings: Pick<Entity, 'metadata' | 'policies' | 'disabled'> & { name?: string },
-): Entity {
+type Making = Pick<App, 'newId' | 'now' | 'randomBytes'>;
+
+/** @param name a random one unless given */
+export function newRecord<Settings>(
+  app: Making,
+  kind: 'entity' | 'group',
+  settings: Settings,
+  name = '',
+): Settings & NamedRecord {
   const now = app.now();
   return {
     ...settings,
     id: app.newId(),
-    name: settings.name || randomName(app, 'entity'),
+    name: name || `${kind}_${Buffer.from(app.randomBytes(6)).toString('hex')}`,
     version: 1,
     created_at_ms: now,
     updated_at_ms: now,
   };
 }
 
-export function randomName(app: Pick<App, 'randomBytes'>, kind: 'entity' | 'group'): string {
-  return `${kind}_${Buffer.from(app.randomBytes(6)).toString('hex')}`;
+export const newEntity = (app: Making, name?: string): Entity =>
+  newRecord(app, 'entity', { metadata: {}, policies: [], disabled: false }, name);
+
+export function newAlias(
+  app: Making,
+  named: Pick<Alias, 'entity_id' | 'mount_accessor' | 'name' | 'custom_metadata'>,
+): Alias {
+  const now = app.now();
+  return { ...named, id: app.newId(), moves: 0, created_at_ms: now, updated_at_ms: now };
 }

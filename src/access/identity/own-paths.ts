@@ -69,9 +69,9 @@ export function otherPaths(
 /** The path of its own that an alias has; what the mount calls somebody is no path. */
 export function aliasPaths(
   { mount }: Pick<Caller, 'mount'>,
-  kind: 'entity-alias' | 'group-alias',
+  kind: 'entity' | 'group',
   id: string,
   sense: Sense,
 ): OwnPath[] {
-  return id === '' ? [] : [{ path: `${mount.path}${kind}/id/${id}`, ...sense }];
+  return id === '' ? [] : [{ path: `${mount.path}${kind}-alias/id/${id}`, ...sense }];
 }

@@ -5,7 +5,7 @@ import { omitEmpty } from '../../core/omit-empty.ts';
 import type { Effect } from '../../store/write.ts';
 import type { BrokerCaller } from '../resource/caller.ts';
 import { type FieldErrors, IN_REQUEST, refuseField } from '../resource/field-errors.ts';
-import type { ResourceHandler } from '../resource/handler.ts';
+import { isOf, type ResourceHandler } from '../resource/handler.ts';
 import { isIdOf, newResourceId } from '../resource/ids.ts';
 import {
   deleteLinksFrom,
@@ -15,7 +15,6 @@ import {
   listLinksFrom,
   listLinksOfAll,
 } from '../resource/links/store.ts';
-import { isOf } from '../resource/operations.ts';
 import { BOUNDS, MOST_ALIASES_OF_TARGET } from '../resource/org-bounds/bounds.ts';
 import { newResource } from '../resource/resource.ts';
 import type { BoundaryReference } from '../resource/route.ts';

@@ -3,7 +3,7 @@ import { Breath } from '../../core/fairness/breath.ts';
 import { omitEmpty } from '../../core/omit-empty.ts';
 import type { BrokerCaller } from './caller.ts';
 import type { OutputFields } from './grants/verdict.ts';
-import type { AnswerOf, CommonAnswer, Kind, ResourceHandler } from './handler.ts';
+import type { AnswerOf, CommonAnswer, Kind, ShownHandler } from './handler.ts';
 import { describeScope, formatTime, type Resource, type Scope } from './resource.ts';
 import { requireScope } from './scope-tree/operations.ts';
 import { listChildTypes, RESOURCE_TYPES } from './types.ts';
@@ -12,7 +12,7 @@ import { listChildTypes, RESOURCE_TYPES } from './types.ts';
 export async function describeResource<K extends Kind>(
   app: App,
   caller: BrokerCaller,
-  definition: ResourceHandler<K>,
+  definition: ShownHandler<K>,
   resource: Resource<K['body']>,
 ): Promise<AnswerOf<K>> {
   return shapeAt(await describeResources(app, caller, definition, [resource], 'item'), 0);
@@ -29,7 +29,7 @@ function shapeAt<Shape>(shapes: readonly Shape[], at: number): Shape {
 export async function describeResources<K extends Kind>(
   app: App,
   caller: BrokerCaller,
-  definition: ResourceHandler<K>,
+  definition: ShownHandler<K>,
   resources: readonly Resource<K['body']>[],
   how: 'item' | 'list',
 ): Promise<AnswerOf<K>[]> {
@@ -54,7 +54,7 @@ export async function describeResources<K extends Kind>(
 }
 
 type Described = Pick<
-  ResourceHandler,
+  ShownHandler,
   'type' | 'containerField' | 'showsType' | 'actionsOf' | 'childrenOf' | 'collectionActionsOf'
 >;
 

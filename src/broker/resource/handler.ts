@@ -127,30 +127,69 @@ export interface Plan<K extends Kind = AnyKind> extends PlannedRow<K> {
 }
 
 /**
- * What the broker's common operations need to know of one type of resource. The operations
- * (list, create, read, update, delete, and verbs that change an item) are the same for all of
- * them and live in `resource/operations.ts`.
+ * What the broker's common operations need to know of one type of resource to list, read and remove
+ * its items, and to change them by verbs. They are the same for all types and live in
+ * `resource/operations.ts`.
  */
-export interface ResourceHandler<K extends Kind = AnyKind> {
+export interface ShownHandler<K extends Kind = AnyKind> {
   type: ResourceTypeName;
   /** Field that says where an item lies: `scope_id`, `host_catalog_id`, … */
   containerField: ContainerField;
+  /** Fields that items show besides the common ones, `attributes` among them. */
+  shown?: K['shown'];
+  /** Whether every change of such an item is a change of configuration that nodes have cached. */
+  cached?: boolean;
+  /** Whether items show `type`. */
+  showsType?: boolean;
+
+  /**
+   * What goes with an item when it is removed, besides what it contains and its links. The item is
+   * taken by then: statements find all that was made of it, also at the last moment.
+   */
+  planRemoval?(
+    app: App,
+    caller: BrokerCaller,
+    resource: Resource<K['body']>,
+  ): Promise<readonly Effect[]>;
+
+  /** Ends what goes with an item before it is removed, page by page, where that may be more than a page. */
+  endBeforehand?(app: App, caller: BrokerCaller, resource: Resource): Promise<void>;
+
+  /**
+   * What items show beyond the common fields, in the order given. `attributes` and the like
+   * are added as they are; empty ones are left out before.
+   */
+  describe(
+    app: App,
+    caller: BrokerCaller,
+    resources: readonly Resource<K['body']>[],
+    how: 'item' | 'list',
+  ): Promise<readonly ShownOf<K>[]>;
+
+  /** Actions on one item, where they are not those of the type. */
+  actionsOf?(resource: Resource): readonly Action[];
+
+  /** Types that an item contains, where its subtype decides; all of its type's children else. */
+  childrenOf?(resource: Resource): readonly ResourceTypeName[];
+  /** Collection actions on what an item contains, where they are not those of the type. */
+  collectionActionsOf?(resource: Resource, child: ResourceTypeName): readonly Action[];
+
+  /** Words of refusals, where they are not the usual ones. */
+  words?: Partial<ErrorMessages>;
+}
+
+/** As {@link ShownHandler}, of a type whose items people make and change. */
+export interface ResourceHandler<K extends Kind = AnyKind> extends ShownHandler<K> {
   /** Field that is named where there is too much for a new item or a change, if not that. */
   boundedField?: string;
   /** Top-level fields that requests can carry besides the common ones. */
   fields: K['fields'];
   /** Fields of `attributes`, by subtype; a subtype without an entry takes none. */
   attributes?: K['attributes'];
-  /** Fields that items show besides the common ones, `attributes` among them. */
-  shown?: K['shown'];
   /** Fields, and fields of `attributes`, that no record of a request has. */
   secrets?: readonly string[];
   /** Objects that are one value to `update_mask`, e.g. `api_tags`. */
   wholeFields?: readonly string[];
-  /** Whether every change of such an item is a change of configuration that nodes have cached. */
-  cached?: boolean;
-  /** Whether items show `type`. */
-  showsType?: boolean;
 
   /**
    * The subtype of a new item; an error is added where there is none.
@@ -201,42 +240,13 @@ export interface ResourceHandler<K extends Kind = AnyKind> {
       container: Container<K>;
     },
   ): Promise<Plan<K>>;
-
-  /**
-   * What goes with an item when it is removed, besides what it contains and its links. The item is
-   * taken by then: statements find all that was made of it, also at the last moment.
-   */
-  planRemoval?(
-    app: App,
-    caller: BrokerCaller,
-    resource: Resource<K['body']>,
-  ): Promise<readonly Effect[]>;
-
-  /** Ends what goes with an item before it is removed, page by page, where that may be more than a page. */
-  endBeforehand?(app: App, caller: BrokerCaller, resource: Resource): Promise<void>;
-
-  /**
-   * What items show beyond the common fields, in the order given. `attributes` and the like
-   * are added as they are; empty ones are left out before.
-   */
-  describe(
-    app: App,
-    caller: BrokerCaller,
-    resources: readonly Resource<K['body']>[],
-    how: 'item' | 'list',
-  ): Promise<readonly ShownOf<K>[]>;
-
-  /** Actions on one item, where they are not those of the type. */
-  actionsOf?(resource: Resource): readonly Action[];
-
-  /** Types that an item contains, where its subtype decides; all of its type's children else. */
-  childrenOf?(resource: Resource): readonly ResourceTypeName[];
-  /** Collection actions on what an item contains, where they are not those of the type. */
-  collectionActionsOf?(resource: Resource, child: ResourceTypeName): readonly Action[];
-
-  /** Words of refusals, where they are not the usual ones. */
-  words?: Partial<ErrorMessages>;
 }
+
+/** Whether it is there, and of the kind; if so, its body is as the kind declares it. */
+export const isOf = <K extends Kind>(
+  { type }: Pick<ShownHandler<K>, 'type' | 'describe'>,
+  resource: Resource | undefined,
+): resource is Resource<K['body']> => resource?.type === type;
 
 interface ErrorMessages {
   /** Of `id` in a read. */
@@ -257,7 +267,7 @@ export const USUAL_WORDS: ErrorMessages = {
   emptyMask: 'No valid fields provided in the update mask.',
 };
 
-export const wordsOf = (definition: Pick<ResourceHandler, 'words'>): ErrorMessages => ({
+export const wordsOf = (definition: Pick<ShownHandler, 'words'>): ErrorMessages => ({
   ...USUAL_WORDS,
   ...definition.words,
 });

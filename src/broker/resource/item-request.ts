@@ -1,7 +1,14 @@
 import { z } from 'zod';
 import { Failure } from '../../core/failure.ts';
 import { checkChanged, checkNew, FieldErrors, IN_REQUEST, refuseField } from './field-errors.ts';
-import { type ItemOf, type Kind, type ResourceHandler, type SentOf, wordsOf } from './handler.ts';
+import {
+  type ItemOf,
+  type Kind,
+  type ResourceHandler,
+  type SentOf,
+  type ShownHandler,
+  wordsOf,
+} from './handler.ts';
 import { isIdOf, parseId } from './ids.ts';
 import type { ListRequest } from './lists/query.ts';
 import type { BoundaryRequest, Fields } from './route.ts';
@@ -9,7 +16,7 @@ import { RESOURCE_TYPES } from './types.ts';
 
 /** @throws Failure `invalid` */
 export function requireIdForm(
-  { type }: Pick<ResourceHandler, 'type'>,
+  { type }: Pick<ShownHandler, 'type'>,
   id: string,
   because: string,
   message = IN_REQUEST,
@@ -43,7 +50,7 @@ export function checkCreation<K extends Kind>(
 
 /** What is listed must at least look like what holds such items. */
 export function checkPlaceForm(
-  { type, containerField }: Pick<ResourceHandler, 'type' | 'containerField'>,
+  { type, containerField }: Pick<ShownHandler, 'type' | 'containerField'>,
   { place }: ListRequest,
 ): void {
   const { parent, levels } = RESOURCE_TYPES[type];
@@ -63,7 +70,7 @@ export function checkPlaceForm(
 
 /** What an item lies in must at least look like what holds such items. */
 function checkContainerForm(
-  definition: Pick<ResourceHandler, 'type' | 'containerField'>,
+  definition: Pick<ShownHandler, 'type' | 'containerField'>,
   container_id: string,
   errors: FieldErrors,
 ): void {

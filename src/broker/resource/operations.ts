@@ -16,6 +16,7 @@ import {
   type Plan,
   type PlannedRow,
   type ResourceHandler,
+  type ShownHandler,
   wordsOf,
 } from './handler.ts';
 import { holdVersion, lockResource, refuseTakenName } from './holds.store.ts';
@@ -28,16 +29,10 @@ import { requireScope } from './scope-tree/operations.ts';
 import { changeResource, findResource, insertResource } from './store.ts';
 import { RESOURCE_TYPES } from './types.ts';
 
-/** Whether it is there, and of the kind; if so, its body is as the kind declares it. */
-export const isOf = <K extends Kind>(
-  { type }: Pick<ResourceHandler<K>, 'type' | 'describe'>,
-  resource: Resource | undefined,
-): resource is Resource<K['body']> => resource?.type === type;
-
 /** @throws Failure `not_found`, also for an id of another type */
 export async function requireResource<K extends Kind = AnyKind>(
   app: App,
-  definition: Pick<ResourceHandler<K>, 'type'>,
+  definition: Pick<ShownHandler<K>, 'type'>,
   id: string,
 ): Promise<Resource<K['body']>> {
   const resource = await findResource(app.db, id);
@@ -179,7 +174,7 @@ function refuseBound(
 export async function commitChange<K extends Kind>(
   app: App,
   caller: BrokerCaller,
-  definition: ResourceHandler<K>,
+  definition: ShownHandler<K>,
   resource: Resource<K['body']>,
   expected: number,
   plan: Plan<K>,
@@ -242,7 +237,7 @@ function preconditionsOf(resource: Resource, expected: number, { name }: Planned
  */
 export async function planInTime<T>(
   app: App,
-  definition: Pick<ResourceHandler, 'words'>,
+  definition: Pick<ShownHandler, 'words'>,
   id: string,
   expected: number,
   plan: () => Promise<T>,
@@ -258,7 +253,7 @@ export async function planInTime<T>(
 
 /** @throws Failure `not_found` */
 export function requireVersion(
-  definition: Pick<ResourceHandler, 'words'>,
+  definition: Pick<ShownHandler, 'words'>,
   resource: Pick<Resource, 'id' | 'version'>,
   expected: number,
 ): void {
@@ -270,7 +265,7 @@ export function requireVersion(
 export async function deleteResource(
   app: App,
   caller: BrokerCaller,
-  definition: ResourceHandler,
+  definition: ShownHandler,
   resource: Resource,
 ): Promise<void> {
   const { id } = resource;
@@ -294,7 +289,7 @@ export async function deleteResource(
 
 /** What is new takes no permission away from anybody. */
 function configChange(
-  { cached, type }: Pick<ResourceHandler, 'cached' | 'type'>,
+  { cached, type }: Pick<ShownHandler, 'cached' | 'type'>,
   how: 'made' | 'changed',
 ): Effect[] {
   if (!cached) return [];

@@ -4,7 +4,7 @@ import type { Immutable } from '../../core/immutable.ts';
 import { describeResource } from './answers.operations.ts';
 import type { BrokerCaller } from './caller.ts';
 import { answerFields, commonFields, commonShown } from './common-fields.ts';
-import { type ResourceHandler, wordsOf } from './handler.ts';
+import { type ResourceHandler, type ShownHandler, wordsOf } from './handler.ts';
 import { checkCreation, checkPlaceForm, checkUpdate, requireIdForm } from './item-request.ts';
 import { listResources } from './lists/operations.ts';
 import { type ListRequest, parseListRequest } from './lists/query.ts';
@@ -26,11 +26,7 @@ const inputOf = ({ fields, containerField }: ResourceHandler) =>
   });
 
 /** What an item shows; grants may leave any of it out. */
-export function shownSchema({
-  containerField,
-  showsType,
-  shown,
-}: ResourceHandler): z.ZodType<object> {
+export function shownSchema({ containerField, showsType, shown }: ShownHandler): z.ZodType<object> {
   // Of one that declares nothing.
   if (!shown) return z.looseObject({});
   const { id, type, ...common } = commonShown;
@@ -55,6 +51,8 @@ type ListSchema = ReturnType<typeof listSchema>;
 
 interface ListOptions<Out extends z.ZodType<object>> {
   output: Out;
+  /** Fields of the query besides those that all lists have; for documentation. */
+  listQuery?: z.ZodRawShape;
   /** Refusals of a list's query besides those that all lists have. @throws Failure `invalid` */
   checkList?(asked: ListRequest): void;
   list(
@@ -67,13 +65,12 @@ interface ListOptions<Out extends z.ZodType<object>> {
 
 type Resolve = NonNullable<AnyBoundaryRoute['resolve']>;
 
-/** Which of the five common endpoints a type has, and what is special about them. */
-export interface StandardOptions {
-  /** In the order of the table below; all of them unless named. */
-  only?: readonly ('list' | 'create' | 'read' | 'update' | 'delete')[];
-  checkList?: NonNullable<ListOptions<ListSchema>['checkList']>;
-  list?: ListOptions<ListSchema>['list'];
+/** What is special about the common endpoints of a type. */
+interface ShownOptions extends Partial<Omit<ListOptions<ListSchema>, 'output'>> {
   resolve?: Resolve;
+}
+
+interface StandardOptions extends ShownOptions {
   /** Query fields of a creation, for documentation. */
   createQuery?: z.ZodObject;
 }
@@ -97,23 +94,37 @@ export function recordedOf(
   };
 }
 
-/** The endpoints that all types of resources have alike. */
+/** The endpoints that all types of resources have alike, in the order in which documents have them. */
 export function standardRoutes(
   definition: ResourceHandler,
-  options: StandardOptions = {},
+  { only, ...options }: StandardOptions & { only?: readonly (keyof typeof ROUTES)[] } = {},
 ): AnyBoundaryRoute[] {
-  const only = options.only ?? ['list', 'create', 'read', 'update', 'delete'];
   const output = shownSchema(definition);
-  return only.map((name) => ROUTES[name](definition, options, output));
+  const names = only ?? (['list', 'create', 'read', 'update', 'delete'] as const);
+  return names.map((name) => ROUTES[name](definition, options, output));
 }
 
-const resolving = ({ resolve }: StandardOptions): { resolve?: Resolve } =>
+/** Those of them that types have as well whose items are not made or changed by themselves. */
+export function shownRoutes(
+  definition: ShownHandler,
+  { only, ...options }: ShownOptions & { only: readonly (keyof typeof SHOWN_ROUTES)[] },
+): AnyBoundaryRoute[] {
+  const output = shownSchema(definition);
+  return only.map((name) => SHOWN_ROUTES[name](definition, options, output));
+}
+
+const resolving = ({ resolve }: ShownOptions): { resolve?: Resolve } =>
   resolve ? { resolve } : {};
 
 /** An endpoint `GET /v1/{plural}`, by what its answer shows and how that is found. */
 export function listRoute<Out extends z.ZodType<object>>(
-  definition: ResourceHandler,
-  { output, checkList = (asked) => checkPlaceForm(definition, asked), list }: ListOptions<Out>,
+  definition: ShownHandler,
+  {
+    output,
+    checkList = (asked) => checkPlaceForm(definition, asked),
+    list,
+    listQuery = {},
+  }: ListOptions<Out>,
 ): AnyBoundaryRoute {
   const { type, containerField } = definition;
   const { plural } = RESOURCE_TYPES[type];
@@ -127,9 +138,13 @@ export function listRoute<Out extends z.ZodType<object>>(
     query: z.object({
       [containerField]: z.string().describe('What is listed.'),
       recursive: z.string().optional().describe('Also of every scope beneath.'),
-      filter: z.string().optional().describe('Boolean expression over `/item`.'),
+      filter: z
+        .string()
+        .optional()
+        .describe('Boolean expression over the fields of the items, e.g. `/item/name`.'),
       list_token: z.string().optional().describe('Goes on with an earlier list.'),
       page_size: z.string().optional().describe('Items of a page, at most 1000.'),
+      ...listQuery,
     }),
     output,
     failures: ['invalid', 'unauthenticated', 'forbidden', 'not_found'],
@@ -181,8 +196,8 @@ function createRoute(
 }
 
 function readRoute(
-  definition: ResourceHandler,
-  options: StandardOptions,
+  definition: ShownHandler,
+  options: ShownOptions,
   output: z.ZodType<object>,
 ): AnyBoundaryRoute {
   const { type } = definition;
@@ -234,7 +249,7 @@ function updateRoute(
   });
 }
 
-function deleteRoute(definition: ResourceHandler, options: StandardOptions): AnyBoundaryRoute {
+function deleteRoute(definition: ShownHandler, options: ShownOptions): AnyBoundaryRoute {
   const { type } = definition;
   const { plural } = RESOURCE_TYPES[type];
   return boundaryRoute({
@@ -255,15 +270,15 @@ function deleteRoute(definition: ResourceHandler, options: StandardOptions): Any
   });
 }
 
-const ROUTES = {
-  list: (definition: ResourceHandler, options: StandardOptions, item: z.ZodType<object>) =>
+const SHOWN_ROUTES = {
+  list: (definition: ShownHandler, options: ShownOptions, item: z.ZodType<object>) =>
     listRoute(definition, {
       output: listSchema(item),
       list: (app, caller, asked) => listResources(app, caller, definition, asked),
       ...options,
     }),
-  create: createRoute,
   read: readRoute,
-  update: updateRoute,
   delete: deleteRoute,
 };
+
+const ROUTES = { ...SHOWN_ROUTES, create: createRoute, update: updateRoute };

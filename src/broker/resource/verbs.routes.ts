@@ -5,7 +5,7 @@ import { describeResource } from './answers.operations.ts';
 import type { BrokerCaller } from './caller.ts';
 import { FieldErrors, IN_FIELDS } from './field-errors.ts';
 import { wholeNumber } from './fields.ts';
-import type { FieldsOf, Kind, ResourceHandler, VerbRequest } from './handler.ts';
+import type { FieldsOf, Kind, ShownHandler, VerbRequest } from './handler.ts';
 import { isIdOf } from './ids.ts';
 import type { LinkVerbRequest } from './links/fields.ts';
 import type { LinkChange } from './links/plan.ts';
@@ -34,7 +34,7 @@ interface VerbOptions<K extends Kind, Shape extends z.ZodRawShape, Checked> {
 
 /** An endpoint `POST /v1/{plural}/{id}:{action}` that changes an item and answers with it. */
 export function actionRoute<K extends Kind, Shape extends z.ZodRawShape, Checked>(
-  definition: ResourceHandler<K>,
+  definition: ShownHandler<K>,
   action: Action,
   options: VerbOptions<K, Shape, Checked>,
 ): AnyBoundaryRoute {
@@ -104,7 +104,7 @@ export const summariesOf = (what: string): Record<LinkChange, string> => ({
 
 /** `POST /v1/{plural}/{id}:add-{linked}`, `:set-{linked}` and `:remove-{linked}`. */
 export function linkRoutes<K extends Kind, Shape extends z.ZodRawShape, Checked>(
-  definition: ResourceHandler<K>,
+  definition: ShownHandler<K>,
   linked: Linked,
   { summaries, fields, check, resolve, run }: LinkOptions<K, Shape, Checked>,
 ): AnyBoundaryRoute[] {

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import type { App } from '../../app/app.ts';
 import type { BrokerCaller } from '../resource/caller.ts';
-import type { Kind, ResourceHandler } from '../resource/handler.ts';
+import type { Kind, ShownHandler } from '../resource/handler.ts';
 import { type ListAnswer, listResources } from '../resource/lists/operations.ts';
 import type { ListRequest } from '../resource/lists/query.ts';
 import { commitChange, requireResource, requireVersion } from '../resource/operations.ts';
@@ -23,19 +23,11 @@ interface SessionKind extends Kind {
   body: SessionBody;
 }
 
-export const sessionDefinition: ResourceHandler<SessionKind> = {
+export const sessionDefinition: ShownHandler<SessionKind> = {
   type: 'session',
   containerField: 'scope_id',
-  fields: {},
   shown,
   words: { stale: 'Session "%" doesn\'t exist or incorrect version provided.' },
-
-  chooseSubtype: () => 'session',
-  checkNew() {},
-  planNew: () => Promise.reject(new TypeError('sessions are made by authorizing them')),
-  updatable: () => [],
-  checkChange() {},
-  planChange: async () => ({}),
 
   async describe(app, _caller, sessions, how) {
     const facts = await listSessionFacts(

@@ -1,14 +1,18 @@
+import { z } from 'zod';
 import { isIdOf } from '../resource/ids.ts';
 import { checkProjectList } from '../resource/lists/query.ts';
 import type { AnyBoundaryRoute } from '../resource/route.ts';
-import { standardRoutes } from '../resource/routes.ts';
+import { shownRoutes } from '../resource/routes.ts';
 import { actionRoute } from '../resource/verbs.routes.ts';
 import { cancelSession, listSessions, sessionDefinition } from './operations.ts';
 
 export const sessionRoutes: readonly AnyBoundaryRoute[] = [
-  ...standardRoutes(sessionDefinition, {
+  ...shownRoutes(sessionDefinition, {
     only: ['list', 'read'],
     checkList: checkProjectList,
+    listQuery: {
+      include_terminated: z.string().optional().describe('Also those that have ended.'),
+    },
     list: listSessions,
   }),
   actionRoute(sessionDefinition, 'cancel', {

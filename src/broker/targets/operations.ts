@@ -134,7 +134,7 @@ async function describeSources(app: App, target: Resource): Promise<ShownOf<Targ
     injected_application_credential_source_ids: injected.map(idOf),
     injected_application_credential_sources: injected.map(credentialSource),
     aliases: of('alias-destination').map(({ id, body }) => {
-      const { value } = JSON.parse(body) as AliasBody;
+      const { value }: AliasBody = JSON.parse(body);
       return { id, value };
     }),
   });

@@ -4,9 +4,11 @@ import { nodeName } from '../../config/config.ts';
 import { Failure } from '../../core/failure.ts';
 import { VERSION } from '../../core/version.ts';
 import { bumpConfigVersion } from '../../store/config-version.ts';
+import { isOf } from '../resource/handler.ts';
 import { newResourceId } from '../resource/ids.ts';
 import { newResource } from '../resource/resource.ts';
 import { findResourceByKey, insertResource, saveResource } from '../resource/store.ts';
+import { workerDefinition } from './operations.ts';
 import { saveStatus } from './store.ts';
 import { formatAddress, type WorkerBody, workerNameOf } from './worker.ts';
 import { readWorkers } from './worker-cache.operations.ts';
@@ -37,8 +39,8 @@ async function registerOwnWorker(app: App): Promise<void> {
     config_tags: { type: app.config.mode === 'dev' ? ['dev', 'local'] : ['embedded'] },
     node,
   };
-  if (known) {
-    const body: WorkerBody = { ...(known.body as WorkerBody), ...facts };
+  if (isOf(workerDefinition, known)) {
+    const body: WorkerBody = { ...known.body, ...facts };
     if (JSON.stringify(body) !== JSON.stringify(known.body)) {
       const next = { ...known, body, version: known.version + 1, updated_ms: now };
       await app.commit(systemCaller(app.newId(), 'register-worker'), [

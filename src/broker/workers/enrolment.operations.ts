@@ -5,50 +5,47 @@ import { bumpConfigVersion } from '../../store/config-version.ts';
 import { describeResource } from '../resource/answers.operations.ts';
 import type { BrokerCaller } from '../resource/caller.ts';
 import { checkNew, FieldErrors, IN_REQUEST } from '../resource/field-errors.ts';
+import type { AnswerOf, ItemOf } from '../resource/handler.ts';
 import { planResource } from '../resource/operations.ts';
-import type { BoundaryRequest, Located } from '../resource/route.ts';
+import type { Scope } from '../resource/resource.ts';
 import { insertResource } from '../resource/store.ts';
 import { ACTIVATION_MS, ACTIVATION_RANDOMNESS, formatActivationToken } from './activation.ts';
 import { deleteActivationsBefore, insertActivation } from './enrolment.store.ts';
-import { workerDefinition } from './operations.ts';
+import { type WorkerKind, workerDefinition } from './operations.ts';
 
 type Flow = 'controller-led' | 'worker-led';
 
 /** What is wrong with a new worker's fields. */
-export function checkEnrolment(flow: Flow) {
-  return ({ item }: BoundaryRequest): void => {
-    const errors = new FieldErrors();
-    checkNew(item, errors);
-    workerDefinition.checkNew(item, 'worker', errors);
-    const token = item.worker_generated_auth_token;
-    if (flow === 'worker-led') {
-      if (!token) errors.add('worker_generated_auth_token', 'Cannot be empty.');
-      else if (!decodeBase58(String(token))) {
-        errors.add('worker_generated_auth_token', 'This is not what a worker prints as its token.');
-      }
-    } else if (token) {
-      errors.add(
-        'worker_generated_auth_token',
-        'Worker-generated auth tokens are not used with the controller-led creation flow.',
-      );
+export function checkEnrolment(flow: Flow, item: ItemOf<WorkerKind>): void {
+  const errors = new FieldErrors();
+  checkNew(item, errors);
+  workerDefinition.checkNew(item, 'worker', errors);
+  const token = item.worker_generated_auth_token;
+  if (flow === 'worker-led') {
+    if (!token) errors.add('worker_generated_auth_token', 'Cannot be empty.');
+    else if (!decodeBase58(token)) {
+      errors.add('worker_generated_auth_token', 'This is not what a worker prints as its token.');
     }
-    errors.refuse(IN_REQUEST);
-  };
+  } else if (token) {
+    errors.add(
+      'worker_generated_auth_token',
+      'Worker-generated auth tokens are not used with the controller-led creation flow.',
+    );
+  }
+  errors.refuse(IN_REQUEST);
 }
 
 /** Makes a worker that is expected, and the token it will come with; shown this once. */
 export async function expectWorker(
   app: App,
   caller: BrokerCaller,
-  { item, query }: BoundaryRequest,
-  located: Located | undefined,
-): Promise<Record<string, unknown>> {
-  if (!located) throw new TypeError('a new worker lies in a scope');
+  { item, query, scope }: { item: ItemOf<WorkerKind>; query: URLSearchParams; scope: Scope },
+): Promise<AnswerOf<WorkerKind>> {
   const { resource, effects } = await planResource(app, caller, workerDefinition, {
     item,
     subtype: 'worker',
     wanted: undefined,
-    container: { scope: located.scope, parent: undefined },
+    container: { scope, parent: undefined },
     query,
   });
   const token = formatActivationToken(app.randomBytes(ACTIVATION_RANDOMNESS));

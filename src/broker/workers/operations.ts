@@ -4,8 +4,8 @@ import type { App } from '../../app/app.ts';
 import { omitEmpty } from '../../core/omit-empty.ts';
 import type { BrokerCaller } from '../resource/caller.ts';
 import { type FieldErrors, IN_REQUEST, refuseField } from '../resource/field-errors.ts';
-import type { ResourceHandler, ResourceInput } from '../resource/handler.ts';
-import type { LinkChange } from '../resource/links/plan.ts';
+import type { ItemOf, Kind, ResourceHandler } from '../resource/handler.ts';
+import type { LinkVerbRequest } from '../resource/links/fields.ts';
 import { isKnown, type ListAnswer, listNow } from '../resource/lists/operations.ts';
 import { type ListRequest, MAX_PAGE_SIZE } from '../resource/lists/query.ts';
 import { commitChange, requireVersion } from '../resource/operations.ts';
@@ -14,35 +14,63 @@ import { deleteActivations } from './enrolment.store.ts';
 import { joinTags } from './selection.ts';
 import { readReports } from './status.operations.ts';
 import { deleteStatus } from './store.ts';
-import { faultOfAll, planTags, tagsOf } from './tags.ts';
+import { faultOfAll, planTags, type Tags } from './tags.ts';
 import { isAlive, type WorkerBody } from './worker.ts';
 
-const shown = () => z.unknown().optional().describe('Output only.');
+const output = () => z.unknown().optional().describe('Output only.');
 
 /** Fields that workers report of themselves; a request that carries one is refused. */
 const REPORTED = ['address', 'canonical_tags', 'config_tags', 'last_status_time'] as const;
 
-export const workerDefinition: ResourceHandler = {
+const fields = {
+  address: output(),
+  canonical_tags: output(),
+  config_tags: output(),
+  last_status_time: output(),
+  api_tags: z.unknown().optional().describe('Set by `:set-worker-tags`.'),
+  worker_generated_auth_token: z
+    .string()
+    .optional()
+    .describe('What a worker prints at its start; `:create:worker-led` only.'),
+  controller_generated_activation_token: output(),
+  active_connection_count: output(),
+  release_version: output(),
+  directly_connected_downstream_workers: output(),
+  local_storage_state: output(),
+  remote_storage_state: output(),
+};
+
+const tags = z.record(z.string(), z.array(z.string()));
+
+const shown = {
+  address: z.string().describe('Where clients reach it.'),
+  release_version: z.string(),
+  canonical_tags: tags.describe('Those of its configuration and those that it was given.'),
+  config_tags: tags.describe('Of its configuration.'),
+  api_tags: tags.describe('That it was given.'),
+  last_status_time: z.string().describe('Of its last report.'),
+  active_connection_count: z.int(),
+  type: z.string(),
+  local_storage_state: z.string(),
+  controller_generated_activation_token: z
+    .string()
+    .describe('What a worker comes with that is expected; shown once.'),
+};
+
+export interface WorkerKind extends Kind {
+  fields: typeof fields;
+  shown: typeof shown;
+  body: WorkerBody;
+}
+
+type WorkerItem = ItemOf<WorkerKind>;
+
+export const workerDefinition: ResourceHandler<WorkerKind> = {
   type: 'worker',
   containerField: 'scope_id',
   secrets: ['worker_generated_auth_token', 'controller_generated_activation_token'],
-  fields: {
-    address: shown(),
-    canonical_tags: shown(),
-    config_tags: shown(),
-    last_status_time: shown(),
-    api_tags: z.unknown().optional().describe('Set by `:set-worker-tags`.'),
-    worker_generated_auth_token: z
-      .string()
-      .optional()
-      .describe('What a worker prints at its start; `:create:worker-led` only.'),
-    controller_generated_activation_token: shown(),
-    active_connection_count: shown(),
-    release_version: shown(),
-    directly_connected_downstream_workers: shown(),
-    local_storage_state: shown(),
-    remote_storage_state: shown(),
-  },
+  fields,
+  shown,
   wholeFields: ['api_tags', 'canonical_tags', 'config_tags', 'remote_storage_state'],
   cached: true,
   words: { stale: 'Worker "%" doesn\'t exist or incorrect version provided.' },
@@ -66,7 +94,7 @@ export const workerDefinition: ResourceHandler = {
   checkChange: (item, _request, errors) => checkFields(item, errors),
   planChange: async () => ({}),
   async planRemoval(app, _caller, worker) {
-    const { node } = worker.body as WorkerBody;
+    const { node } = worker.body;
     const reports = await readReports(app);
     const report = reports.find((row) => row.worker_id === worker.id);
     if (node !== '' && report && isAlive(report, app.now())) {
@@ -82,7 +110,7 @@ export const workerDefinition: ResourceHandler = {
   async describe(app, _caller, workers) {
     const reports = new Map((await readReports(app)).map((row) => [row.worker_id, row]));
     return workers.map((worker) => {
-      const { address, release_version, config_tags, api_tags } = worker.body as WorkerBody;
+      const { address, release_version, config_tags, api_tags } = worker.body;
       const report = reports.get(worker.id);
       return {
         ...omitEmpty({
@@ -101,7 +129,7 @@ export const workerDefinition: ResourceHandler = {
   },
 };
 
-function checkFields(item: ResourceInput, errors: FieldErrors): void {
+function checkFields(item: WorkerItem, errors: FieldErrors): void {
   for (const field of REPORTED) {
     if (item[field] !== undefined) errors.add(field, 'This is a read only field.');
   }
@@ -165,19 +193,15 @@ async function gatherWorkers(
 }
 
 /** Adds, replaces or removes tags that people give to a worker. */
-export function changeTags(change: LinkChange) {
-  return (
-    app: App,
-    caller: BrokerCaller,
-    { resource, item }: { resource: Resource; item: ResourceInput },
-  ): Promise<Resource> => {
-    const expected = item.version ?? 0;
-    requireVersion(workerDefinition, resource, expected);
-    const body = resource.body as WorkerBody;
-    const api_tags = planTags(change, body.api_tags, tagsOf(item));
-    const because = change === 'remove' ? undefined : faultOfAll(api_tags);
-    if (because !== undefined) refuseField('api_tags', because);
-    const changed: WorkerBody = { ...body, api_tags };
-    return commitChange(app, caller, workerDefinition, resource, expected, { body: changed });
-  };
+export function changeTags(
+  app: App,
+  caller: BrokerCaller,
+  { resource, version, change, checked }: LinkVerbRequest<WorkerKind, Tags>,
+): Promise<Resource<WorkerBody>> {
+  requireVersion(workerDefinition, resource, version);
+  const api_tags = planTags(change, resource.body.api_tags, checked);
+  const because = change === 'remove' ? undefined : faultOfAll(api_tags);
+  if (because !== undefined) refuseField('api_tags', because);
+  const body = { ...resource.body, api_tags };
+  return commitChange(app, caller, workerDefinition, resource, version, { body });
 }

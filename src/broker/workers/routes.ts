@@ -3,23 +3,19 @@ import type { App } from '../../app/app.ts';
 import { recordedAs } from '../../core/recorded-shape.ts';
 import type { BrokerCaller } from '../resource/caller.ts';
 import { IN_REQUEST, refuseField } from '../resource/field-errors.ts';
-import type { LinkChange } from '../resource/links/plan.ts';
+import { globalAccess } from '../resource/location.operations.ts';
 import { type AnyBoundaryRoute, boundaryRoute } from '../resource/route.ts';
 import { listRoute, recordedOf, shownSchema, standardRoutes } from '../resource/routes.ts';
-import { requireScope } from '../resource/scope-tree/operations.ts';
-import { actionRoute } from '../resource/verbs.routes.ts';
+import { linkRoutes } from '../resource/verbs.routes.ts';
 import { checkEnrolment, expectWorker, refuseWorkerLed } from './enrolment.operations.ts';
 import { changeTags, checkWorkerList, listAllWorkers, workerDefinition } from './operations.ts';
-import { readWorkerAuthority, reinitializeWorkerAuthority } from './root/operations.ts';
+import {
+  readWorkerAuthority,
+  reinitializeWorkerAuthority,
+  type WorkerRoots,
+  workerRoots,
+} from './root/operations.ts';
 import { checkTags } from './tags.ts';
-
-const TAG_VERBS: readonly [change: LinkChange, summary: string][] = [
-  ['add', 'Give tags to a worker'],
-  ['set', 'Replace the tags that were given to a worker'],
-  ['remove', 'Take tags from a worker'],
-];
-
-const whole = z.record(z.string(), z.unknown());
 
 const newWorker = {
   id: z.string().optional().describe('Output only.'),
@@ -38,26 +34,22 @@ function enrolmentRoute(flow: 'controller-led' | 'worker-led', summary: string):
     method: 'POST',
     path: `/v1/workers:create:${flow}`,
     summary,
-    access: {
-      action: `create:${flow}`,
-      type: 'worker',
-      locate: async (app) => ({ type: 'worker', scope: await requireScope(app, 'global') }),
-    },
+    access: globalAccess('worker', `create:${flow}`),
     input: z.object(newWorker),
-    output: whole,
+    output: shownSchema(workerDefinition),
     failures: ['invalid', 'conflict', 'unauthenticated', 'forbidden', 'unsupported'],
     audit: recordedOf(workerDefinition, ['scope_id']).audit ?? [],
-    check: checkEnrolment(flow),
-    run: async (app, caller, request, located) =>
+    check: ({ item }) => checkEnrolment(flow, item),
+    run: async (app, caller, { item, query }, { scope }) =>
       flow === 'worker-led'
         ? refuseWorkerLed()
-        : { item: await expectWorker(app, caller, request, located) },
+        : { item: await expectWorker(app, caller, { item, query, scope }) },
   });
 }
 
 function authorityRoute(
   verb: 'read' | 'reinitialize',
-  run: (app: App, caller: BrokerCaller) => Promise<Record<string, unknown>>,
+  run: (app: App, caller: BrokerCaller) => Promise<WorkerRoots>,
   summary: string,
 ): AnyBoundaryRoute {
   return boundaryRoute({
@@ -65,14 +57,10 @@ function authorityRoute(
     method: verb === 'read' ? 'GET' : 'POST',
     path: `/v1/workers:${verb}-certificate-authority`,
     summary,
-    access: {
-      action: `${verb}-certificate-authority`,
-      type: 'worker',
-      locate: async (app) => ({ type: 'worker', scope: await requireScope(app, 'global') }),
-    },
+    access: globalAccess('worker', `${verb}-certificate-authority`),
     input: z.object({ scope_id: z.string().optional().describe('`global`.') }),
     query: z.object({ scope_id: z.string().optional().describe('`global`.') }),
-    output: whole,
+    output: workerRoots,
     failures: ['invalid', 'unauthenticated', 'forbidden'],
     audit: ['scope_id'],
     check: ({ query, item }) => {
@@ -100,15 +88,16 @@ export const workerRoutes: readonly AnyBoundaryRoute[] = [
   ...standardRoutes(workerDefinition, {
     only: ['read', 'update', 'delete'],
   }),
-  ...TAG_VERBS.map(([change, summary]) =>
-    actionRoute(workerDefinition, `${change}-worker-tags`, {
-      summary,
-      fields: { api_tags: tags },
-      audit: ['api_tags'],
-      check: checkTags(change),
-      run: changeTags(change),
-    }),
-  ),
+  ...linkRoutes(workerDefinition, 'worker-tags', {
+    summaries: {
+      add: 'Give tags to a worker',
+      set: 'Replace the tags that were given to a worker',
+      remove: 'Take tags from a worker',
+    },
+    fields: { api_tags: tags },
+    check: checkTags,
+    run: changeTags,
+  }),
   enrolmentRoute('controller-led', 'Expect a worker, and make the token it comes with'),
   enrolmentRoute('worker-led', 'Enrol a worker by the token it has printed'),
   authorityRoute('read', readWorkerAuthority, 'Read the roots that workers are enrolled under'),

@@ -51,7 +51,7 @@ const faults: [change: LinkChange, tags: unknown, fault: string | undefined, why
 for (const [change, api_tags, fault, why] of faults) {
   test(`tags to ${change}: ${why}`, () => {
     const errors = new FieldErrors();
-    checkTags(change)({ api_tags }, errors);
+    checkTags({ api_tags }, errors, { change });
     try {
       errors.refuse('refused');
       assert.equal(undefined, fault);

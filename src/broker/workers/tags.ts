@@ -1,5 +1,4 @@
 import type { FieldErrors } from '../resource/field-errors.ts';
-import type { ResourceInput } from '../resource/handler.ts';
 import type { LinkChange } from '../resource/links/plan.ts';
 
 export type Tags = Readonly<Record<string, readonly string[]>>;
@@ -13,27 +12,30 @@ const MAX_TAGS = 256;
 export const MAX_TAGS_LENGTH = 16_384;
 const FIELD = 'api_tags';
 
-/** What is wrong with the tags of a request. */
-export function checkTags(change: LinkChange) {
-  return (item: ResourceInput, errors: FieldErrors): void => {
-    const tags = item[FIELD];
-    if (tags !== undefined && (typeof tags !== 'object' || tags === null || Array.isArray(tags))) {
-      errors.add(FIELD, 'This must be an object of lists of strings.');
-      return;
-    }
-    const entries = Object.entries(tags ?? {});
-    if (entries.length === 0 && change !== 'set') errors.add(FIELD, 'Must be non-empty.');
-    const unread = faultOfCount(entries.map(([, values]) => values));
-    if (unread !== undefined) {
-      errors.add(FIELD, unread);
-      return;
-    }
-    for (const [key, values] of entries) {
-      const fault = faultOf(key);
-      if (fault !== undefined) errors.add(FIELD, `Tag keys ${fault}`);
-      else checkValues(values, errors);
-    }
-  };
+/** What is wrong with the tags of a request, and what they are. */
+export function checkTags(
+  { [FIELD]: tags = {} }: { readonly [FIELD]?: unknown },
+  errors: FieldErrors,
+  { change }: { change: LinkChange },
+): Tags {
+  if (typeof tags !== 'object' || tags === null || Array.isArray(tags)) {
+    errors.add(FIELD, 'This must be an object of lists of strings.');
+    return {};
+  }
+  const entries: [string, unknown][] = Object.entries(tags);
+  if (entries.length === 0 && change !== 'set') errors.add(FIELD, 'Must be non-empty.');
+  const unread = faultOfCount(entries.map(([, values]) => values));
+  if (unread !== undefined) {
+    errors.add(FIELD, unread);
+    return {};
+  }
+  const read: [string, string[]][] = [];
+  for (const [key, values] of entries) {
+    const fault = faultOf(key);
+    if (fault !== undefined) errors.add(FIELD, `Tag keys ${fault}`);
+    else read.push([key, readValues(values, errors)]);
+  }
+  return Object.fromEntries(read);
 }
 
 /** What keeps tags from being kept: there are too many of them, or they are too long together. */
@@ -54,10 +56,11 @@ function faultOfCount(lists: readonly unknown[]): string | undefined {
   return count > MAX_TAGS ? `There can be at most ${MAX_TAGS} values of tags.` : undefined;
 }
 
-function checkValues(values: unknown, errors: FieldErrors): void {
+function readValues(values: unknown, errors: FieldErrors): string[] {
+  const read: string[] = [];
   if (!Array.isArray(values) || values.length === 0) {
     errors.add(FIELD, 'Tag values must be non-empty.');
-    return;
+    return read;
   }
   for (const value of values) {
     if (typeof value !== 'string') {
@@ -66,19 +69,15 @@ function checkValues(values: unknown, errors: FieldErrors): void {
     }
     const fault = faultOf(value);
     if (fault !== undefined) errors.add(FIELD, `Tag values ${fault}`);
+    read.push(value);
   }
+  return read;
 }
 
 function faultOf(text: string): string | undefined {
   if (text === '') return 'must be non-empty.';
   if (text.length > MAX_LENGTH) return `must be within ${MAX_LENGTH} characters.`;
   return text === MANAGED_TAG ? 'cannot be the managed worker tag.' : undefined;
-}
-
-/** The tags of a request, checked before. */
-export function tagsOf(item: ResourceInput): Tags {
-  const tags = item[FIELD];
-  return typeof tags === 'object' && tags !== null ? (tags as Tags) : {};
 }
 
 /** Tags after a change. A key whose last value goes, goes too; in byte order, each value once. */

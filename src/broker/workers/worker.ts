@@ -1,10 +1,12 @@
+import type { Tags } from './tags.ts';
+
 /** What the broker keeps of a worker; its last report lies apart, since it never rests. */
 export interface WorkerBody {
   /** Where clients reach it, `host:port`; empty before it has reported. */
   address: string;
   release_version: string;
-  config_tags: Readonly<Record<string, readonly string[]>>;
-  api_tags: Readonly<Record<string, readonly string[]>>;
+  config_tags: Tags;
+  api_tags: Tags;
   /** The server that this worker is a part of; empty for one that stands alone. */
   node: string;
 }

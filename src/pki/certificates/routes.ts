@@ -184,7 +184,7 @@ export const certificateRoutes: readonly AnyRoute[] = [
       limit: optional(integer()).describe('At most so many; all when left out.'),
     }),
     output: z.object({ keys: z.array(z.string()).describe('Serial numbers.') }),
-    failures: ['not_found'],
+    failures: ['invalid', 'not_found'],
     run: listCertificateSerials,
   }),
   ...searchRoutes,

@@ -1,4 +1,4 @@
-import { z } from 'zod';
+import type { z } from 'zod';
 import { Failure } from '../../core/failure.ts';
 import { flag, longText, text } from '../../core/fields.ts';
 import {
@@ -44,8 +44,7 @@ export const intermediateFields = {
     "Apply the issuer's leaf_not_after_behavior instead of ending with the issuer.",
   ),
 };
-const intermediateSchema = z.object(intermediateFields);
-type IntermediateRequest = z.output<typeof intermediateSchema>;
+type IntermediateRequest = z.output<z.ZodObject<typeof intermediateFields>>;
 
 interface IntermediatePlan {
   certificate: CertificatePlan;
@@ -242,8 +241,7 @@ export const intermediateCsrFields = {
   ...caSubjectFields,
   add_basic_constraints: flag(false).describe('Ask for CA:TRUE in the request itself.'),
 };
-const intermediateCsrSchema = z.object(intermediateCsrFields);
-type IntermediateCsrRequest = z.output<typeof intermediateCsrSchema>;
+type IntermediateCsrRequest = z.output<z.ZodObject<typeof intermediateCsrFields>>;
 
 /**
  * Decides on a request for the certificate of a CA.

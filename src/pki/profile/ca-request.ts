@@ -1,4 +1,4 @@
-import { z } from 'zod';
+import type { z } from 'zod';
 import { Failure } from '../../core/failure.ts';
 import { flag, integer, list } from '../../core/fields.ts';
 import type { SubjectAltNames } from '../../x509/general-names.ts';
@@ -26,8 +26,7 @@ export const caSubjectFields = {
   street_address: subjectList('Street address'),
   postal_code: subjectList('Postal code'),
 };
-const caSubjectSchema = z.object(caSubjectFields);
-export type CaSubjectRequest = z.output<typeof caSubjectSchema>;
+export type CaSubjectRequest = z.output<z.ZodObject<typeof caSubjectFields>>;
 
 /** How a CA certificate is signed, and what it permits those beneath it (2.1.5). */
 export const caIssueFields = {
@@ -46,8 +45,7 @@ export const caIssueFields = {
   permitted_uri_domains: list([]).describe('Hosts of URIs they may name.'),
   excluded_uri_domains: list([]).describe('Hosts of URIs they may not name.'),
 };
-const caIssueSchema = z.object(caIssueFields);
-type CaIssueRequest = z.output<typeof caIssueSchema>;
+type CaIssueRequest = z.output<z.ZodObject<typeof caIssueFields>>;
 
 /**
  * How many CAs may follow in a chain, as asked for.

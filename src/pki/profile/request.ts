@@ -42,8 +42,7 @@ export const nameFields = {
   exclude_cn_from_sans: flag(false).describe('Leave the common name out of the alternative names.'),
   serial_number: text('').describe('The serialNumber attribute of the subject.'),
 };
-const nameSchema = z.object(nameFields);
-export type NameRequest = z.output<typeof nameSchema>;
+export type NameRequest = z.output<z.ZodObject<typeof nameFields>>;
 
 export const endFields = {
   ttl: duration(0).describe('Validity in seconds; 0: the default of role or mount.'),

@@ -1,4 +1,4 @@
-import { z } from 'zod';
+import type { z } from 'zod';
 import { Failure } from '../../core/failure.ts';
 import { optional, text } from '../../core/fields.ts';
 import type { TbsCertificate } from '../../x509/certificate.ts';
@@ -35,8 +35,7 @@ export const rootFields = {
   key_bits: optional(keySize()).describe('Size of the key; 0: 2048 for RSA, 256 for EC.'),
   ...caIssueFields,
 };
-const rootSchema = z.object(rootFields);
-export type RootRequest = z.output<typeof rootSchema>;
+export type RootRequest = z.output<z.ZodObject<typeof rootFields>>;
 
 export interface PlannedRoot {
   tbs: TbsCertificate;

@@ -60,7 +60,7 @@ export const revocationRoutes: AnyRoute[] = [
       limit: integer(0).describe('Most serial numbers in the answer; 0: all.'),
     }),
     output: z.object({ keys: z.array(z.string()).describe('Serial numbers.') }),
-    failures: ['not_found'],
+    failures: ['invalid', 'not_found'],
     run: listRevoked,
   }),
 ];

@@ -27,7 +27,7 @@ export const roleRoutes: readonly AnyRoute[] = [
       limit: optional(integer()).describe('At most so many names.'),
     }),
     output: z.object({ keys: z.array(z.string()).describe('Names.') }),
-    failures: ['not_found'],
+    failures: ['invalid', 'not_found'],
     run: listRoles,
   }),
   vaultRoute({

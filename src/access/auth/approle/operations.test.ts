@@ -2,7 +2,6 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { openTestApp, testCaller, testMount } from '../../../../test/support/app.ts';
 import { eachEngine } from '../../../../test/support/engines.ts';
-import type { VaultResult } from '../../../app/result.ts';
 import { Failure } from '../../../core/failure.ts';
 import type { Store } from '../../../store/store.ts';
 import type { Effect } from '../../../store/write.ts';
@@ -20,10 +19,6 @@ import {
 const ROLE = { role_name: 'ci' };
 const NOTHING_ASKED = { metadata: '', cidr_list: [], token_bound_cidrs: [] };
 
-const textOf = (answer: VaultResult, field: string): string => {
-  const value = (answer.data as Record<string, unknown>)[field];
-  return typeof value === 'string' ? value : assert.fail(`${field} is missing`);
-};
 const refusal = (message: RegExp) => (error: unknown) =>
   error instanceof Failure && message.test(error.message);
 const isRefused = refusal(/^invalid role or secret ID$/);
@@ -34,7 +29,7 @@ async function openServer(open: () => Promise<Store>) {
   const write = (fields: Partial<Parameters<typeof writeApprole>[2]>) =>
     writeApprole(app, caller, { ...ROLE, role_id: '', ...fields });
   await write({ token_policies: ['reader'] });
-  const role_id = textOf(await readRoleId(app, caller, ROLE), 'role_id');
+  const role_id = (await readRoleId(app, caller, ROLE)).data.role_id;
   const make = async (request: Partial<Parameters<typeof createSecretId>[2]> = {}) => {
     const answer = await createSecretId(app, caller, {
       ...ROLE,
@@ -43,8 +38,8 @@ async function openServer(open: () => Promise<Store>) {
       ...request,
     });
     return {
-      secret_id: textOf(answer, 'secret_id'),
-      secret_id_accessor: textOf(answer, 'secret_id_accessor'),
+      secret_id: answer.data.secret_id,
+      secret_id_accessor: answer.data.secret_id_accessor,
     };
   };
   const logIn = (secret_id: string, by = role_id) =>
@@ -151,7 +146,7 @@ eachEngine('approle', (open) => {
         ...NOTHING_ASKED,
         secret_id: '',
       });
-      const { auth } = await logIn(textOf(made, 'secret_id'), role_id);
+      const { auth } = await logIn(made.data.secret_id, role_id);
       return auth?.entity_id ?? assert.fail('no entity');
     };
     await write({ role_id: 'lk' });
@@ -261,7 +256,7 @@ eachEngine('approle', (open) => {
     test(`a right log-in ends with ${ends} when its role ${what} meanwhile`, async () => {
       const server = await openServer(open);
       const { app, caller, make } = server;
-      const role_id = textOf(await readRoleId(app, caller, ROLE), 'role_id');
+      const role_id = (await readRoleId(app, caller, ROLE)).data.role_id;
       const { secret_id } = await make();
       let left = times;
       const slow: typeof app = {
@@ -333,7 +328,7 @@ eachEngine('approle', (open) => {
     const { secret_id } = await make();
     await removeApprole(app, caller, ROLE);
     await write({});
-    const again = textOf(await readRoleId(app, caller, ROLE), 'role_id');
+    const again = (await readRoleId(app, caller, ROLE)).data.role_id;
     await assert.rejects(logIn(secret_id, again), isRefused);
   });
 
@@ -351,7 +346,7 @@ eachEngine('approle', (open) => {
   test('a role reads back as written, and a second write keeps what it leaves out', async () => {
     const { app, caller, write } = await openServer(open);
     await write({ secret_id_num_uses: 3 });
-    const role = (await readApprole(app, caller, ROLE)).data as Record<string, unknown>;
+    const role = (await readApprole(app, caller, ROLE)).data;
     assert.deepEqual(role.token_policies, ['reader']);
     assert.equal(role.secret_id_num_uses, 3);
     assert.equal(role.secret_id_bound_cidrs, null);

@@ -9,8 +9,12 @@ import {
   segmentOf,
 } from '../../../app/lease.ts';
 import { fullPath } from '../../../app/mount.ts';
-import type { AcceptedResult, DataResult, NothingResult } from '../../../app/output.ts';
-import type { VaultResult } from '../../../app/result.ts';
+import type {
+  AcceptedResult,
+  DataResult,
+  LeaseResult,
+  NothingResult,
+} from '../../../app/output.ts';
 import { base62 } from '../../../core/base62.ts';
 import { Failure } from '../../../core/failure.ts';
 import { SharedRuns } from '../../../core/fairness/shared-runs.ts';
@@ -52,7 +56,7 @@ export function planLease(
   app: App,
   caller: Caller,
   request: Pick<Lease, 'kind' | 'data' | 'expires_at' | 'renewable'>,
-): { effects: Effect[]; lease: NonNullable<VaultResult['lease']> } {
+): { effects: Effect[]; lease: LeaseResult['lease'] } {
   const now = nowSeconds(app);
   const id = `${caller.record.path}/${base62(app.randomBytes(TOKEN_RANDOMNESS), LETTERS)}`;
   if (Buffer.byteLength(id) > MAX_ID) {

@@ -5,6 +5,12 @@ import { judgeAddress } from '../../../config/cidrs.ts';
 import { Failure } from '../../../core/failure.ts';
 import { foldName } from '../../../core/fold.ts';
 import { type KeyList, listKeys } from '../../../core/key-list.ts';
+import {
+  hashPassword,
+  isMadeAt,
+  SALT_LENGTH,
+  verifyPassword,
+} from '../../../core/password-hash.ts';
 import { mergePatch } from '../../../core/patches.ts';
 import { bumpPermissionVersion } from '../../../store/permission-version.ts';
 import type { Write } from '../../../store/write.ts';
@@ -17,7 +23,6 @@ import { checkTokenSettings, type TokenSettings } from '../../tokens/settings.ts
 import type { Token } from '../../tokens/token.ts';
 import { attemptLogIn } from '../lockout/operations.ts';
 import { logInIfFound, mayComeIn, type SucceededLogIn } from '../login.operations.ts';
-import { hashPassword, NO_PASSWORD, SALT_LENGTH, verifyPassword } from './password.ts';
 import {
   deleteUser,
   findPasswordHash,
@@ -27,10 +32,11 @@ import {
   listUserNames,
   measureUser,
   parseUser,
+  replaceHash,
   type StoredUser,
   saveUser,
 } from './store.ts';
-import { storedUser, type User } from './user.ts';
+import { HASH_COST, NO_PASSWORD, storedUser, type User } from './user.ts';
 
 type SentUser = { [Name in keyof User]?: User[Name] | undefined };
 
@@ -101,6 +107,10 @@ const replaced = (): Failure =>
 const lineOf = (key: { mount_id: string; name: string }): string =>
   `user ${key.mount_id} ${key.name}`;
 
+function hashNew(app: App, password: string): Promise<string> {
+  return hashPassword(password, app.randomBytes(SALT_LENGTH), HASH_COST);
+}
+
 /** @param check whether it may be done to what is there */
 async function changeUser(
   app: App,
@@ -112,8 +122,7 @@ async function changeUser(
   const key = keyOf(caller, input);
   const { password } = input;
   let hashed: string | undefined;
-  const hash = () =>
-    hashWithinLimit(app, caller, () => hashPassword(password, app.randomBytes(SALT_LENGTH)));
+  const hash = () => hashWithinLimit(app, caller, () => hashNew(app, password));
   const first = password === '' ? undefined : await findPasswordHash(app.db, key);
   const plan = async (): Promise<Planned<NothingResult>> => {
     const stored = await findStoredUser(app.db, key.mount_id, key.name);
@@ -187,7 +196,8 @@ function finderOf(
   caller: Caller,
   input: { username: string; password: string },
 ): () => Promise<SucceededLogIn | undefined> {
-  const { mount_id, name } = keyOf(caller, input);
+  const key = keyOf(caller, input);
+  const { mount_id, name } = key;
   const findUser = async (): Promise<StoredUser | undefined> => {
     const stored = await findStoredUser(app.db, mount_id, name);
     caller.record.recognised = stored !== undefined;
@@ -206,20 +216,53 @@ function finderOf(
       return stored && matches && isNear(stored) && isLetIn ? stored : undefined;
     });
   let proved: Awaited<ReturnType<typeof prove>>;
+  const planRehash = rehashing(app, caller, input);
   return async () => {
-    const isAgain = proved !== undefined;
-    proved ??= await prove();
-    if (!proved) return undefined;
-    const stored = isAgain ? await findUser() : proved.found;
-    const isProved = stored?.password_hash === proved.found.password_hash;
-    if (!stored || !isProved || !isNear(stored)) return undefined;
+    let stored = proved && (await findUser());
+    if (proved && stored && wasRehashed(proved.found, stored)) proved = undefined;
+    if (!proved) {
+      proved = await prove();
+      stored = proved?.found;
+    }
+    if (!proved || !stored || !isNear(stored)) return undefined;
+    if (stored.password_hash !== proved.found.password_hash) return undefined;
+    const present = stored;
+    const isCurrent = isMadeAt(HASH_COST, present.password_hash);
     return {
-      settings: parseUser(stored),
+      settings: parseUser(present),
       display_name: `${caller.mount.path.replace(/\/$/, '').replaceAll('/', '-')}-${name}`,
       meta: { username: name },
       alias: name,
-      line: lineOf({ mount_id, name }),
-      effects: [...proved.effects, holdUser({ mount_id, name }, stored)],
+      line: lineOf(key),
+      effects: [...proved.effects, ...(isCurrent ? [holdUser(key, present)] : [])],
+      ...(isCurrent ? {} : { planLast: () => planRehash(present) }),
     };
+  };
+}
+
+/** Perhaps by another log-in with the same password: it has to be proved once more. */
+function wasRehashed(then: StoredUser, now: StoredUser): boolean {
+  return then.password_hash !== now.password_hash && !isMadeAt(HASH_COST, then.password_hash);
+}
+
+/**
+ * Puts a hash of today in the place of one of old, which whoever knows the password can have made. Where too many
+ * hashes are made just now it stays what it was until another log-in: nobody is refused for that.
+ */
+function rehashing(
+  app: App,
+  caller: Caller,
+  input: { username: string; password: string },
+): (stored: StoredUser) => Promise<Write> {
+  const key = keyOf(caller, input);
+  let hashed: string | undefined;
+  return async (stored) => {
+    try {
+      hashed ??= await hashWithinLimit(app, caller, () => hashNew(app, input.password), true);
+      return replaceHash(key, stored, hashed);
+    } catch (error) {
+      if (!(error instanceof Failure) || error.kind !== 'rate_limited') throw error;
+      return holdUser(key, stored);
+    }
   };
 }

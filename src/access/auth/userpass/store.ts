@@ -85,6 +85,15 @@ export function saveUser(
   });
 }
 
+/** Another hash of the password that a user was found with, who stays the same otherwise. */
+export function replaceHash(
+  key: { mount_id: string; name: string },
+  { body, ...read }: StoredUser,
+  password_hash: string,
+): Write {
+  return saveAsRead('userpass_user', { key, read, next: { password_hash, body } });
+}
+
 export function deleteUser(key: { mount_id: string; name: string }): Write {
   return write(
     build

@@ -9,7 +9,6 @@ import { planIssuance } from '../../../pki/issuance/operations.ts';
 import { issueSchema } from '../../../pki/profile/request.ts';
 import type { BrokerCaller } from '../../resource/caller.ts';
 import { fillIssueFields, UnfitValue } from '../libraries/issue-request.ts';
-import type { LibraryBody } from '../libraries/library.ts';
 import { holdMaker, mayIssue } from '../libraries/permission.operations.ts';
 import { type Issued, type IssueRequest, sourceOf } from './issued.ts';
 import { newLeaseId } from './leases.operations.ts';
@@ -21,7 +20,7 @@ export async function issueFromAuthority(
   request: IssueRequest,
 ): Promise<Issued> {
   const { library, session, facts } = request;
-  const { attributes, mount_id, saved_by } = library.body as LibraryBody;
+  const { attributes, mount_id, saved_by } = library.body;
   const mount = await findMountById(app, mount_id);
   if (!mount) {
     throw new Failure('unresolved', `credential library ${library.id}: its authority is gone`);

@@ -20,7 +20,7 @@ export interface Issued {
 
 /** For whom, and for how long. */
 export interface IssueRequest {
-  library: Resource;
+  library: Resource<LibraryBody>;
   session: { id: string; expires_at: number };
   facts: TemplateFacts;
   connect: Connect;
@@ -34,14 +34,14 @@ export interface Connected {
 
 export type Connect = (store_id: string) => Promise<Connected>;
 
-export function sourceOf({ id, name, description, container_id, subtype, body }: Resource) {
-  const { credential_type } = body as LibraryBody;
+export function sourceOf(library: Resource<LibraryBody>) {
+  const { id, name, description, container_id, subtype, body } = library;
   return {
     id,
     name,
     description,
     credential_store_id: container_id,
     type: subtype,
-    credential_type,
+    credential_type: body.credential_type,
   };
 }

@@ -11,7 +11,6 @@ import { textsOf, textsOfPath } from '../../vault/client/repeated.ts';
 import { macOf, openConnection, requireToken } from '../../vault/tokens/operations.ts';
 import { holdCurrentToken } from '../../vault/tokens/store.ts';
 import { fillBody, fillPath } from '../libraries/issue-request.ts';
-import type { LibraryBody } from '../libraries/library.ts';
 import { type MappingVerdict, mapLdapSecret, mapSecret } from '../libraries/mapping.ts';
 import { giveLeaseBack, giveTokenBack } from './giving-back.operations.ts';
 import {
@@ -129,7 +128,7 @@ async function askFor(
   connection: VaultConnection,
   { library, facts, makePair, onGone }: SshCertificateRequest,
 ): Promise<{ answer: VaultAnswer; read: (secret: Secret) => Reading }> {
-  const { attributes, credential_type, overrides } = library.body as LibraryBody;
+  const { attributes, credential_type, overrides } = library.body;
   if (library.subtype === 'vault-ssh-certificate') {
     return askForSshCertificate(app, connection, { attributes, facts, makePair, onGone });
   }

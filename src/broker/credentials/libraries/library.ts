@@ -2,7 +2,9 @@ import { z } from 'zod';
 import type { LogInAlias, TokenBounds } from '../../../app/caller.ts';
 import { recordedAs } from '../../../core/recorded-shape.ts';
 import { wholeNumber } from '../../resource/fields.ts';
-import type { ResourceInput } from '../../resource/handler.ts';
+import type { ItemOf, Kind } from '../../resource/handler.ts';
+import type { Resource } from '../../resource/resource.ts';
+import type { StoreKind } from '../stores/store-fields.ts';
 import { CREDENTIAL_TYPES } from './mapping.ts';
 
 /** What a library keeps. */
@@ -37,27 +39,6 @@ export interface SavedBy {
   account_id?: string;
 }
 
-export interface LibraryAttributes {
-  path?: string;
-  http_method?: string;
-  http_request_body?: string;
-  username?: string;
-  key_type?: string;
-  key_bits?: number;
-  ttl?: string;
-  key_id?: string;
-  critical_options?: Readonly<Record<string, string>>;
-  extensions?: Readonly<Record<string, string>>;
-  additional_valid_principals?: readonly string[];
-  role?: string;
-  common_name?: string;
-  alt_names?: string;
-  ip_sans?: string;
-  uri_sans?: string;
-  format?: string;
-  private_key_format?: string;
-}
-
 const text = (about: string) => z.string().optional().describe(about);
 const texts = (about: string) => z.record(z.string(), z.string()).optional().describe(about);
 
@@ -79,7 +60,7 @@ export const mappingOverrides = recordedAs(
   recordedOverrides,
 );
 
-export const libraryAttributes: Readonly<Record<string, z.ZodObject>> = {
+export const libraryAttributes = {
   'vault-generic': z.object({
     path,
     http_method: text('GET or POST; GET.'),
@@ -112,6 +93,34 @@ export const libraryAttributes: Readonly<Record<string, z.ZodObject>> = {
   }),
 };
 
+export const libraryFields = {
+  credential_type: z.string().optional().describe('What the secret is read as.'),
+  credential_mapping_overrides: mappingOverrides,
+};
+
+export const libraryShown = {
+  credential_type: z.string(),
+  credential_mapping_overrides: z.record(z.string(), z.string()),
+  attributes: z.union(Object.values(libraryAttributes)),
+};
+
+export interface LibraryKind extends Kind {
+  fields: typeof libraryFields;
+  attributes: typeof libraryAttributes;
+  shown: typeof libraryShown;
+  body: LibraryBody;
+  parent: Resource<StoreKind['body']>;
+}
+
+export type LibraryItem = ItemOf<LibraryKind>;
+export type LibraryAttributes = NonNullable<LibraryItem['attributes']>;
+
+/** Fields of a type of library. */
+export function listAttributes(type: string): string[] {
+  const schemas: Readonly<Record<string, z.ZodObject>> = libraryAttributes;
+  return Object.keys(schemas[type]?.shape ?? {});
+}
+
 /** Types of libraries, by the type of the store that holds them; the first is what none means. */
 export const LIBRARY_TYPES: Readonly<Record<string, readonly string[]>> = {
   vault: ['vault-generic', 'vault-ssh-certificate', 'vault-ldap'],
@@ -125,9 +134,8 @@ const FIXED_TYPES: Readonly<Record<string, string>> = {
   'authority-certificate': 'certificate',
 };
 
-export function credentialTypeOf(type: string, item: ResourceInput): string {
-  const given = item.credential_type;
-  return FIXED_TYPES[type] ?? (typeof given === 'string' && given !== 'unspecified' ? given : '');
+export function credentialTypeOf(type: string, { credential_type = '' }: LibraryItem): string {
+  return FIXED_TYPES[type] ?? (credential_type === 'unspecified' ? '' : credential_type);
 }
 
 /** What a field has when nothing is said of it. */

@@ -1,4 +1,3 @@
-import { z } from 'zod';
 import type { App } from '../../../app/app.ts';
 import { Failure } from '../../../core/failure.ts';
 import { omitEmpty } from '../../../core/omit-empty.ts';
@@ -10,23 +9,27 @@ import type { Container, ResourceHandler } from '../../resource/handler.ts';
 import { isIdOf } from '../../resource/ids.ts';
 import type { ListRequest } from '../../resource/lists/query.ts';
 import { planSourceRemoval } from '../../sessions/credentials/termination.operations.ts';
-import type { AuthorityStoreBody } from '../stores/store-fields.ts';
 import { fillIssueFields, UNKNOWN_FACTS, UnfitValue } from './issue-request.ts';
-import { LIBRARY_TYPES, type LibraryBody, libraryAttributes, mappingOverrides } from './library.ts';
+import {
+  LIBRARY_TYPES,
+  type LibraryBody,
+  type LibraryKind,
+  libraryAttributes,
+  libraryFields,
+  libraryShown,
+} from './library.ts';
 import { mayIssue } from './permission.operations.ts';
 import { libraryPaths, planLibrary } from './plan.ts';
 import { checkChanged, checkLibraryChange, checkNewLibrary } from './rules.ts';
 
 const NO_STORE = 'This field must be a valid credential store id.';
 
-export const credentialLibraryDefinition: ResourceHandler = {
+export const credentialLibraryDefinition: ResourceHandler<LibraryKind> = {
   type: 'credential-library',
   containerField: 'credential_store_id',
-  fields: {
-    credential_type: z.string().optional().describe('What the secret is read as.'),
-    credential_mapping_overrides: mappingOverrides,
-  },
+  fields: libraryFields,
   attributes: libraryAttributes,
+  shown: libraryShown,
   // Somebody's request to another server may hold what is secret there.
   secrets: ['http_request_body'],
   wholeFields: ['attributes.critical_options', 'attributes.extensions'],
@@ -57,7 +60,7 @@ export const credentialLibraryDefinition: ResourceHandler = {
   updatable: libraryPaths,
   checkChange: checkLibraryChange,
   async planChange(app, caller, { resource, item, mask, container }) {
-    const before = resource.body as LibraryBody;
+    const before = resource.body;
     const after = planLibrary(resource.subtype, before, item, mask);
     const errors = new FieldErrors();
     checkChanged(item, { subtype: resource.subtype, before, after }, errors);
@@ -71,7 +74,7 @@ export const credentialLibraryDefinition: ResourceHandler = {
 
   async describe(_app, _caller, libraries) {
     return libraries.map(({ body }) => {
-      const { credential_type, overrides, attributes } = body as LibraryBody;
+      const { credential_type, overrides, attributes } = body;
       return omitEmpty({
         credential_type,
         credential_mapping_overrides: overrides,
@@ -92,11 +95,10 @@ export const credentialLibraryDefinition: ResourceHandler = {
 async function requireIssuing(
   app: App,
   { token, who }: BrokerCaller,
-  { parent }: Container,
+  { parent }: Container<LibraryKind>,
   { attributes }: LibraryBody,
 ): Promise<Pick<LibraryBody, 'mount_id' | 'saved_by'>> {
-  const { mount: path } = (parent?.body ?? { mount: '' }) as AuthorityStoreBody;
-  const mount = (await readMounts(app)).get(`${path}/`);
+  const mount = (await readMounts(app)).get(`${parent.body.mount ?? ''}/`);
   if (mount?.type !== 'pki') {
     refuseField('credential_store_id', "The store's certificate authority is gone.", IN_REQUEST);
   }

@@ -1,14 +1,18 @@
-import type { ResourceInput } from '../../resource/handler.ts';
-import { credentialTypeOf, DEFAULTS, type LibraryBody, libraryAttributes } from './library.ts';
+import {
+  credentialTypeOf,
+  DEFAULTS,
+  type LibraryBody,
+  type LibraryItem,
+  listAttributes,
+} from './library.ts';
 import { CREDENTIAL_TYPES } from './mapping.ts';
 
 /** Paths of `update_mask` that a library of some type can change. */
 export function libraryPaths(type: string): string[] {
-  const attributes = Object.keys(libraryAttributes[type]?.shape ?? {});
   const overrides = 'credential_mapping_overrides';
   const names = Object.values(CREDENTIAL_TYPES).flat();
   return [
-    ...attributes.map((name) => `attributes.${name}`),
+    ...listAttributes(type).map((name) => `attributes.${name}`),
     ...(type === 'vault-generic'
       ? [overrides, ...names.map((name) => `${overrides}.${name}_attribute`)]
       : []),
@@ -23,36 +27,50 @@ export function libraryPaths(type: string): string[] {
 export function planLibrary(
   type: string,
   before: LibraryBody | undefined,
-  item: ResourceInput,
+  item: LibraryItem,
   mask: readonly string[],
 ): LibraryBody {
-  const attributes: Record<string, unknown> = { ...before?.attributes };
   const speaksOf = (path: string): boolean => before === undefined || mask.includes(path);
-  for (const name of Object.keys(libraryAttributes[type]?.shape ?? {})) {
-    if (!speaksOf(`attributes.${name}`)) continue;
-    const value = item.attributes?.[name];
-    if (value === undefined || value === '') delete attributes[name];
-    else attributes[name] = value;
-  }
-  if (typeof attributes.http_method === 'string') {
-    attributes.http_method = attributes.http_method.toUpperCase();
-  }
+  const isNamed = (name: string): boolean => speaksOf(`attributes.${name}`);
+  const attributes = {
+    ...DEFAULTS[type],
+    ...pick(before?.attributes ?? {}, (name) => !isNamed(name)),
+    ...pick(item.attributes ?? {}, isNamed),
+  };
+  const { http_method } = attributes;
   return {
     credential_type: before?.credential_type ?? credentialTypeOf(type, item),
     overrides: planOverrides(before?.overrides ?? {}, item, speaksOf),
-    attributes: { ...DEFAULTS[type], ...attributes },
+    attributes: {
+      ...attributes,
+      ...(http_method === undefined ? {} : { http_method: http_method.toUpperCase() }),
+    },
     mount_id: before?.mount_id ?? '',
     ...(before?.saved_by ? { saved_by: before.saved_by } : {}),
   };
 }
 
+/** Those fields that are wanted and say something. */
+function pick<T extends object>(
+  fields: T,
+  isWanted: (name: string) => boolean,
+): { [Name in keyof T]?: NonNullable<T[Name]> } {
+  const picked: { [Name in keyof T]?: NonNullable<T[Name]> } = {};
+  for (const name in fields) {
+    const value = fields[name];
+    if (value !== undefined && value !== null && value !== '' && isWanted(name)) {
+      picked[name] = value;
+    }
+  }
+  return picked;
+}
+
 function planOverrides(
   before: Readonly<Record<string, string>>,
-  item: ResourceInput,
+  { credential_mapping_overrides: given = {} }: LibraryItem,
   speaksOf: (path: string) => boolean,
 ): Readonly<Record<string, string>> {
   const field = 'credential_mapping_overrides';
-  const given = (item[field] ?? {}) as Readonly<Record<string, unknown>>;
   const next: Record<string, string> = speaksOf(field) ? {} : { ...before };
   for (const [name, value] of Object.entries(given)) {
     if (!speaksOf(field) && !speaksOf(`${field}.${name}`)) continue;

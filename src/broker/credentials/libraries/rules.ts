@@ -1,7 +1,12 @@
 import { parseDuration } from '../../../core/durations.ts';
 import type { FieldErrors } from '../../resource/field-errors.ts';
-import type { ResourceInput } from '../../resource/handler.ts';
-import { credentialTypeOf, DEFAULTS, type LibraryAttributes, type LibraryBody } from './library.ts';
+import {
+  credentialTypeOf,
+  DEFAULTS,
+  type LibraryAttributes,
+  type LibraryBody,
+  type LibraryItem,
+} from './library.ts';
 import { judgeLength, LONGEST_TEXTS } from './limits.ts';
 import { CREDENTIAL_TYPES, listOverrideFaults, MAX_OVERRIDES } from './mapping.ts';
 import { parseTemplate } from './template.ts';
@@ -27,7 +32,7 @@ const TEMPLATES: readonly (keyof LibraryAttributes)[] = [
 ];
 
 /** What is wrong with a new library. */
-export function checkNewLibrary(item: ResourceInput, type: string, errors: FieldErrors): void {
+export function checkNewLibrary(item: LibraryItem, type: string, errors: FieldErrors): void {
   if (type === '') return;
   if (type === 'vault-generic') {
     const wanted = credentialTypeOf(type, item);
@@ -50,14 +55,17 @@ export function checkNewLibrary(item: ResourceInput, type: string, errors: Field
   checkAttributes(type, { ...DEFAULTS[type], ...attributes }, errors);
 }
 
-function checkOverrides(item: ResourceInput, type: string, errors: FieldErrors): void {
-  const overrides = (item.credential_mapping_overrides ?? {}) as Readonly<Record<string, unknown>>;
+function checkOverrides(
+  { credential_mapping_overrides: overrides = {} }: LibraryItem,
+  type: string,
+  errors: FieldErrors,
+): void {
   for (const [field, because] of listOverrideFaults(type, overrides)) errors.add(field, because);
 }
 
 /** What is wrong with a change, as far as the request alone tells. */
 export function checkLibraryChange(
-  { attributes = {}, credential_mapping_overrides }: ResourceInput,
+  { attributes = {}, credential_mapping_overrides }: LibraryItem,
   { subtype, mask }: { subtype: string; mask: readonly string[] },
   errors: FieldErrors,
 ): void {
@@ -72,7 +80,7 @@ export function checkLibraryChange(
 
 /** What is wrong with a library as it would be after a change. */
 export function checkChanged(
-  item: ResourceInput,
+  item: LibraryItem,
   { subtype, before, after }: { subtype: string; before: LibraryBody; after: LibraryBody },
   errors: FieldErrors,
 ): void {

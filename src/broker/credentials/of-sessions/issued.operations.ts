@@ -10,6 +10,7 @@ import { SECRET_TIMES, type SecretHold } from '../../sessions/credentials/room.t
 import type { Issued } from '../issuing/issued.ts';
 import { issueFromLibrary } from '../issuing/operations.ts';
 import { connectorFor } from '../issuing/vault.operations.ts';
+import { credentialLibraryDefinition } from '../libraries/operations.ts';
 import type { TemplateFacts } from '../libraries/template.ts';
 import type { SessionContext } from './session-facts.ts';
 import { AT_ONCE, type EncodeSecret, readSource } from './sources.operations.ts';
@@ -42,7 +43,7 @@ export async function issueAll(
       await giveWay(app);
       requireConnected();
       const { found, weight, ...issued } = await issueFromLibrary(app, caller, {
-        library: await readSource(app, library),
+        library: await readSource(app, credentialLibraryDefinition, library),
         session,
         facts,
         connect,

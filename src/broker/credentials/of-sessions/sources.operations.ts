@@ -1,6 +1,7 @@
 import { giveWay } from '../../../access/concurrency/operations.ts';
 import type { App } from '../../../app/app.ts';
 import { Failure } from '../../../core/failure.ts';
+import { isOf, type Kind, type ResourceHandler } from '../../resource/handler.ts';
 import type { Resource } from '../../resource/resource.ts';
 import { findResource } from '../../resource/store.ts';
 import {
@@ -16,7 +17,7 @@ import {
 } from '../../sessions/credentials/room.ts';
 import { listConnectionBytes } from '../../vault/tokens/store.ts';
 import { type CredentialBody, presentCredential } from '../static/credential.ts';
-import { openCredential } from '../static/operations.ts';
+import { credentialDefinition, openCredential } from '../static/operations.ts';
 import { listHeads, type SourceHead } from './sources.store.ts';
 
 /** Of the sources of a session, so many are read, or issue, at the same time. */
@@ -102,12 +103,13 @@ function sum<Item>(items: readonly Item[], bytesOf: (item: Item) => number): num
 }
 
 /** @throws Failure `conflict` for one that is another now: the session is planned anew */
-export async function readSource(
+export async function readSource<K extends Kind>(
   app: App,
+  definition: ResourceHandler<K>,
   { id, version }: Pick<SourceHead, 'id' | 'version'>,
-): Promise<Resource> {
+): Promise<Resource<K['body']>> {
   const source = await findResource(app.db, id);
-  if (source?.version === version) return source;
+  if (isOf(definition, source) && source.version === version) return source;
   throw new Failure('conflict', 'the credential sources were changed in the meantime');
 }
 
@@ -134,20 +136,18 @@ async function openAll(
   const encoded: SessionCredential[] = [];
   for (let at = 0; at < credentials.length; at += AT_ONCE) {
     const some = credentials.slice(at, at + AT_ONCE);
-    for (const one of await Promise.all(some.map((head) => readSource(app, head)))) {
+    for (const one of await Promise.all(
+      some.map((head) => readSource(app, credentialDefinition, head)),
+    )) {
       encoded.push(await encode(openOne(app, one)));
     }
   }
   return encoded;
 }
 
-function openOne(app: App, credential: Resource): FoundSecret {
+function openOne(app: App, credential: Resource<CredentialBody>): FoundSecret {
   const { id, name, description, container_id, subtype } = credential;
-  const secret = presentCredential(
-    subtype,
-    credential.body as CredentialBody,
-    openCredential(app, credential),
-  );
+  const secret = presentCredential(subtype, credential.body, openCredential(app, credential));
   return {
     source: {
       id,

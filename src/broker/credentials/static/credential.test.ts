@@ -47,7 +47,7 @@ test('an object has one text whatever the order of its names, lists keep theirs'
   assert.equal(canonicalText('text'), 'text');
 });
 
-const objects: [object: object, refused: boolean, why: string][] = [
+const objects: [object: Record<string, unknown>, refused: boolean, why: string][] = [
   [{ a: 'x'.repeat(65_528) }, false, 'as long as can be'],
   [{ a: 'x'.repeat(65_529) }, true, 'one letter more'],
   [{ a: Array(32_765).fill(1) }, true, 'of many items'],

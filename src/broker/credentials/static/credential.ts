@@ -1,30 +1,38 @@
 import { z } from 'zod';
 import { checkLengths, type FieldErrors } from '../../resource/field-errors.ts';
-import type { ResourceInput } from '../../resource/handler.ts';
+import type { ItemOf, Kind } from '../../resource/handler.ts';
+import type { Fields } from '../../resource/route.ts';
 
 /** What a stored credential shows; its secret is sealed beside it. */
 export interface CredentialBody {
   username: string;
   domain: string;
   /** By field, e.g. `password_hmac`: unpadded base64url of 32 bytes. */
-  hmacs: Readonly<Record<string, string>>;
+  hmacs: Readonly<Partial<Record<`${SecretField}_hmac`, string>>>;
 }
 
 /** The sealed part: texts by field, or the object of a `json` credential. */
-export type CredentialSecret = Readonly<Record<string, unknown>>;
+export interface CredentialSecret {
+  readonly password?: string;
+  readonly private_key?: string;
+  readonly private_key_passphrase?: string;
+  readonly object?: Fields;
+}
+
+type SecretField = keyof CredentialSecret;
 
 /** Fields of a type of credential. */
-interface Kind {
+interface SecretsOfType {
   /** Shown, and required. */
   open: readonly ('username' | 'domain')[];
   /** Sealed, and required but for the passphrase. */
-  secret: readonly string[];
-  optional: readonly string[];
+  secret: readonly SecretField[];
+  optional: readonly SecretField[];
   /** Between "creating" and "credential." in a refusal. */
   words: string;
 }
 
-export const CREDENTIAL_KINDS: Readonly<Record<string, Kind>> = {
+export const CREDENTIAL_KINDS: Readonly<Record<string, SecretsOfType>> = {
   username_password: {
     open: ['username'],
     secret: ['password'],
@@ -58,7 +66,7 @@ const hidden = (about: string) => z.string().optional().describe(`${about} Never
 const username = shown('Who the credential is of.');
 const password = hidden('The password.');
 
-export const credentialAttributes: Readonly<Record<string, z.ZodObject>> = {
+export const credentialAttributes = {
   username_password: z.object({ username, password }),
   username_password_domain: z.object({
     username,
@@ -76,6 +84,28 @@ export const credentialAttributes: Readonly<Record<string, z.ZodObject>> = {
   }),
 };
 
+const hmac = z.string().optional().describe('Tells one secret of a store from another.');
+
+export const credentialShown = {
+  attributes: z.object({
+    username: z.string().optional(),
+    domain: z.string().optional(),
+    password_hmac: hmac,
+    private_key_hmac: hmac,
+    private_key_passphrase_hmac: hmac,
+    object_hmac: hmac,
+  }),
+};
+
+export interface CredentialKind extends Kind {
+  attributes: typeof credentialAttributes;
+  shown: typeof credentialShown;
+  body: CredentialBody;
+}
+
+export type CredentialItem = ItemOf<CredentialKind>;
+type CredentialAttributes = NonNullable<CredentialItem['attributes']>;
+
 /** Names are shown in lists; secrets go out with every session. A private key has a limit of its own. */
 const LONGEST: Readonly<Record<string, number>> = {
   username: 512,
@@ -87,8 +117,7 @@ const LONGEST: Readonly<Record<string, number>> = {
 /** Characters of a `json` credential as text: it goes out with every session, and into no log. */
 const LONGEST_OBJECT = 65_536;
 
-function checkObject({ object }: Record<string, unknown>, errors: FieldErrors): void {
-  if (typeof object !== 'object' || object === null) return;
+function checkObject({ object = {} }: CredentialAttributes, errors: FieldErrors): void {
   if (JSON.stringify(object).length <= LONGEST_OBJECT) return;
   errors.add('attributes.object', `Must have at most ${LONGEST_OBJECT} characters as JSON.`);
 }
@@ -97,7 +126,7 @@ const EMPTY = 'This is a required field and cannot be set to empty.';
 
 /** What is missing of a new credential. */
 export function checkNewCredential(
-  { attributes = {} }: ResourceInput,
+  { attributes = {} }: CredentialItem,
   type: string,
   errors: FieldErrors,
 ) {
@@ -106,14 +135,14 @@ export function checkNewCredential(
   checkLengths(attributes, LONGEST, errors, 'attributes.');
   checkObject(attributes, errors);
   for (const field of [...kind.open, ...kind.secret]) {
-    if (kind.optional.includes(field) || !isMissing(attributes[field])) continue;
+    if (isOptional(kind, field) || !isMissing(attributes[field])) continue;
     errors.add(`attributes.${field}`, `Field required for creating ${kind.words} credential.`);
   }
 }
 
 /** What a change would leave empty that must not be. */
 export function checkCredentialChange(
-  { attributes = {} }: ResourceInput,
+  { attributes = {} }: CredentialItem,
   { subtype, mask }: { subtype: string; mask: readonly string[] },
   errors: FieldErrors,
 ): void {
@@ -122,10 +151,13 @@ export function checkCredentialChange(
   checkLengths(attributes, LONGEST, errors, 'attributes.');
   checkObject(attributes, errors);
   for (const field of [...kind.open, ...kind.secret]) {
-    if (!mask.includes(`attributes.${field}`) || kind.optional.includes(field)) continue;
+    if (!mask.includes(`attributes.${field}`) || isOptional(kind, field)) continue;
     if (isMissing(attributes[field])) errors.add(`attributes.${field}`, EMPTY);
   }
 }
+
+const isOptional = ({ optional }: SecretsOfType, field: string): boolean =>
+  optional.some((one) => one === field);
 
 function isMissing(value: unknown): boolean {
   if (typeof value === 'object' && value !== null) return Object.keys(value).length === 0;
@@ -146,22 +178,24 @@ export function credentialPaths(type: string): string[] {
 export function planCredential(
   type: string,
   before: { open: Pick<CredentialBody, 'username' | 'domain'>; secret: CredentialSecret },
-  { attributes = {} }: ResourceInput,
+  { attributes = {} }: CredentialItem,
   mask: readonly string[] | 'all',
 ): { open: Pick<CredentialBody, 'username' | 'domain'>; secret: CredentialSecret } {
   const kind = CREDENTIAL_KINDS[type];
   const open = { ...before.open };
-  const secret: Record<string, unknown> = { ...before.secret };
+  const secret: { -readonly [Field in SecretField]?: CredentialSecret[Field] } = {
+    ...before.secret,
+  };
   const speaksOf = (field: string): boolean =>
     mask === 'all' || mask.includes(`attributes.${field}`);
   for (const field of kind?.open ?? []) {
-    if (speaksOf(field)) open[field] = String(attributes[field] ?? '');
+    if (speaksOf(field)) open[field] = attributes[field] ?? '';
   }
   for (const field of kind?.secret ?? []) {
     if (!speaksOf(field)) continue;
     const value = attributes[field];
     if (value === undefined || value === '') delete secret[field];
-    else secret[field] = value;
+    else Object.assign(secret, { [field]: value });
   }
   return { open, secret };
 }
@@ -171,8 +205,8 @@ export function presentCredential(
   type: string,
   body: Pick<CredentialBody, 'username' | 'domain'>,
   secret: CredentialSecret,
-): Readonly<Record<string, unknown>> {
-  if (type === 'json') return (secret.object ?? {}) as Readonly<Record<string, unknown>>;
+): Fields {
+  if (type === 'json') return secret.object ?? {};
   const shown = (CREDENTIAL_KINDS[type]?.open ?? []).map((field) => [field, body[field]] as const);
   return { ...secret, ...Object.fromEntries(shown) };
 }

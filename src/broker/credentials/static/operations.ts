@@ -6,7 +6,7 @@ import { omitEmpty } from '../../../core/omit-empty.ts';
 import { endBeforehand } from '../../iam/removal.operations.ts';
 import type { BrokerCaller } from '../../resource/caller.ts';
 import { IN_REQUEST, refuseField } from '../../resource/field-errors.ts';
-import type { Plan, ResourceHandler, ResourceInput } from '../../resource/handler.ts';
+import type { Plan, ResourceHandler } from '../../resource/handler.ts';
 import { isIdOf } from '../../resource/ids.ts';
 import type { ListRequest } from '../../resource/lists/query.ts';
 import { requireVersion } from '../../resource/operations.ts';
@@ -17,24 +17,28 @@ import {
   CREDENTIAL_KINDS,
   CREDENTIAL_SECRETS,
   type CredentialBody,
+  type CredentialItem,
+  type CredentialKind,
   type CredentialSecret,
   canonicalText,
   checkCredentialChange,
   checkNewCredential,
   credentialAttributes,
   credentialPaths,
+  credentialShown,
   planCredential,
 } from './credential.ts';
 import { canUnlock, judgeSshKey, type LockedKey, UNLOCK_LENGTH } from './ssh-key.ts';
 
 const NO_STORE = 'This field must be a valid credential store id.';
 
-export const credentialDefinition: ResourceHandler = {
+export const credentialDefinition: ResourceHandler<CredentialKind> = {
   type: 'credential',
   containerField: 'credential_store_id',
   fields: {},
   secrets: CREDENTIAL_SECRETS,
   attributes: credentialAttributes,
+  shown: credentialShown,
   wholeFields: ['attributes.object'],
   showsType: true,
   words: { stale: 'Credential "%" doesn\'t exist or incorrect version provided.' },
@@ -61,10 +65,7 @@ export const credentialDefinition: ResourceHandler = {
     if (!secrets) return {};
     // No key is derived on behalf of a change that comes too late.
     requireVersion(credentialDefinition, resource, item.version ?? 0);
-    const before = {
-      open: resource.body as CredentialBody,
-      secret: openCredential(app, resource),
-    };
+    const before = { open: resource.body, secret: openCredential(app, resource) };
     const planned = planCredential(resource.subtype, before, item, keyMask(item, mask));
     await requireUsable(app, caller, resource.subtype, planned.secret);
     return planRow(app, { id: resource.id, store_id: resource.container_id }, planned);
@@ -73,17 +74,16 @@ export const credentialDefinition: ResourceHandler = {
   planRemoval: async (app, _caller, { id }) => planSourceRemoval(app, { removed_id: id }),
 
   async describe(_app, _caller, credentials) {
-    return credentials.map(({ body }) => {
-      const { username, domain, hmacs } = body as CredentialBody;
-      return { attributes: omitEmpty({ username, domain, ...hmacs }) };
-    });
+    return credentials.map(({ body: { username, domain, hmacs } }) => ({
+      attributes: omitEmpty({ username, domain, ...hmacs }),
+    }));
   },
 };
 
 /** A new private key in the clear takes no passphrase over from the one before. */
-function keyMask({ attributes = {} }: ResourceInput, mask: readonly string[]): readonly string[] {
-  const { private_key } = attributes;
-  if (!mask.includes('attributes.private_key') || typeof private_key !== 'string') return mask;
+function keyMask({ attributes }: CredentialItem, mask: readonly string[]): readonly string[] {
+  const private_key = attributes?.private_key;
+  if (!mask.includes('attributes.private_key') || private_key === undefined) return mask;
   return judgeSshKey(private_key, '').kind === 'open'
     ? [...mask, 'attributes.private_key_passphrase']
     : mask;
@@ -93,7 +93,7 @@ function planRow(
   app: App,
   row: { id: string; store_id: string },
   { open, secret }: ReturnType<typeof planCredential>,
-): Plan {
+): Plan<CredentialKind> {
   const key = storeKey(app, row.store_id);
   const hmacs = Object.fromEntries(
     Object.entries(secret).map(([field, value]) => [
@@ -132,8 +132,7 @@ async function requireUsable(
   secret: CredentialSecret,
 ): Promise<void> {
   if (type !== 'ssh_private_key') return;
-  const passphrase = String(secret.private_key_passphrase ?? '');
-  const private_key = String(secret.private_key ?? '');
+  const { private_key = '', private_key_passphrase: passphrase = '' } = secret;
   const verdict = judgeSshKey(private_key, passphrase);
   switch (verdict.kind) {
     case 'open':

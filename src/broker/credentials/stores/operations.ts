@@ -5,7 +5,7 @@ import { omitEmpty } from '../../../core/omit-empty.ts';
 import { readMounts } from '../../../mounts/operations.ts';
 import { endBeforehand } from '../../iam/removal.operations.ts';
 import { IN_REQUEST, refuseField } from '../../resource/field-errors.ts';
-import type { Plan, ResourceHandler, ResourceInput } from '../../resource/handler.ts';
+import type { Plan, ResourceHandler } from '../../resource/handler.ts';
 import { requireVersion } from '../../resource/operations.ts';
 import type { Resource, Scope } from '../../resource/resource.ts';
 import { planSourceRemoval } from '../../sessions/credentials/termination.operations.ts';
@@ -24,20 +24,24 @@ import {
   checkNewStore,
   checkStoreChange,
   planVaultStore,
+  type StoreItem,
+  type StoreKind,
   storeAttributes,
   storePaths,
+  storeShown,
   type VaultStoreBody,
 } from './store-fields.ts';
 
 const TYPES: readonly string[] = ['static', 'vault', 'authority'];
 
-export const credentialStoreDefinition: ResourceHandler = {
+export const credentialStoreDefinition: ResourceHandler<StoreKind> = {
   type: 'credential-store',
   containerField: 'scope_id',
   fields: {},
   // People put a key beside its certificate.
   secrets: ['token', 'client_certificate', 'client_certificate_key'],
   attributes: storeAttributes,
+  shown: storeShown,
   showsType: true,
   words: { stale: 'Credential store "%" doesn\'t exist or incorrect version provided.' },
 
@@ -80,8 +84,8 @@ export const credentialStoreDefinition: ResourceHandler = {
 };
 
 /** @throws Failure `invalid` for what is no mount of a certificate authority */
-async function planAuthority(app: App, { attributes = {} }: ResourceInput): Promise<Plan> {
-  const mount = withoutTrailing(withoutLeading(String(attributes.mount ?? ''), '/'), '/');
+async function planAuthority(app: App, { attributes }: StoreItem): Promise<Plan<StoreKind>> {
+  const mount = withoutTrailing(withoutLeading(attributes?.mount ?? '', '/'), '/');
   const found = (await readMounts(app)).get(`${mount}/`);
   if (found?.type !== 'pki') {
     refuseField(
@@ -97,15 +101,15 @@ async function planAuthority(app: App, { attributes = {} }: ResourceInput): Prom
 async function planNewVault(
   app: App,
   store: { id: string; scope: Scope },
-  item: ResourceInput,
-): Promise<Plan> {
+  item: StoreItem,
+): Promise<Plan<StoreKind>> {
   const fields = planVaultStore(undefined, item, []);
   const { attributes = {} } = item;
   const tried = await tryConnection(
     app,
     connectionOf(fields, {
-      token: String(attributes.token ?? ''),
-      client_certificate_key: String(attributes.client_certificate_key ?? ''),
+      token: attributes.token ?? '',
+      client_certificate_key: attributes.client_certificate_key ?? '',
     }),
   );
   const { token_hmac, connection } = tried;
@@ -116,14 +120,14 @@ async function planNewVault(
 /** A change is tried before it is made: what a store has always worked at that moment. */
 async function planVaultChange(
   app: App,
-  { resource, scope }: { resource: Resource; scope: Scope },
-  item: ResourceInput,
+  { resource, scope }: { resource: Resource<StoreKind['body']>; scope: Scope },
+  item: StoreItem,
   mask: readonly string[],
-): Promise<Plan> {
+): Promise<Plan<StoreKind>> {
   // Nobody is asked on behalf of a change that comes too late.
   requireVersion(credentialStoreDefinition, resource, item.version ?? 0);
-  const known = resource.body as VaultStoreBody;
-  const fields = planVaultStore(known, item, mask);
+  const { token_hmac: known_hmac = '' } = resource.body;
+  const fields = planVaultStore(resource.body, item, mask);
   const token = await findLatestToken(app.db, resource.id);
   const before = token && tryOpening(app, token);
   if (token && !before && !mask.includes('attributes.token')) {
@@ -132,9 +136,7 @@ async function planVaultChange(
   }
   const { attributes = {} } = item;
   const secretOf = (field: 'token' | 'client_certificate_key'): string =>
-    mask.includes(`attributes.${field}`)
-      ? String(attributes[field] ?? '')
-      : (before?.[field] ?? '');
+    mask.includes(`attributes.${field}`) ? (attributes[field] ?? '') : (before?.[field] ?? '');
   const tried = await tryConnection(
     app,
     connectionOf(fields, {
@@ -145,7 +147,9 @@ async function planVaultChange(
   const { connection, token_hmac } = tried;
   const body = { ...fields, token_hmac, ...keyHmac(app, resource.id, connection) };
   const effects =
-    token?.status === 'current' && before && isSameToken({ ...known, connection: before }, tried)
+    token?.status === 'current' &&
+    before &&
+    isSameToken({ token_hmac: known_hmac, connection: before }, tried)
       ? planReconnection(app, token, connection)
       : planToken(app, { id: resource.id, scope }, tried, token);
   return { body, effects };

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { parseUrl } from '../../../core/domain-names.ts';
 import { checkLengths, type FieldErrors } from '../../resource/field-errors.ts';
-import type { ResourceInput } from '../../resource/handler.ts';
+import type { ItemOf, Kind } from '../../resource/handler.ts';
 
 /** What a store of type `vault` keeps; its token lies in rows of its own. */
 export interface VaultStoreBody {
@@ -23,7 +23,7 @@ export interface AuthorityStoreBody {
 
 const text = (about: string) => z.string().optional().describe(about);
 
-export const storeAttributes: Readonly<Record<string, z.ZodObject>> = {
+export const storeAttributes = {
   static: z.object({}),
   vault: z.object({
     address: text('URL of the Vault server.'),
@@ -44,6 +44,31 @@ export const storeAttributes: Readonly<Record<string, z.ZodObject>> = {
   }),
 };
 
+export const storeShown = {
+  attributes: z.object({
+    address: z.string().optional(),
+    namespace: z.string().optional(),
+    ca_cert: z.string().optional(),
+    tls_server_name: z.string().optional(),
+    tls_skip_verify: z.boolean().optional(),
+    client_certificate: z.string().optional(),
+    client_certificate_key_hmac: z.string().optional().describe('Tells one key from another.'),
+    token_hmac: z.string().optional().describe('Tells one token from another.'),
+    token_status: z.string().optional(),
+    mount: z.string().optional(),
+  }),
+};
+
+export interface StoreKind extends Kind {
+  attributes: typeof storeAttributes;
+  shown: typeof storeShown;
+  /** Of its type's fields; of `static` none. */
+  body: Readonly<Partial<VaultStoreBody & AuthorityStoreBody>>;
+}
+
+export type StoreItem = ItemOf<StoreKind>;
+type StoreAttributes = NonNullable<StoreItem['attributes']>;
+
 const OUTPUT_ONLY = ['token_hmac', 'token_status', 'client_certificate_key_hmac'] as const;
 const TEXTS = ['address', 'namespace', 'ca_cert', 'tls_server_name', 'client_certificate'] as const;
 
@@ -60,7 +85,7 @@ const LONGEST: Readonly<Record<string, number>> = {
 };
 
 /** What is wrong with a new store, as far as its fields tell. */
-export function checkNewStore(item: ResourceInput, type: string, errors: FieldErrors): void {
+export function checkNewStore(item: StoreItem, type: string, errors: FieldErrors): void {
   const { attributes } = item;
   if (type === 'authority' && !attributes?.mount) {
     errors.add('attributes.mount', 'Field required for creating an authority credential store.');
@@ -80,7 +105,7 @@ export function checkNewStore(item: ResourceInput, type: string, errors: FieldEr
 
 /** What is wrong with a change of a store. */
 export function checkStoreChange(
-  { attributes = {} }: ResourceInput,
+  { attributes = {} }: StoreItem,
   { subtype, mask }: { subtype: string; mask: readonly string[] },
   errors: FieldErrors,
 ): void {
@@ -95,13 +120,10 @@ export function checkStoreChange(
   checkVaultFields(attributes, errors);
 }
 
-function checkVaultFields(
-  attributes: Readonly<Record<string, unknown>>,
-  errors: FieldErrors,
-): void {
+function checkVaultFields(attributes: StoreAttributes, errors: FieldErrors): void {
   if (!checkLengths(attributes, LONGEST, errors, 'attributes.')) return;
-  const { address } = attributes;
-  if (typeof address === 'string' && address !== '' && !isServerAddress(address)) {
+  const { address = '' } = attributes;
+  if (address !== '' && !isServerAddress(address)) {
     errors.add('attributes.address', 'This must be an http or https URL of a server.');
   }
   if (attributes.worker_filter !== undefined) {
@@ -113,9 +135,9 @@ function checkVaultFields(
     }
   }
   for (const field of ['namespace', 'token'] as const) {
-    const value = attributes[field];
+    const { [field]: value = '' } = attributes;
     // They become headers of requests.
-    if (typeof value === 'string' && !/^[\x21-\x7e]*$/.test(value)) {
+    if (!/^[\x21-\x7e]*$/.test(value)) {
       errors.add(`attributes.${field}`, 'This may only hold visible ASCII characters.');
     }
   }
@@ -160,14 +182,14 @@ const NEW_STORE: VaultStoreBody = {
  * @param before undefined for a new store
  */
 export function planVaultStore(
-  before: VaultStoreBody | undefined,
-  { attributes = {} }: ResourceInput,
+  before: StoreKind['body'] | undefined,
+  { attributes = {} }: StoreItem,
   mask: readonly string[],
 ): VaultStoreBody {
-  const next = { ...(before ?? NEW_STORE) };
+  const next = { ...NEW_STORE, ...before };
   const speaksOf = (field: string): boolean =>
     before === undefined || mask.includes(`attributes.${field}`);
-  for (const field of TEXTS) if (speaksOf(field)) next[field] = String(attributes[field] ?? '');
+  for (const field of TEXTS) if (speaksOf(field)) next[field] = attributes[field] ?? '';
   if (speaksOf('tls_skip_verify')) next.tls_skip_verify = attributes.tls_skip_verify === true;
   return next;
 }

@@ -4,6 +4,7 @@ import type { App } from '../../../app/app.ts';
 import { faultOfLoginName, type PasswordMethodBody } from '../../../config/password-method.ts';
 import { Failure } from '../../../core/failure.ts';
 import { omitEmpty } from '../../../core/omit-empty.ts';
+import { hashPassword, SALT_LENGTH, verifyPassword } from '../../../core/password-hash.ts';
 import type { BrokerCaller } from '../../resource/caller.ts';
 import { type FieldErrors, IN_REQUEST, refuseField } from '../../resource/field-errors.ts';
 import type { ResourceHandler, ResourceInput, VerbRequest } from '../../resource/handler.ts';
@@ -13,8 +14,7 @@ import type { Resource } from '../../resource/resource.ts';
 import { findResource } from '../../resource/store.ts';
 import { endLogIns } from '../auth-tokens/operations.ts';
 import { endBeforehand } from '../removal.operations.ts';
-import { type AccountBody, accountAttributes, loginKey } from './account.ts';
-import { hashPassword, SALT_LENGTH, verifyPassword } from './password.ts';
+import { type AccountBody, accountAttributes, HASH_COST, loginKey } from './account.ts';
 
 export const accountDefinition: ResourceHandler = {
   type: 'account',
@@ -113,7 +113,8 @@ async function hashNew(
       message,
     );
   }
-  return hashWithinLimit(app, caller, () => hashPassword(password, app.randomBytes(SALT_LENGTH)));
+  const salt = app.randomBytes(SALT_LENGTH);
+  return hashWithinLimit(app, caller, () => hashPassword(password, salt, HASH_COST));
 }
 
 export function checkPasswords(...fields: readonly string[]) {

@@ -5,7 +5,7 @@ import type { Effect } from '../../../store/write.ts';
 import type { BrokerCaller } from '../caller.ts';
 import type { Beforehand } from '../ending.ts';
 import { refuseField } from '../field-errors.ts';
-import type { Kind, ResourceHandler } from '../handler.ts';
+import type { Kind, ShownHandler } from '../handler.ts';
 import { lockResources } from '../holds.store.ts';
 import { commitChange, planInTime, requireVersion } from '../operations.ts';
 import { isBound } from '../org-bounds/bounds.ts';
@@ -58,7 +58,7 @@ const changesOf = perApp(() => new ChangesInTurn());
 export async function changeLinks<K extends Kind>(
   app: App,
   caller: BrokerCaller,
-  definition: ResourceHandler<K>,
+  definition: ShownHandler<K>,
   request: LinkRequest<K>,
 ): Promise<Resource<K['body']>> {
   const { resource, version, kind } = request;
@@ -78,7 +78,7 @@ export async function changeLinks<K extends Kind>(
 async function changeNow<K extends Kind>(
   app: App,
   caller: BrokerCaller,
-  definition: ResourceHandler<K>,
+  definition: ShownHandler<K>,
   request: LinkRequest<K>,
   isAgain = false,
 ): Promise<Resource<K['body']>> {

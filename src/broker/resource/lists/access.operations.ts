@@ -4,7 +4,7 @@ import { Failure } from '../../../core/failure.ts';
 import { Breath } from '../../../core/fairness/breath.ts';
 import { type BrokerCaller, refuseCaller } from '../caller.ts';
 import type { OutputFields } from '../grants/verdict.ts';
-import type { ResourceHandler } from '../handler.ts';
+import type { ShownHandler } from '../handler.ts';
 import { requireResource } from '../operations.ts';
 import { readScopeTree, requireScope } from '../scope-tree/operations.ts';
 import { countSubtree, listSubtree } from '../scope-tree/tree.ts';
@@ -43,7 +43,7 @@ export async function isWide(app: App, place: string, recursive: boolean): Promi
 export async function resolveListAccess(
   app: App,
   caller: BrokerCaller,
-  definition: ResourceHandler,
+  definition: ShownHandler,
   place: string,
   recursive: boolean,
 ): Promise<ListAccess> {
@@ -99,8 +99,8 @@ export async function resolveListAccess(
 async function resolveScopeAccess(
   app: App,
   caller: BrokerCaller,
-  definition: ResourceHandler,
-  parentType: Pick<ResourceHandler, 'type'>,
+  definition: ShownHandler,
+  parentType: Pick<ShownHandler, 'type'>,
   parent_id: string,
 ): Promise<ListAccess> {
   const parent = await requireResource(app, parentType, parent_id);
@@ -134,9 +134,9 @@ export function emptyListAccess(): ListAccess {
 function addVisible(
   access: ListAccess,
   caller: BrokerCaller,
-  definition: ResourceHandler,
+  definition: ShownHandler,
   container_id: string,
-  at: { scope_id: string; parent_scope_id: string; type: ResourceHandler['type'] },
+  at: { scope_id: string; parent_scope_id: string; type: ShownHandler['type'] },
 ): void {
   const { actions } = RESOURCE_TYPES[definition.type];
   const visible = caller.who.grants.describeVisibility(at, actions);

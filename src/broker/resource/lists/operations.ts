@@ -3,7 +3,7 @@ import { listInTurn } from '../../../access/concurrency/walks.operations.ts';
 import type { App } from '../../../app/app.ts';
 import { ANONYMOUS_USER, type BrokerCaller } from '../caller.ts';
 import type { Expression } from '../filter/expression.ts';
-import type { Kind, ResourceHandler } from '../handler.ts';
+import type { Kind, ShownHandler } from '../handler.ts';
 import type { Resource } from '../resource.ts';
 import {
   emptyListAccess,
@@ -31,7 +31,7 @@ const OVERLAP_MS = 30_000;
 export async function listResources<K extends Kind>(
   app: App,
   caller: BrokerCaller,
-  definition: ResourceHandler<K>,
+  definition: ShownHandler<K>,
   asked: ListRequest,
   options: Keeping<K> = {},
 ): Promise<ListAnswer> {
@@ -63,7 +63,7 @@ type Keeping<K extends Kind> = {
 export async function listNow<K extends Kind>(
   app: App,
   caller: BrokerCaller,
-  definition: ResourceHandler<K>,
+  definition: ShownHandler<K>,
   asked: ListRequest,
   options: Keeping<K> = {},
 ): Promise<ListAnswer> {
@@ -97,7 +97,7 @@ interface PickedList<K extends Kind> {
 export async function listPicked<K extends Kind>(
   app: App,
   caller: BrokerCaller,
-  definition: ResourceHandler<K>,
+  definition: ShownHandler<K>,
   asked: ListRequest,
   picked: PickedList<K>,
 ): Promise<ListAnswer> {
@@ -124,7 +124,7 @@ interface SeenList<K extends Kind> extends Keeping<K> {
 async function listSeen<K extends Kind>(
   app: App,
   caller: BrokerCaller,
-  definition: ResourceHandler<K>,
+  definition: ShownHandler<K>,
   list: SeenList<K>,
 ): Promise<ListAnswer> {
   const { asked, access } = list;

@@ -7,7 +7,7 @@ import type { BrokerCaller } from '../caller.ts';
 import { refuseField } from '../field-errors.ts';
 import type { Expression } from '../filter/expression.ts';
 import { FilterMeter } from '../filter/meter.ts';
-import type { ResourceHandler } from '../handler.ts';
+import type { ShownHandler } from '../handler.ts';
 import type { Resource } from '../resource.ts';
 import type { ListAccess } from './access.operations.ts';
 import { listNamed } from './named.store.ts';
@@ -59,7 +59,7 @@ const SCAN_BATCH = 200;
 export async function readPage(
   app: App,
   caller: BrokerCaller,
-  definition: ResourceHandler,
+  definition: ShownHandler,
   list: PagedList,
 ): Promise<ListPage> {
   const { asked, access, step } = list;
@@ -118,7 +118,7 @@ function isAdmitted(filter: FilterMeter, item: object): boolean {
 async function showToCaller(
   app: App,
   caller: BrokerCaller,
-  definition: ResourceHandler,
+  definition: ShownHandler,
   access: ListAccess,
   rows: readonly Resource[],
 ): Promise<(object | undefined)[]> {

@@ -3,7 +3,7 @@ import { Failure } from '../../../core/failure.ts';
 import { findDestination } from '../../aliases/operations.ts';
 import type { BrokerCaller } from '../../resource/caller.ts';
 import { refuseField } from '../../resource/field-errors.ts';
-import { isOf } from '../../resource/operations.ts';
+import { isOf } from '../../resource/handler.ts';
 import type { Scope } from '../../resource/resource.ts';
 import type { BoundaryReference, LocatedItem } from '../../resource/route.ts';
 import { readScopeTree } from '../../resource/scope-tree/operations.ts';

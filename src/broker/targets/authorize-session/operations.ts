@@ -11,7 +11,7 @@ import {
 } from '../../credentials/of-sessions/operations.ts';
 import { hasLogIn } from '../../iam/auth-tokens/operations.ts';
 import type { BrokerCaller } from '../../resource/caller.ts';
-import { isOf } from '../../resource/operations.ts';
+import { isOf } from '../../resource/handler.ts';
 import type { Resource, Scope } from '../../resource/resource.ts';
 import { findResource } from '../../resource/store.ts';
 import { keyPlace } from '../../sessions/connections/carried-session.operations.ts';

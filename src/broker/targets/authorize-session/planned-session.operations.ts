@@ -5,7 +5,7 @@ import { newResourceId } from '../../resource/ids.ts';
 import type { Resource } from '../../resource/resource.ts';
 import { type Endpoint, formatEndpoint } from '../../sessions/endpoint.ts';
 import { makeSessionCertificate } from '../../sessions/session-certificate.ts';
-import { requireWorkers } from '../../workers/embedded-view.operations.ts';
+import { requireWorkers } from '../../workers/selection.operations.ts';
 import { findEndpoint } from '../endpoints/operations.ts';
 import type { TargetBody } from '../target.ts';
 

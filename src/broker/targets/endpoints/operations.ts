@@ -1,9 +1,10 @@
 import { whileConnected } from '../../../access/presence.ts';
 import type { App } from '../../../app/app.ts';
 import { Failure } from '../../../core/failure.ts';
-import type { HostBody } from '../../hosts/hosts/operations.ts';
+import { hostDefinition } from '../../hosts/hosts/operations.ts';
 import type { BrokerCaller } from '../../resource/caller.ts';
 import { refuseField } from '../../resource/field-errors.ts';
+import { isOf } from '../../resource/handler.ts';
 import { listLinksFrom } from '../../resource/links/store.ts';
 import type { Resource } from '../../resource/resource.ts';
 import { findResource } from '../../resource/store.ts';
@@ -107,9 +108,8 @@ export async function findDrawn(
 
 async function endpointOf(app: App, member: Member): Promise<Endpoint> {
   const host = await findResource(app.db, member.host_id);
-  if (!host) throw changed();
-  const { address } = host.body as HostBody;
-  return { ...member, address };
+  if (!isOf(hostDefinition, host)) throw changed();
+  return { ...member, address: host.body.address };
 }
 
 /** The session is planned anew. */

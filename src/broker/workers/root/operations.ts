@@ -1,3 +1,4 @@
+import { z } from 'zod';
 import { systemCaller } from '../../../access/system-caller.ts';
 import type { App } from '../../../app/app.ts';
 import { isConflict } from '../../../core/failure.ts';
@@ -10,8 +11,22 @@ import { deleteRoots, insertRoot, listRoots } from './store.ts';
 
 // Workers that stand alone will be enrolled under these roots; servers' own workers need none.
 
+/** What shows of the authority of workers. */
+export const workerRoots = z.object({
+  certs: z.array(
+    z.object({
+      id: z.string().describe('`current` or `next`.'),
+      public_key_sha256: z.string().describe("Of the subject's key, in lower-case hex."),
+      not_before_time: z.string(),
+      not_after_time: z.string(),
+    }),
+  ),
+});
+
+export type WorkerRoots = z.output<typeof workerRoots>;
+
 /** The authority of workers: its root in use and the next one. Made when first asked for. */
-export async function readWorkerAuthority(app: App): Promise<Record<string, unknown>> {
+export async function readWorkerAuthority(app: App): Promise<WorkerRoots> {
   const present = await listRoots(app.db);
   const [current, next] = present;
   if (current && next && current.not_after_ms > app.now()) return describeRoots(present);
@@ -34,7 +49,7 @@ export async function readWorkerAuthority(app: App): Promise<Record<string, unkn
 export async function reinitializeWorkerAuthority(
   app: App,
   caller: BrokerCaller,
-): Promise<Record<string, unknown>> {
+): Promise<WorkerRoots> {
   await app.commit(caller, [...deleteRoots(await listRoots(app.db)), ...newRoots(app)]);
   return describeRoots(await listRoots(app.db));
 }
@@ -61,7 +76,7 @@ function rootOf(app: App, row: WorkerRootRow): Root {
   return { ...open, seed: app.barrier.decrypt('pki-key', placeOf(use), key_sealed) };
 }
 
-function describeRoots(roots: readonly WorkerRootRow[]): Record<string, unknown> {
+function describeRoots(roots: readonly WorkerRootRow[]): WorkerRoots {
   return {
     certs: roots.map((root) => ({
       id: root.use,

@@ -3,7 +3,7 @@ import { Failure } from '../../core/failure.ts';
 import { ownWorker } from './embedded.operations.ts';
 import { chooseWorkers, type EligibleWorker, joinTags } from './selection.ts';
 import { readReports } from './status.operations.ts';
-import { isAlive, type WorkerBody } from './worker.ts';
+import { isAlive } from './worker.ts';
 import { readWorkers } from './worker-cache.operations.ts';
 
 /**
@@ -18,7 +18,7 @@ export async function listEligibleWorkers(app: App): Promise<EligibleWorker[]> {
   );
   const own = ownWorker(app)?.id;
   return workers.flatMap((worker) => {
-    const { address, config_tags, api_tags } = worker.body as WorkerBody;
+    const { address, config_tags, api_tags } = worker.body;
     if (address === '' || (worker.id !== own && !alive.has(worker.id))) return [];
     const { id, name } = worker;
     return [{ id, name: name ?? '', tags: joinTags(config_tags, api_tags), address }];
