@@ -139,13 +139,14 @@ export function judgeAnswer(
   }
   if (!content) return ['a body that is not declared'];
   const type = answer.headers['content-type'] ?? '';
-  const schema = (content[type] ?? content['*/*'])?.schema;
+  const value: unknown =
+    type === 'application/json' ? JSON.parse(Buffer.from(body).toString()) : undefined;
+  const schema = isWrapped(value) ? WRAPPED : (content[type] ?? content['*/*'])?.schema;
   if (!schema) return [`media type "${type}"`];
-  if (type !== 'application/json') return [];
-  const value: unknown = JSON.parse(Buffer.from(body).toString());
-  const wrapped = isWrapped(value) ? { $ref: '#/components/schemas/VaultWrapped' } : schema;
-  return judgeValue(DOCUMENT.components.schemas, wrapped, value);
+  return value === undefined ? [] : judgeValue(DOCUMENT.components.schemas, schema, value);
 }
+
+const WRAPPED: Schema = { $ref: '#/components/schemas/VaultWrapped' };
 
 const nameIn = (ref = ''): string => ref.slice(ref.lastIndexOf('/') + 1);
 
