@@ -1,12 +1,12 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { isDeepStrictEqual } from 'node:util';
-import { judgeParameters } from '../src/acl/parameter-rules.ts';
 import type { ParameterValue } from '../src/acl/policy.ts';
 import type { AnyRoute } from '../src/app/route.ts';
 import { comparisonOf } from '../src/core/comparison.ts';
 import { readerOf } from '../src/http/vault/parameters.ts';
 import { authEngines, secretEngines, systemRoutes } from '../src/start/routes.ts';
+import { judgeParameters } from './support/judge-parameters.ts';
 
 // Conditions on parameters hold for what an endpoint makes of a value, however it is written: two
 // values that come to the same are judged the same, at every endpoint that has the field.

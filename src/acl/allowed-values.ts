@@ -15,17 +15,16 @@ import { MAX_ITEMS, textOf } from './value-texts.ts';
 export function* walkAllowed(
   allowed: readonly ParameterValue[],
   sent: Sent,
-  budget: Comparisons,
-  stride: Stride,
+  budget: Stride,
 ): Steps<boolean> {
-  if (!(yield* sent.walkRead(budget, stride))) return false;
+  if (!(yield* sent.walkRead(budget))) return false;
   const { read, value } = sent;
   const set = sent.named.setOf(allowed, budget);
   if (!set) return false;
-  if (read === undefined) return yield* walkNamed(set, value, sent, budget, stride);
+  if (read === undefined) return yield* walkNamed(set, value, sent, budget);
   if (set.names('*') || areAmong(set, read, budget)) return true;
   for (const each of allowed) {
-    while (stride.isOver) yield;
+    while (budget.isStepOver) yield;
     const named = sent.named.find(each, budget);
     if (!named) return false;
     if (isSame(named.meant, read, budget)) return true;
@@ -33,10 +32,10 @@ export function* walkAllowed(
   const items = sent.named.itemsOf(allowed, budget);
   if (!items) return false;
   if (!Array.isArray(read)) {
-    return yield* walkNamed(items, textOf(read) ?? read, sent, budget, stride);
+    return yield* walkNamed(items, textOf(read) ?? read, sent, budget);
   }
   if (read.length === 0) return false;
-  return yield* walkItems(items, read, budget, stride);
+  return yield* walkItems(items, read, budget);
 }
 
 /** Whether what is read is a text that is named word for word, or a list of such. */
@@ -52,28 +51,17 @@ function areAmong(set: NamedSet, read: unknown, budget: Comparisons): boolean {
  * `["a","b"]`, so a pattern lets such a text pass only where some pattern fits each item of it:
  * `*.example.com` must not let in `evil.test,www.example.com`.
  */
-function* walkNamed(
-  set: NamedSet,
-  value: unknown,
-  sent: Sent,
-  budget: Comparisons,
-  stride: Stride,
-): Steps<boolean> {
+function* walkNamed(set: NamedSet, value: unknown, sent: Sent, budget: Stride): Steps<boolean> {
   const items = sent.itemsIn(value);
-  if (items === undefined) return (yield* set.walk(value, budget, stride)) === true;
+  if (items === undefined) return (yield* set.walk(value, budget)) === true;
   if (typeof value === 'string' && (set.names(value) || set.names('*'))) return true;
-  return yield* walkItems(set, items, budget, stride);
+  return yield* walkItems(set, items, budget);
 }
 
-function* walkItems(
-  set: NamedSet,
-  items: Items,
-  budget: Comparisons,
-  stride: Stride,
-): Steps<boolean> {
+function* walkItems(set: NamedSet, items: Items, budget: Stride): Steps<boolean> {
   if (items.length > MAX_ITEMS) return false;
   for (let at = 0; at < items.length; at++) {
-    while (stride.isOver) yield;
+    while (budget.isStepOver) yield;
     if (set.has(items.at(at), budget) !== true) return false;
   }
   return true;

@@ -17,26 +17,23 @@ import { textOf } from './value-texts.ts';
 export function* walkDenied(
   denied: readonly ParameterValue[],
   sent: Sent,
-  budget: Comparisons,
-  stride: Stride,
+  budget: Stride,
 ): Steps<boolean> {
-  const forms = yield* sent.walkForms(budget, stride);
+  const forms = yield* sent.walkForms(budget);
   if (!forms) return true;
   for (const each of denied) {
-    while (stride.isOver) yield;
+    while (budget.isStepOver) yield;
     const named = sent.named.find(each, budget);
-    if (named && mayNameValue(named)) yield* forms.readValues(budget, stride);
+    if (named && mayNameValue(named)) yield* forms.readValues(budget);
     if (!named || isDeniedAlone(named, sent, forms, budget) || budget.left < 0) return true;
   }
   const patterns = sent.named.patternsOf(denied, budget);
   if (!patterns) return false;
   for (const text of forms.distinct()) {
-    while (stride.isOver) yield;
+    while (budget.isStepOver) yield;
     budget.left -= 1;
     const isFound =
-      text.length > LONG_TEXT
-        ? yield* patterns.walk(text, budget, stride)
-        : patterns.has(text, budget);
+      text.length > LONG_TEXT ? yield* patterns.walk(text, budget) : patterns.has(text, budget);
     if (isFound !== false) return true;
   }
   return false;

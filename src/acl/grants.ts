@@ -150,7 +150,7 @@ export async function listGrants(
     for (const { pattern, rule } of [...listAll(table.wild), ...listAll(table.guards)]) {
       if (walk.isSpent) throw tooMany();
       if (walk.isDue) await walk.rest();
-      await show(wild, patternText(pattern), samplePath(pattern), rule);
+      await show(wild, pattern.text, samplePath(pattern), rule);
     }
   }
   if (walk.isSpent) throw tooMany();
@@ -164,15 +164,8 @@ function tooMany(): Failure {
   );
 }
 
-function patternText({ form, open }: WildPattern): string {
-  const body = open ? form.slice(0, -ANY_REST.length) : form;
-  return `${body.replaceAll(ANY_SEGMENT, '+')}${open ? '*' : ''}`;
-}
-
-function samplePath({ form, open }: WildPattern): string {
-  const body = open ? form.slice(0, -ANY_REST.length) + SOME : form;
-  return body.replaceAll(ANY_SEGMENT, SOME);
-}
+const samplePath = ({ form }: WildPattern): string =>
+  form.replaceAll(ANY_SEGMENT, SOME).replace(ANY_REST, SOME);
 
 /** A segment that no rule can name, so that only wildcards match it. */
 export const SOME = '\u0004';

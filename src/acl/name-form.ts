@@ -14,7 +14,7 @@ export interface FormedSegment {
 }
 
 /** A path by which something is asked for that has other ways to be named. */
-interface NamedPath {
+export interface NamedPath {
   /** Canonical, after `/v1/`. */
   path: string;
   formed?: readonly FormedSegment[];

@@ -116,9 +116,9 @@ export class NamedSet {
   }
 
   /** {@link has}: a long text is looked through in steps. */
-  *walk(sent: unknown, budget: Comparisons, stride: Stride): Steps<boolean | undefined> {
+  *walk(sent: unknown, budget: Stride): Steps<boolean | undefined> {
     const isLong = typeof sent === 'string' && sent.length > LONG_TEXT;
-    return isLong ? yield* this.#words.walk(sent, budget, stride) : this.has(sent, budget);
+    return isLong ? yield* this.#words.walk(sent, budget) : this.has(sent, budget);
   }
 
   /** Whether a value is named, or fits a pattern; undefined when that would take too long. */

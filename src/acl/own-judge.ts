@@ -5,13 +5,8 @@ import { type Acl, hasSameRules, judgeAll } from './acl.ts';
 import { type Comparisons, MOST_COMPARISONS } from './comparisons.ts';
 import type { OwnPath, Sense } from './name-form.ts';
 import type { ParameterReader, Sent } from './parameter-forms.ts';
-import {
-  hasConditions,
-  type ParameterConditions,
-  pickFields,
-  readFields,
-  type SentFields,
-} from './parameter-rules.ts';
+import { pickFields, readFields, type SentFields } from './parameter-rules.ts';
+import { hasConditions, NO_PARAMETERS, type ParameterConditions } from './policy.ts';
 import {
   judgeInFields,
   judgeList,
@@ -214,7 +209,7 @@ function operationOf({ isRead, isList }: Sense): 'list' | 'read' | 'update' {
   return isRead ? 'read' : 'update';
 }
 
-const NO_FIELDS = { allowed_parameters: new Map(), denied_parameters: new Map() } as const;
+const NO_FIELDS = { allowed_parameters: NO_PARAMETERS, denied_parameters: NO_PARAMETERS };
 
 /** Equal for paths that a rule judges alike. */
 function senseKey(sense: Sense): string {

@@ -21,7 +21,7 @@ export interface ParameterReader {
   /** What a value comes to; undefined for one that the endpoint refuses. */
   read(name: string, value: unknown): unknown;
   /** {@link read}, for whoever lets others go first in between; says nothing once nothing is left. */
-  walk(name: string, value: unknown, budget: Comparisons, stride: Stride): Steps<unknown>;
+  walk(name: string, value: unknown, budget: Stride): Steps<unknown>;
   /** What tells more that a text which was read says; undefined for a field whose texts say no more. */
   also(name: string): ((text: string) => readonly string[]) | undefined;
   /** All names of the field that has this one, itself among them. */
@@ -97,10 +97,10 @@ export class Sent {
   }
 
   /** Reads it, once for all rules. @returns false when there is more than is paid for */
-  *walkRead(budget: Comparisons, stride: Stride): Steps<boolean> {
+  *walkRead(budget: Stride): Steps<boolean> {
     if (this.#read) return true;
     const reader = this.#isLong() ? undefined : this.#reader;
-    const of = reader ? yield* reader.walk(this.written, this.value, budget, stride) : undefined;
+    const of = reader ? yield* reader.walk(this.written, this.value, budget) : undefined;
     if (budget.left < 0) return false;
     this.#read = { of };
     return true;
@@ -120,13 +120,13 @@ export class Sent {
   }
 
   /** Undefined when there are more than can be looked at, or than are paid for. */
-  *walkForms(budget: Comparisons, stride: Stride): Steps<Forms | undefined> {
-    this.#forms ??= yield* this.#makeForms(budget, stride);
+  *walkForms(budget: Stride): Steps<Forms | undefined> {
+    this.#forms ??= yield* this.#makeForms(budget);
     return this.#forms;
   }
 
-  *#makeForms(budget: Comparisons, stride: Stride): Steps<Forms | undefined> {
-    if (!(yield* this.walkRead(budget, stride))) return undefined;
+  *#makeForms(budget: Stride): Steps<Forms | undefined> {
+    if (!(yield* this.walkRead(budget))) return undefined;
     const { value, read } = this;
     const forms = new Forms(value, read);
     // Mostly it is read as it was sent.
@@ -137,18 +137,18 @@ export class Sent {
       if (count > MAX_ITEMS || budget.left < 0) return undefined;
       forms.add(whole);
       if (items instanceof TextItems) forms.addItems(items);
-      else if (items) yield* addEach(forms, items, budget, stride);
+      else if (items) yield* addEach(forms, items, budget);
     }
-    yield* this.#addMore(forms, budget, stride);
+    yield* this.#addMore(forms, budget);
     return budget.left < 0 ? undefined : forms;
   }
 
-  *#addMore(forms: Forms, budget: Comparisons, stride: Stride): Steps<undefined> {
+  *#addMore(forms: Forms, budget: Stride): Steps<undefined> {
     const { read } = this;
     const also = this.#reader?.also(this.written);
     if (!also) return;
     for (const each of Array.isArray(read) ? read : [read]) {
-      while (stride.isOver) yield;
+      while (budget.isStepOver) yield;
       budget.left -= ALSO;
       if (budget.left < 0) return;
       const text = textOf(each);
@@ -194,14 +194,9 @@ export class Sent {
   }
 }
 
-function* addEach(
-  forms: Forms,
-  items: Items,
-  budget: Comparisons,
-  stride: Stride,
-): Steps<undefined> {
+function* addEach(forms: Forms, items: Items, budget: Stride): Steps<undefined> {
   for (let at = 0; at < items.length && budget.left >= 0; at++) {
-    while (stride.isOver) yield;
+    while (budget.isStepOver) yield;
     budget.left -= ITEM;
     forms.add(items.at(at));
   }
@@ -270,11 +265,11 @@ export class Forms {
   }
 
   /** To be done before {@link hasValue}: thousands of texts are read only once a rule names something of the kind. */
-  *readValues(budget: Comparisons, stride: Stride): Steps<undefined> {
+  *readValues(budget: Stride): Steps<undefined> {
     if (this.#values) return;
     const found = new Set<string>();
     for (const each of this.#all()) {
-      while (stride.isOver) yield;
+      while (budget.isStepOver) yield;
       budget.left -= 1;
       const text = each.trim();
       if (!mayBeValue(text)) continue;

@@ -3,6 +3,7 @@ import { MOST_COMPARISONS } from './comparisons.ts';
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { judgeParameters } from '../../test/support/judge-parameters.ts';
 import { blockList, policyList } from '../access/tokens/field-kinds.ts';
 import { duration, list, text } from '../core/fields.ts';
 import {
@@ -17,7 +18,6 @@ import { policyIdentifierList } from '../pki/roles/policy-identifiers.ts';
 import { roleFields } from '../pki/roles/role.ts';
 import { settingList } from '../system/mounts/field-kinds.ts';
 import { readerOfFields } from './parameter-reader.ts';
-import { judgeParameters } from './parameter-rules.ts';
 import { Stride } from './stride.ts';
 
 const reader = readerOfFields({
@@ -40,7 +40,7 @@ const reader = readerOfFields({
 /** Steps that reading takes, what it comes to, and what is left. */
 function walk(name: string, value: unknown, left = MOST_COMPARISONS) {
   const budget = { left };
-  const steps = reader.walk(name, value, budget, new Stride(budget));
+  const steps = reader.walk(name, value, new Stride(budget));
   for (let count = 0; ; count += 1) {
     const step = steps.next();
     if (step.done) return { read: step.value, count, left: budget.left };

@@ -1,7 +1,6 @@
 import type { z } from 'zod';
 import { type Comparison, comparisonOf, type ItemForm } from '../core/comparison.ts';
 import type { Steps } from '../core/steps.ts';
-import type { Comparisons } from './comparisons.ts';
 import type { ParameterReader } from './parameter-forms.ts';
 import type { Stride } from './stride.ts';
 import { FOREIGN } from './value-texts.ts';
@@ -30,11 +29,11 @@ export function readerOfFields(
   return {
     knows: (name) => Object.hasOwn(fields, name),
     read: (name, value) => formOf(name, parse(name, value)),
-    *walk(name, value, budget, stride) {
+    *walk(name, value, budget) {
       const read = parse(name, value);
       const ofItems = comparisons.get(name)?.form?.ofItems;
       return ofItems && Array.isArray(read)
-        ? yield* walkItems(ofItems, read, budget, stride)
+        ? yield* walkItems(ofItems, read, budget)
         : formOf(name, read);
     },
     also: (name) => comparisons.get(name)?.also,
@@ -52,12 +51,11 @@ const CHARACTERS_BITS = 4;
 function* walkItems(
   { of, gather, cost }: ItemForm,
   read: readonly unknown[],
-  budget: Comparisons,
-  stride: Stride,
+  budget: Stride,
 ): Steps<unknown> {
   const items: unknown[] = [];
   for (const item of read) {
-    while (stride.isOver) yield;
+    while (budget.isStepOver) yield;
     budget.left -= cost + (typeof item === 'string' ? item.length >> CHARACTERS_BITS : 0);
     if (budget.left < 0) return undefined;
     // Its conversion was paid for before, and takes longest.

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import test from 'node:test';
 import type { z } from 'zod';
 import { cpuOf, spendsAtMost } from '../../test/support/cpu-time.ts';
+import { judgeParameters } from '../../test/support/judge-parameters.ts';
 import { holdBounds } from '../../test/support/machine.ts';
 import {
   duration,
@@ -15,7 +16,7 @@ import {
 } from '../core/fields.ts';
 import type { ParameterReader } from './parameter-forms.ts';
 import { readerOfFields } from './parameter-reader.ts';
-import { judgeParameters, mergeParameters } from './parameter-rules.ts';
+import { mergeParameters } from './parameter-rules.ts';
 import type { ParameterValue } from './policy.ts';
 
 type Values = Record<string, ParameterValue[]>;

@@ -1,42 +1,16 @@
-import { doAll, type Steps } from '../core/steps.ts';
+import type { Steps } from '../core/steps.ts';
 import { walkAllowed } from './allowed-values.ts';
-import { type Comparisons, MOST_COMPARISONS } from './comparisons.ts';
+import type { Comparisons } from './comparisons.ts';
 import { walkDenied } from './denied-values.ts';
 import { NamedValues } from './named-values.ts';
 import { NO_READER, type ParameterReader, Sent } from './parameter-forms.ts';
-import type { ParameterRules, ParameterValue } from './policy.ts';
+import {
+  NO_PARAMETERS,
+  type ParameterConditions,
+  type ParameterRules,
+  type ParameterValue,
+} from './policy.ts';
 import { Stride } from './stride.ts';
-
-/** The three conditions on parameters of a rule; names in lower case. */
-export interface ParameterConditions {
-  allowed_parameters: ParameterRules;
-  denied_parameters: ParameterRules;
-  required_parameters: readonly string[];
-}
-
-/** Whether any of the three is there. */
-export function hasConditions(rule: ParameterConditions): boolean {
-  const { allowed_parameters, denied_parameters, required_parameters } = rule;
-  return allowed_parameters.size + denied_parameters.size + required_parameters.length > 0;
-}
-
-/**
- * Says why a request's parameters are refused, or undefined if they are not. The
- * reason names parameters and never has a value in it. A value counts as what the endpoint makes
- * of it, and is denied by what was sent, too: neither `"t"` nor `1` gets past a rule about `true`.
- *
- * @param parameters as sent; names are compared without regard to case
- * @see S-71
- */
-export function judgeParameters(
-  rule: ParameterConditions,
-  parameters: Readonly<Record<string, unknown>>,
-  reader: ParameterReader = NO_READER,
-  budget: Comparisons = { left: MOST_COMPARISONS },
-): string | undefined {
-  if (!hasConditions(rule)) return undefined;
-  return judgeFields(rule, readFields(parameters, reader), budget);
-}
 
 /** Parameters of a request, each read when it is first asked about, and once, however many rules judge it. */
 export interface SentFields {
@@ -120,25 +94,24 @@ export function pickFields(
   return new LazyFields(reader, { each: each.filter(isWanted) });
 }
 
-/** As {@link judgeParameters}; when nothing is left of the budget, the answer says nothing. */
-function judgeFields(
-  rule: ParameterConditions,
-  fields: SentFields,
-  budget: Comparisons,
-): string | undefined {
-  return doAll(walkFields(rule, fields, budget));
-}
-
-/** {@link judgeFields}, for whoever lets others go first in between: fields and values may be thousands. */
+/**
+ * Says why a request's parameters are refused, or undefined if they are not. The
+ * reason names parameters and never has a value in it. A value counts as what the endpoint makes
+ * of it, and is denied by what was sent, too: neither `"t"` nor `1` gets past a rule about `true`.
+ * Others may go first between two steps: fields and values may be thousands.
+ *
+ * @param fields names are compared without regard to case
+ * @param budget when nothing is left of it, the answer says nothing
+ * @see S-71
+ */
 export function* walkFields(
   rule: ParameterConditions,
   fields: SentFields,
   budget: Comparisons,
 ): Steps<string | undefined> {
-  const stride = new Stride(budget);
+  const stepwise = new Stride(budget);
   const because =
-    (yield* walkRequired(rule, fields, budget, stride)) ??
-    (yield* walkValues(rule, fields, budget, stride));
+    (yield* walkRequired(rule, fields, stepwise)) ?? (yield* walkValues(rule, fields, stepwise));
   return because ?? (budget.left < 0 ? TOO_MANY_COMPARISONS : undefined);
 }
 
@@ -152,11 +125,10 @@ const FIELD = 8;
 function* walkRequired(
   { required_parameters }: ParameterConditions,
   fields: SentFields,
-  budget: Comparisons,
-  stride: Stride,
+  budget: Stride,
 ): Steps<string | undefined> {
   for (const wanted of required_parameters) {
-    while (stride.isOver) yield;
+    while (budget.isStepOver) yield;
     budget.left -= FINDING;
     if (!isThere(wanted, fields)) return `parameter "${wanted}" is required`;
   }
@@ -166,8 +138,7 @@ function* walkRequired(
 function* walkValues(
   rule: ParameterConditions,
   fields: SentFields,
-  budget: Comparisons,
-  stride: Stride,
+  budget: Stride,
 ): Steps<string | undefined> {
   const { allowed_parameters, denied_parameters } = rule;
   if (denied_parameters.size + allowed_parameters.size === 0) return undefined;
@@ -180,23 +151,21 @@ function* walkValues(
   }
   for (const each of compared) each.payForeign(budget);
   for (const each of sent) {
-    while (stride.isOver) yield;
+    while (budget.isStepOver) yield;
     if (budget.left < 0) return TOO_MANY_COMPARISONS;
     for (const values of valuesOf(denied_parameters, each)) {
-      const isDenied = values.length === 0 || (yield* walkDenied(values, each, budget, stride));
+      const isDenied = values.length === 0 || (yield* walkDenied(values, each, budget));
       if (isDenied) return `parameter "${each.name}" is denied`;
     }
   }
   if (allowed_parameters.size === 0) return undefined;
-  const other = allowed_parameters.has('*')
-    ? undefined
-    : yield* walkOthers(rule, fields, budget, stride);
+  const other = allowed_parameters.has('*') ? undefined : yield* walkOthers(rule, fields, budget);
   if (other) return `parameter "${other.name}" is not allowed`;
   for (const each of sent) {
-    while (stride.isOver) yield;
+    while (budget.isStepOver) yield;
     if (budget.left < 0) return TOO_MANY_COMPARISONS;
     for (const values of valuesOf(allowed_parameters, each)) {
-      const isAllowed = values.length === 0 || (yield* walkAllowed(values, each, budget, stride));
+      const isAllowed = values.length === 0 || (yield* walkAllowed(values, each, budget));
       if (!isAllowed) return `parameter "${each.name}" is not allowed with this value`;
     }
   }
@@ -238,11 +207,10 @@ function listNamed(
 function* walkOthers(
   { allowed_parameters }: ParameterConditions,
   { each }: SentFields,
-  budget: Comparisons,
-  stride: Stride,
+  budget: Stride,
 ): Steps<Sent | undefined> {
   for (const sent of each) {
-    while (stride.isOver) yield;
+    while (budget.isStepOver) yield;
     budget.left -= 2;
     if (!sent.names.some((name) => allowed_parameters.has(name))) return sent;
   }
@@ -287,5 +255,3 @@ export function mergeParameters(all: readonly ParameterRules[]): ParameterRules 
   }
   return merged;
 }
-
-const NO_PARAMETERS: ParameterRules = new Map();

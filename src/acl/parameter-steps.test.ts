@@ -7,8 +7,8 @@ import { test } from 'node:test';
 import { holdBounds } from '../../test/support/machine.ts';
 import { duration, flag, list, longText, stringMap, text } from '../core/fields.ts';
 import { readerOfFields } from './parameter-reader.ts';
-import { type ParameterConditions, readFields, walkFields } from './parameter-rules.ts';
-import type { ParameterValue } from './policy.ts';
+import { readFields, walkFields } from './parameter-rules.ts';
+import type { ParameterConditions, ParameterValue } from './policy.ts';
 import { Stride } from './stride.ts';
 
 const times = <Of>(count: number, make: (at: number) => Of): Of[] =>
@@ -179,7 +179,7 @@ test('a step is over once so much has been taken from the budget, and a long pie
   const steps = taken.map((some) => {
     budget.left -= some;
     let count = 0;
-    while (stride.isOver) count += 1;
+    while (stride.isStepOver) count += 1;
     return count;
   });
   assert.deepEqual(steps, [0, 1, 0, 1, 10, 0]);

@@ -1,5 +1,5 @@
 import { Failure } from '../core/failure.ts';
-import type { ParameterRules, ParameterValue, Policy } from './policy.ts';
+import type { ParameterConditions, ParameterRules, ParameterValue, Policy } from './policy.ts';
 
 /**
  * What policies may come to. They are written by people and by what generates a few stanzas for a
@@ -89,13 +89,8 @@ function judge(what: string, found: number, most: number): string | undefined {
     : undefined;
 }
 
-type Conditions = Pick<
-  Policy['rules'][number],
-  'allowed_parameters' | 'denied_parameters' | 'required_parameters'
->;
-
 /** Names of parameters, and values of all of them. */
-export function countConditions(rule: Conditions): number {
+export function countConditions(rule: ParameterConditions): number {
   const { allowed_parameters, denied_parameters, required_parameters } = rule;
   return (
     countRules(allowed_parameters) + countRules(denied_parameters) + required_parameters.length

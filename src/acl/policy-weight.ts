@@ -1,7 +1,7 @@
 import { textBytes } from '../core/kept.ts';
 import type { Steps } from '../core/steps.ts';
 import type { PathPattern } from './path-pattern.ts';
-import type { ParameterRules, ParameterValue, PathRule } from './policy.ts';
+import type { ParameterConditions, ParameterRules, ParameterValue, PathRule } from './policy.ts';
 import type { Guard, Rule } from './rule-table.ts';
 
 /** What a stanza takes besides its path and its conditions, and each character of that path, as measured. */
@@ -28,13 +28,8 @@ function weighPattern({ form, text, selectors }: PathPattern): number {
   return bytes + textBytes(text) + SELECTOR_BYTES * selectors.length;
 }
 
-type Conditions = Pick<
-  PathRule,
-  'allowed_parameters' | 'denied_parameters' | 'required_parameters'
->;
-
 /** About how many bytes the conditions of a stanza take: their texts may be most of a policy. */
-function weighConditions(rule: Conditions): number {
+function weighConditions(rule: ParameterConditions): number {
   const { allowed_parameters, denied_parameters, required_parameters } = rule;
   return (
     weighParameters(allowed_parameters) +

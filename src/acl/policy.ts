@@ -22,26 +22,41 @@ export type ParameterValue = string | number | boolean | null | readonly Paramet
 /** Values by lower-case parameter name; an empty list stands for every value. */
 export type ParameterRules = ReadonlyMap<string, readonly ParameterValue[]>;
 
-/** One stanza: what is granted or denied beneath a path. */
-export interface PathRule {
-  pattern: PathPattern;
-  capabilities: readonly PolicyCapability[];
+export const NO_PARAMETERS: ParameterRules = new Map();
+
+/** The three conditions on parameters of a rule; names in lower case. */
+export interface ParameterConditions {
   allowed_parameters: ParameterRules;
   denied_parameters: ParameterRules;
-  /** Lower case. */
   required_parameters: readonly string[];
+}
+
+/** Whether any of the three is there. */
+export function hasConditions(rule: ParameterConditions): boolean {
+  const { allowed_parameters, denied_parameters, required_parameters } = rule;
+  return allowed_parameters.size + denied_parameters.size + required_parameters.length > 0;
+}
+
+/** What a stanza asks of the requests that it is about. */
+export interface Conditions extends ParameterConditions {
   /** Seconds; undefined: no bound. */
   min_wrapping_ttl: number | undefined;
   max_wrapping_ttl: number | undefined;
   /** Largest page that a list request may ask for. */
   pagination_limit: number | undefined;
-  /** Unix seconds from when on the stanza says nothing any more. */
-  expiration: number | undefined;
   /**
    * A condition of the stanza that this server cannot check. Such a stanza is accepted and grants
    * nothing: leaving out the condition would grant more than its author did.
    */
   unmet: 'mfa_methods' | 'control_group' | undefined;
+}
+
+/** One stanza: what is granted or denied beneath a path. */
+export interface PathRule extends Conditions {
+  pattern: PathPattern;
+  capabilities: readonly PolicyCapability[];
+  /** Unix seconds from when on the stanza says nothing any more. */
+  expiration: number | undefined;
 }
 
 export interface Policy {
@@ -78,13 +93,11 @@ export function expandPolicy(policy: Policy, identity: IdentityFacts | undefined
 
 /** Whether a stanza denies, grants nothing where others may, or grants on a condition. */
 export function takesAway(rule: PathRule): boolean {
-  const { capabilities, allowed_parameters, denied_parameters, required_parameters } = rule;
+  const { capabilities } = rule;
   return (
     capabilities.length === 0 ||
     capabilities.includes('deny') ||
-    allowed_parameters.size > 0 ||
-    denied_parameters.size > 0 ||
-    required_parameters.length > 0 ||
+    hasConditions(rule) ||
     rule.min_wrapping_ttl !== undefined ||
     rule.max_wrapping_ttl !== undefined ||
     rule.pagination_limit !== undefined ||

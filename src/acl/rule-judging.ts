@@ -1,14 +1,8 @@
 import type { Steps } from '../core/steps.ts';
 import type { AccessRequest, Asked, Operation, SentWith } from './access-request.ts';
 import { type Comparisons, MOST_COMPARISONS } from './comparisons.ts';
-import {
-  hasConditions,
-  type ParameterConditions,
-  pickFields,
-  readFields,
-  type SentFields,
-  walkFields,
-} from './parameter-rules.ts';
+import { pickFields, readFields, type SentFields, walkFields } from './parameter-rules.ts';
+import { hasConditions, type ParameterConditions } from './policy.ts';
 import { bitOf, DENY, type Rule } from './rule-table.ts';
 import { type AccessVerdict, ALLOWED, type Judged, refuse } from './verdict.ts';
 

@@ -3,7 +3,7 @@ import { canonicalPattern, type FormedSegment } from './name-form.ts';
 import { mergeParameters } from './parameter-rules.ts';
 import { comparePrecedence, compilePattern, slotsOf, widenForm } from './path-pattern.ts';
 import {
-  type ParameterRules,
+  NO_PARAMETERS,
   type PathRule,
   type Policy,
   type PolicyCapability,
@@ -223,13 +223,11 @@ function* foldRules(
   return { groups, differs };
 }
 
-const NOTHING: ParameterRules = new Map();
-
 function denial(): Rule {
   return {
     granted: DENY,
-    allowed_parameters: NOTHING,
-    denied_parameters: NOTHING,
+    allowed_parameters: NO_PARAMETERS,
+    denied_parameters: NO_PARAMETERS,
     required_parameters: [],
     min_wrapping_ttl: undefined,
     max_wrapping_ttl: undefined,

@@ -7,12 +7,7 @@ import {
   type SlottedSegment,
   type WildPattern,
 } from './path-pattern.ts';
-import {
-  CAPABILITIES,
-  type ParameterRules,
-  type PathRule,
-  type PolicyCapability,
-} from './policy.ts';
+import { CAPABILITIES, type Conditions, type PolicyCapability } from './policy.ts';
 import { findFirst, walkMatching } from './wild-index.ts';
 
 /** One set of policies, merged. */
@@ -38,16 +33,9 @@ export interface Heads<Of extends WildRule> {
 }
 
 /** All stanzas of one pattern, merged. */
-export interface Rule {
+export interface Rule extends Conditions {
   /** Bits by place in {@link CAPABILITIES}. */
   granted: number;
-  allowed_parameters: ParameterRules;
-  denied_parameters: ParameterRules;
-  required_parameters: readonly string[];
-  min_wrapping_ttl: number | undefined;
-  max_wrapping_ttl: number | undefined;
-  pagination_limit: number | undefined;
-  unmet: PathRule['unmet'];
 }
 
 export interface WildRule {

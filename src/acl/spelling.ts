@@ -5,15 +5,9 @@ import { memoizeWeak } from '../core/memoize-weak.ts';
 import { ROOMS } from '../core/rooms.ts';
 import { doAll, doInTurns, type Soon } from '../core/steps.ts';
 import type { Comparisons } from './comparisons.ts';
-import { type FormedSegment, foldingNames } from './name-form.ts';
+import { foldingNames, type NamedPath } from './name-form.ts';
 import { foldNames } from './rule-merging.ts';
 import type { RuleTable } from './rule-table.ts';
-
-/** A path, and its segments that are names of more than one spelling. */
-interface NamedPath {
-  path: string;
-  formed?: readonly FormedSegment[] | undefined;
-}
 
 /** Undefined for a table in which every name is written so, as in most. */
 interface Spelt {

@@ -5,6 +5,7 @@ import type { HclItem, HclNode } from './hcl-tree.ts';
 import type { PathPattern } from './path-pattern.ts';
 import {
   CAPABILITIES,
+  NO_PARAMETERS,
   type ParameterRules,
   type ParameterValue,
   type PathRule,
@@ -18,8 +19,6 @@ const SHORTHANDS: ReadonlyMap<string, readonly PolicyCapability[]> = new Map([
   ['write', ['create', 'read', 'update', 'delete', 'list']],
   ['sudo', ['create', 'read', 'update', 'delete', 'list', 'sudo']],
 ]);
-
-const NO_PARAMETERS: ParameterRules = new Map();
 
 /** The fields of one stanza. */
 export class StanzaReader {

@@ -17,28 +17,18 @@ export const IDENTIFIER = /[\p{L}_][\p{L}\p{N}_.-]*/uy;
 // biome-ignore lint/suspicious/noControlCharactersInRegex: control characters are what it looks for
 const PLAIN = /[^"\\\u0000-\u0008\u000a-\u001f\u007f]*/y;
 
+const IN_BOTH: readonly [string, string][] = [
+  ['b', '\b'],
+  ['f', '\f'],
+  ['n', '\n'],
+  ['r', '\r'],
+  ['t', '\t'],
+  ['\\', '\\'],
+  ['"', '"'],
+];
 const SIMPLE_ESCAPES: Readonly<Record<'hcl' | 'json', ReadonlyMap<string, string>>> = {
-  hcl: new Map([
-    ['a', '\u0007'],
-    ['b', '\b'],
-    ['f', '\f'],
-    ['n', '\n'],
-    ['r', '\r'],
-    ['t', '\t'],
-    ['v', '\v'],
-    ['\\', '\\'],
-    ['"', '"'],
-  ]),
-  json: new Map([
-    ['b', '\b'],
-    ['f', '\f'],
-    ['n', '\n'],
-    ['r', '\r'],
-    ['t', '\t'],
-    ['\\', '\\'],
-    ['/', '/'],
-    ['"', '"'],
-  ]),
+  hcl: new Map([...IN_BOTH, ['a', '\u0007'], ['v', '\v']]),
+  json: new Map([...IN_BOTH, ['/', '/']]),
 };
 const OCTAL_ESCAPE = /[0-3][0-7]{2}/y;
 const HEX_ESCAPE = /x([0-9a-fA-F]{2})/y;

@@ -43,11 +43,11 @@ export class ValueSet {
   }
 
   /** {@link has}: a long text is searched for one piece at a step. */
-  *walk(text: string, budget: Comparisons, stride: Stride): Steps<boolean | undefined> {
+  *walk(text: string, budget: Stride): Steps<boolean | undefined> {
     const found = this.#hasEnds(text, budget);
     if (found !== false) return found;
     for (const piece of this.#pieces) {
-      while (stride.isOver) yield;
+      while (budget.isStepOver) yield;
       const isFound = hasPiece(text, piece, budget);
       if (isFound !== false) return isFound;
     }
