@@ -1,3 +1,4 @@
+import { isPlainObject } from '../core/conversions.ts';
 import { Failure } from '../core/failure.ts';
 import { hasKeyTwice } from '../core/json-keys.ts';
 import { type Settings, settings } from './settings.ts';
@@ -19,7 +20,7 @@ export function readSettings(text: string): Settings {
   if (hasKeyTwice(text, whole)) {
     throw new Failure('invalid', 'the configuration file has a key twice');
   }
-  if (typeof whole !== 'object' || whole === null || Array.isArray(whole)) {
+  if (!isPlainObject(whole)) {
     throw new Failure('invalid', 'the configuration must be an object');
   }
   // A misspelt key is told by its own name, before what is missing since it is misspelt.

@@ -1,4 +1,5 @@
 import { isUtf8 } from 'node:buffer';
+import { isPlainObject } from '../core/conversions.ts';
 import { Failure } from '../core/failure.ts';
 import {
   countJsonParts,
@@ -42,7 +43,7 @@ export function parseJsonBody(
     // Not the engine's own message, which quotes the body.
     throw refusal(findJsonFault(text) ?? 'the body is not JSON');
   }
-  if (!isObject(value)) throw refusal('the body must be a JSON object');
+  if (!isPlainObject(value)) throw refusal('the body must be a JSON object');
   const keys = new Inspector(text).inspect(value);
   if (keys !== parts.members) throw refusal(findJsonFault(text) ?? 'the body has a key twice');
   return value;
@@ -76,10 +77,6 @@ function decodeUtf8(bytes: Uint8Array): string {
   return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString('utf8');
 }
 
-function isObject(value: unknown): value is Record<string, unknown> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
-}
-
 /** Goes through parsed data once: counts keys, and refuses what no endpoint can mean. */
 class Inspector {
   /** Without an escape there can be no half of a character. */
@@ -107,7 +104,7 @@ class Inspector {
       const item: unknown = Reflect.get(value, key);
       if (key === '__proto__') throw refusal('the key "__proto__" is not accepted');
       // Merging such a value into another object would change what all objects inherit.
-      if (key === 'constructor' && isObject(item) && Object.hasOwn(item, 'prototype')) {
+      if (key === 'constructor' && isPlainObject(item) && Object.hasOwn(item, 'prototype')) {
         throw refusal('the keys "constructor" and "prototype" are not accepted together');
       }
       if (this.escapes && !key.isWellFormed()) throw refusal('a key is not valid Unicode');
@@ -181,11 +178,14 @@ function addField(fields: Record<string, string | string[]>, name: string, value
   else known.push(value);
 }
 
-function decodeFormText(text: string): string {
+const decodeFormText = (text: string): string => decodePercent('form', text.replaceAll('+', ' '));
+
+/** @throws Failure `invalid` for percent-encoding that is not valid, or not of UTF-8 */
+export function decodePercent(where: 'path' | 'query' | 'form', text: string): string {
   try {
-    return decodeURIComponent(text.replaceAll('+', ' '));
+    return decodeURIComponent(text);
   } catch (cause) {
-    const because = 'the form contains percent-encoding that is not valid, or not of UTF-8';
+    const because = `the ${where} contains percent-encoding that is not valid, or not of UTF-8`;
     throw new Failure('invalid', because, { cause });
   }
 }

@@ -9,7 +9,7 @@ import { refuseInTurns } from './client-error.ts';
 import { Connections } from './connections.ts';
 import { decipherInTurns } from './deciphering.ts';
 import { compileDialects, type Routers } from './dialects.ts';
-import { findPlaces, firstDoor, listen, openDoors } from './doors.ts';
+import { closeServer, findPlaces, firstDoor, listen, openDoors } from './doors.ts';
 import { encipherInSlices } from './enciphering.ts';
 import {
   MANY_UNATTENDED,
@@ -30,7 +30,7 @@ import { answerRequests } from './incoming.ts';
 import { closeInTurns } from './leaving.ts';
 import { acceptListVerb } from './list-verb.ts';
 import { weighAnswer } from './long-answers.ts';
-import { closeServer, openServer, readTls } from './node-server.ts';
+import { openServer, readTls } from './node-server.ts';
 import { peerOf } from './peer.ts';
 import type { HttpRequest } from './request.ts';
 import { GatheredRequest } from './request-body.ts';

@@ -1,4 +1,5 @@
 import { Failure } from '../../core/failure.ts';
+import { decodePercent } from '../json.ts';
 
 /** A request's path in the one form that routing, permission and audit all use. */
 export interface CanonicalPath {
@@ -120,13 +121,7 @@ function canonicaliseSegments(path: string): { path: string; slash: boolean } {
 
 function decodeSegment(written: string): string {
   if (!written.includes('%')) return written;
-  let text: string;
-  try {
-    text = decodeURIComponent(written);
-  } catch (cause) {
-    const because = 'the path contains percent-encoding that is not valid, or not of UTF-8';
-    throw new Failure('invalid', because, { cause });
-  }
+  const text = decodePercent('path', written);
   if (text.includes('/') || text.includes('\\')) {
     throw new Failure('invalid', 'the path cannot contain an encoded slash or backslash');
   }
@@ -147,11 +142,6 @@ function decodeSegment(written: string): string {
 function parseQuery(query: string): URLSearchParams {
   if (query === '') return new URLSearchParams();
   // URLSearchParams would put a replacement character in the place of what it cannot read.
-  try {
-    decodeURIComponent(query);
-  } catch (cause) {
-    const because = 'the query contains percent-encoding that is not valid, or not of UTF-8';
-    throw new Failure('invalid', because, { cause });
-  }
+  decodePercent('query', query);
   return new URLSearchParams(query);
 }
