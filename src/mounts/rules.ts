@@ -114,20 +114,16 @@ export function refuseToTune(input: Place): Failure {
 }
 
 /** Settings as requests carry them; what is absent stays as it is. */
-export interface MountSettings {
+export interface MountSettings extends Lists {
   /** Seconds, 0 for the server's; the empty text leaves it as it is. */
   default_lease_ttl?: number | string | undefined;
   max_lease_ttl?: number | string | undefined;
   force_no_cache?: boolean | undefined;
   listing_visibility?: string | undefined;
-  passthrough_request_headers?: string[] | undefined;
-  allowed_response_headers?: string[] | undefined;
-  audit_non_hmac_request_keys?: string[] | undefined;
-  audit_non_hmac_response_keys?: string[] | undefined;
-  allowed_managed_keys?: string[] | undefined;
-  delegated_auth_accessors?: string[] | undefined;
   token_type?: string | undefined;
 }
+
+type Lists = { [List in (typeof LISTS)[number]]?: string[] | undefined };
 
 const VISIBILITIES = ['', 'hidden', 'unauth'] as const;
 
