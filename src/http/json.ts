@@ -1,6 +1,6 @@
 import { isUtf8 } from 'node:buffer';
 import { isPlainObject } from '../core/conversions.ts';
-import { Failure } from '../core/failure.ts';
+import { type Failure, invalid } from '../core/failure.ts';
 import {
   countJsonParts,
   type JsonLimits,
@@ -55,7 +55,7 @@ const FIRST = /^[ \t\r\n]*[^ \t\r\n]/;
 const NOTHING = /^[ \t\r\n]*null[ \t\r\n]*$/;
 
 function refusal(because: string): Failure {
-  return new Failure('invalid', `failed to parse JSON input: ${because}`);
+  return invalid(`failed to parse JSON input: ${because}`);
 }
 
 const WORDS: Readonly<Record<keyof JsonLimits, string>> = {
@@ -73,7 +73,7 @@ function countWithin(text: string, limits: JsonLimits): JsonParts {
 }
 
 function decodeUtf8(bytes: Uint8Array): string {
-  if (!isUtf8(bytes)) throw new Failure('invalid', 'the body is not valid UTF-8');
+  if (!isUtf8(bytes)) throw invalid('the body is not valid UTF-8');
   return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString('utf8');
 }
 
@@ -154,7 +154,7 @@ export function parseFormBody(
   const text = typeof body === 'string' ? body : decodeUtf8(body);
   const pairs = text.split('&', MAX_FORM_FIELDS + 1);
   if (pairs.length > MAX_FORM_FIELDS) {
-    throw new Failure('invalid', `the form has more than ${MAX_FORM_FIELDS} fields`);
+    throw invalid(`the form has more than ${MAX_FORM_FIELDS} fields`);
   }
   keep(weighJsonParts({ values: 0, members: pairs.length }));
   const fields: Record<string, string | string[]> = {};
@@ -169,9 +169,7 @@ export function parseFormBody(
 }
 
 function addField(fields: Record<string, string | string[]>, name: string, value: string): void {
-  if (name === '__proto__') {
-    throw new Failure('invalid', 'the form field "__proto__" is not accepted');
-  }
+  if (name === '__proto__') throw invalid('the form field "__proto__" is not accepted');
   const known = Object.hasOwn(fields, name) ? fields[name] : undefined;
   if (known === undefined) fields[name] = value;
   else if (typeof known === 'string') fields[name] = [known, value];
@@ -186,6 +184,6 @@ export function decodePercent(where: 'path' | 'query' | 'form', text: string): s
     return decodeURIComponent(text);
   } catch (cause) {
     const because = `the ${where} contains percent-encoding that is not valid, or not of UTF-8`;
-    throw new Failure('invalid', because, { cause });
+    throw invalid(because, { cause });
   }
 }

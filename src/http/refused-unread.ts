@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { findLiving } from '../access/permissions/authentication.operations.ts';
 import { type App, perApp } from '../app/app.ts';
 import { TOO_OFTEN } from '../audit/record.ts';
-import { Failure } from '../core/failure.ts';
+import { Failure, invalid } from '../core/failure.ts';
 import type { Credentials, Dialect, Exchange, Stages } from './dialect.ts';
 import { type Fault, refuseAll } from './faults.ts';
 import { recordRefused, recordTooMany } from './refused-early.ts';
@@ -30,7 +30,7 @@ export async function refuseUnread<S extends Stages>(
     else {
       await traceUnread(app, dialect, exchange);
       const askedBy = { texts, remote_address: request.remote_address };
-      await recordRefused(app, trace, new Failure('invalid', fault.because), askedBy);
+      await recordRefused(app, trace, invalid(fault.because), askedBy);
     }
   } catch (error) {
     const unrecorded = dialect.encodeFailure(error);

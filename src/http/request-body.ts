@@ -1,5 +1,5 @@
 import { IncomingMessage } from 'node:http';
-import { Failure } from '../core/failure.ts';
+import { Failure, invalid } from '../core/failure.ts';
 import { Gathering, type GatheringFault } from '../core/fairness/gathering.ts';
 import type { Hold } from '../core/fairness/shared-bytes.ts';
 
@@ -132,7 +132,7 @@ export class GatheredRequest extends IncomingMessage {
   }
 
   override _destroy(error: Error | null, callback: (error?: Error | null) => void): void {
-    this.#reader?.reject(new Failure('invalid', 'the request body ended early'));
+    this.#reader?.reject(invalid('the request body ended early'));
     this.#reader = undefined;
     // What has been taken is worked on, though the client may have gone.
     if (!this.#isTaken) this.release();
@@ -171,7 +171,7 @@ function refusalOf(fault: GatheringFault, limit: number): Failure {
         `the request body is larger than the ${limit} bytes taken here`,
       );
     case 'too_many_pieces':
-      return new Failure('invalid', 'the request body comes in too many small pieces');
+      return invalid('the request body comes in too many small pieces');
     case 'no_room':
       return new Failure('rate_limited', 'too many request bodies are under way, try again', {
         retry_after: 1,

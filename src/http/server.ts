@@ -1,7 +1,7 @@
 import type { IncomingMessage, RequestListener, Server, ServerResponse } from 'node:http';
 import { createSecureContext } from 'node:tls';
 import type { App } from '../app/app.ts';
-import { Failure } from '../core/failure.ts';
+import { invalid } from '../core/failure.ts';
 import { doRequest } from '../core/fairness/asking.ts';
 import { scarceHeap } from '../core/fairness/scarce-heap.ts';
 import { isOwnHost } from '../core/host.ts';
@@ -256,7 +256,7 @@ function readRequest(
     readBody: (limit) =>
       request instanceof GatheredRequest
         ? request.readBody(limit).then(goOnInTurn)
-        : Promise.reject(new Failure('invalid', 'the request has no body')),
+        : Promise.reject(invalid('the request has no body')),
     hasCome: () => request.complete,
     keep: (bytes) => {
       if (request instanceof GatheredRequest) request.keep(bytes);

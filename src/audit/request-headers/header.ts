@@ -1,4 +1,4 @@
-import { Failure } from '../../core/failure.ts';
+import { invalid } from '../../core/failure.ts';
 
 /** Which headers records tell, by name in lower case, and whether as a keyed hash alone. */
 export type AuditedHeaders = ReadonlyMap<string, { hmac: boolean }>;
@@ -10,7 +10,7 @@ const NAME = /^[a-z0-9][!#$%&'*+.^_`|~0-9a-z-]{0,255}$/;
 export function parseHeaderName(sent: string): string {
   const name = sent.toLowerCase();
   if (NAME.test(name)) return name;
-  throw new Failure('invalid', 'header: letters, digits and "-", as in the name of a header');
+  throw invalid('header: letters, digits and "-", as in the name of a header');
 }
 
 /** Each request may bring all of them. */

@@ -1,7 +1,7 @@
 import type { App } from '../../app/app.ts';
 import type { Caller } from '../../app/caller.ts';
 import type { VaultResult } from '../../app/route.ts';
-import { Failure } from '../../core/failure.ts';
+import { invalid } from '../../core/failure.ts';
 import { bumpConfigVersion } from '../../store/config-version.ts';
 import { hashSecret } from '../operations.ts';
 import { type AuditedHeaders, MOST_HEADERS, parseHeaderName, tellHeaders } from './header.ts';
@@ -38,7 +38,7 @@ export async function readAuditedHeader(
   input: HeaderName,
 ): Promise<VaultResult> {
   const settings = (await listAuditedHeaders(app.db)).get(parseHeaderName(input.header));
-  if (!settings) throw new Failure('invalid', 'Could not find header in config');
+  if (!settings) throw invalid('Could not find header in config');
   return { data: { [input.header]: settings } };
 }
 
@@ -50,7 +50,7 @@ export async function writeAuditedHeader(
   const name = parseHeaderName(input.header);
   const present = await listAuditedHeaders(app.db);
   if (!present.has(name) && present.size >= MOST_HEADERS) {
-    throw new Failure('invalid', `at most ${MOST_HEADERS} headers are recorded`);
+    throw invalid(`at most ${MOST_HEADERS} headers are recorded`);
   }
   await app.commit(caller, [saveAuditedHeader(name, input), bumpConfigVersion()]);
   return {};

@@ -9,7 +9,7 @@ import { Ending } from '../../app/ended.ts';
 import type { Mount } from '../../app/mount.ts';
 import type { AnyRoute } from '../../app/route.ts';
 import type { Standing } from '../../app/standing.ts';
-import { Failure } from '../../core/failure.ts';
+import { invalid } from '../../core/failure.ts';
 import { readMounts } from '../../mounts/operations.ts';
 import type { Exchange, Permitted } from '../dialect.ts';
 import { type HttpRequest, header } from '../request.ts';
@@ -44,7 +44,7 @@ export async function requirePossible(
   const { mount, match, route, asked } = there;
   // Whoever asks for storage is known, or brings something that makes them known.
   if (asker.wrap_ttl !== undefined && !asker.known && mount.kind !== 'auth' && !route.token_field) {
-    throw new Failure('invalid', 'response wrapping of what is public needs a token');
+    throw invalid('response wrapping of what is public needs a token');
   }
   traceNamed(trace, match.params);
   const budget: Comparisons = { left: MOST_COMPARISONS };

@@ -1,4 +1,4 @@
-import { Failure } from '../../core/failure.ts';
+import { Failure, invalid } from '../../core/failure.ts';
 import { decodePercent } from '../json.ts';
 
 /** A request's path in the one form that routing, permission and audit all use. */
@@ -82,7 +82,7 @@ function decodeTail(tail: string): string {
 
 function splitTarget(target: string): { path: string; query: string } {
   if (target.length > MAX_LENGTH) {
-    throw new Failure('invalid', `path and query together have at most ${MAX_LENGTH} bytes`);
+    throw invalid(`path and query together have at most ${MAX_LENGTH} bytes`);
   }
   const mark = target.indexOf('?');
   return mark < 0
@@ -98,20 +98,20 @@ const PRINTABLE = /^[\p{L}\p{M}\p{N}\p{P}\p{S} ]*$/u;
 const ENCODED_AGAIN = /%(?:25)*(?:2[ef]|5c|[01][0-9a-f]|7f)/i;
 
 function canonicaliseSegments(path: string): { path: string; slash: boolean } {
-  if (!path.startsWith('/')) throw new Failure('invalid', 'the path must begin with "/"');
-  if (path.includes('\\')) throw new Failure('invalid', 'the path cannot contain a backslash');
+  if (!path.startsWith('/')) throw invalid('the path must begin with "/"');
+  if (path.includes('\\')) throw invalid('the path cannot contain a backslash');
   if (!WRITTEN.test(path)) {
-    throw new Failure('invalid', 'the path contains characters that must be percent-encoded');
+    throw invalid('the path contains characters that must be percent-encoded');
   }
   const slash = path.endsWith('/');
   const segments = path.slice(1, slash ? -1 : undefined).split('/');
   const decoded = path.includes('%') ? segments.map(decodeSegment) : segments;
   for (const segment of decoded) {
     if (segment === '.' || segment === '..') {
-      throw new Failure('invalid', 'path cannot contain relative paths: a segment is "." or ".."');
+      throw invalid('path cannot contain relative paths: a segment is "." or ".."');
     }
     if (segment === '' && path !== '/') {
-      throw new Failure('invalid', 'the path cannot contain empty segments, as in "//"');
+      throw invalid('the path cannot contain empty segments, as in "//"');
     }
   }
   if (decoded[0] !== PREFIX)
@@ -123,13 +123,11 @@ function decodeSegment(written: string): string {
   if (!written.includes('%')) return written;
   const text = decodePercent('path', written);
   if (text.includes('/') || text.includes('\\')) {
-    throw new Failure('invalid', 'the path cannot contain an encoded slash or backslash');
+    throw invalid('the path cannot contain an encoded slash or backslash');
   }
-  if (!PRINTABLE.test(text)) {
-    throw new Failure('invalid', 'the path cannot contain characters that do not print');
-  }
+  if (!PRINTABLE.test(text)) throw invalid('the path cannot contain characters that do not print');
   if (text.includes('%') && ENCODED_AGAIN.test(text)) {
-    throw new Failure('invalid', 'the path is percent-encoded twice');
+    throw invalid('the path is percent-encoded twice');
   }
   return text;
 }

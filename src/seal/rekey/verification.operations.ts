@@ -1,7 +1,7 @@
 import { timingSafeEqual } from 'node:crypto';
 import type { App } from '../../app/app.ts';
 import type { Caller } from '../../app/caller.ts';
-import { Failure } from '../../core/failure.ts';
+import { invalid } from '../../core/failure.ts';
 import {
   addShare,
   gatheredKey,
@@ -30,9 +30,7 @@ import { requireFreePlace } from './confirmation.operations.ts';
 /** @throws Failure `invalid` unless new shares wait to be verified */
 function requirePending(app: App, target: RekeyTarget): [RekeyAttempt, PendingKey] {
   const attempt = findAttempt(app, target);
-  if (attempt?.pending === undefined) {
-    throw new Failure('invalid', 'no rekey verification in progress');
-  }
+  if (attempt?.pending === undefined) throw invalid('no rekey verification in progress');
   return [attempt, attempt.pending];
 }
 
