@@ -16,11 +16,6 @@ const LITTLE = 4 << 10;
 const SHORT = 1 << 10;
 const NO_BODY = new Uint8Array(0);
 
-interface Reader {
-  resolve(body: Uint8Array): void;
-  reject(because: Failure): void;
-}
-
 /**
  * A request whose body is put together as it comes from the parser. The stream's own way keeps every
  * chunk as an object until somebody reads it, and a chunk may be of one byte.
@@ -31,7 +26,7 @@ export class GatheredRequest extends IncomingMessage {
   /** Begins to count. */
   #openHold: (() => Hold | undefined) | undefined;
   #refused: Failure | undefined;
-  #reader: Reader | undefined;
+  #reader: { resolve(body: Uint8Array): void; reject(because: Failure): void } | undefined;
   #limit = MOST;
   #isRead = false;
   #isTaken = false;

@@ -35,12 +35,8 @@ import {
 } from './store.ts';
 import { openBarrier } from './unsealing.operations.ts';
 
-interface SealMemory {
-  /** Sealed by request: from then on only a restart opens a key file's seal. */
-  sealed_by_request: boolean;
-}
-
-const memoryOf = perApp<SealMemory>(() => ({ sealed_by_request: false }));
+/** Sealed by request: from then on only a restart opens a key file's seal. */
+const memoryOf = perApp(() => ({ sealed_by_request: false }));
 
 /** Shares for people, and the first token. Whoever has handed the shares out wipes them. */
 export interface Initialised {

@@ -1,18 +1,13 @@
 import { doShared } from './asking.ts';
 import { AskingPlaces } from './asking-places.ts';
 
-/** Who is at a thing, and how many come for it. */
-interface Line {
-  place: AskingPlaces;
-  present: number;
-}
-
 /**
  * Has those who come for one thing wait for each other; of each thing one runs at a time. Whose turn is next goes
  * round networks, addresses and requests: some things are everybody's.
  */
 export class Lines {
-  readonly #lines = new Map<string, Line>();
+  /** Who is at a thing, and how many come for it. */
+  readonly #lines = new Map<string, { place: AskingPlaces; present: number }>();
 
   /**
    * Runs when nobody else is at the same thing any more, however that ended.
