@@ -4,19 +4,15 @@ import type { VaultResult } from '../../app/route.ts';
 import { invalid } from '../../core/failure.ts';
 import { bumpConfigVersion } from '../../store/config-version.ts';
 import { hashSecret } from '../operations.ts';
-import { type AuditedHeaders, MOST_HEADERS, parseHeaderName, tellHeaders } from './header.ts';
+import { MOST_HEADERS, parseHeaderName, tellHeaders } from './header.ts';
 import { deleteAuditedHeader, listAuditedHeaders, saveAuditedHeader } from './store.ts';
-
-function readAuditedHeaders(app: App): Promise<AuditedHeaders> {
-  return app.cached('audit/request-headers', () => listAuditedHeaders(app.db));
-}
 
 /** What the record of a request tells of its headers. @param raw names and values in turn */
 export async function headersForRecord(
   app: App,
   raw: readonly string[],
 ): Promise<Record<string, string[]> | undefined> {
-  const headers = await readAuditedHeaders(app);
+  const headers = await app.cached('audit/request-headers', () => listAuditedHeaders(app.db));
   return headers.size === 0
     ? undefined
     : tellHeaders(headers, raw, (value) => hashSecret(app, value));
