@@ -1,4 +1,4 @@
-import { Failure } from '../core/failure.ts';
+import { type Failure, invalid } from '../core/failure.ts';
 import type { Steps } from '../core/steps.ts';
 import type { Acl } from './acl.ts';
 import type { Comparisons } from './comparisons.ts';
@@ -158,8 +158,7 @@ export async function listGrants(
 }
 
 function tooMany(): Failure {
-  return new Failure(
-    'invalid',
+  return invalid(
     "listing what the token's policies grant takes too long: ask sys/capabilities-self about single paths",
   );
 }

@@ -4,7 +4,7 @@
  * and comments of all three kinds. There is no interpolation and there are no expressions.
  */
 
-import { Failure } from '../core/failure.ts';
+import { invalid } from '../core/failure.ts';
 import type { HclItem, HclNode, HclObject } from './hcl-tree.ts';
 import { JsonReader } from './json-reader.ts';
 import { IDENTIFIER, quote, SPACE, TextReader } from './text-reader.ts';
@@ -29,10 +29,7 @@ const BRACE = /^[ \t\r\n]*\{/;
 export function parseHcl(text: string, limits: Partial<HclLimits> = {}): HclObject {
   const { size, depth } = { ...DEFAULT_LIMITS, ...limits };
   if (text.length > size) {
-    throw new Failure(
-      'invalid',
-      `the text has ${text.length} characters, at most ${size} are read`,
-    );
+    throw invalid(`the text has ${text.length} characters, at most ${size} are read`);
   }
   return BRACE.test(text)
     ? new JsonReader(text, depth).readDocument()

@@ -1,4 +1,4 @@
-import { Failure } from '../core/failure.ts';
+import { type Failure, invalid } from '../core/failure.ts';
 import type { ParameterConditions, ParameterRules, ParameterValue, Policy } from './policy.ts';
 
 /**
@@ -48,7 +48,7 @@ export function requireModestPolicy({ rules }: Policy): void {
 }
 
 function refuse(what: string, found: number, most: number): Failure {
-  return new Failure('invalid', `policy: at most ${most} ${what}, this one has ${found}`);
+  return invalid(`policy: at most ${most} ${what}, this one has ${found}`);
 }
 
 /** Says why the texts of a token's policies are not even read; undefined: they are. */

@@ -1,4 +1,4 @@
-import { Failure } from '../core/failure.ts';
+import { Failure, invalid } from '../core/failure.ts';
 import { parseHcl } from './hcl.ts';
 import { type HclItem, type HclObject, placeOf } from './hcl-tree.ts';
 import { parsePathPattern } from './path-pattern.ts';
@@ -16,7 +16,7 @@ export function parsePolicy(text: string): Policy {
     return new PolicyReader(text).readPolicy();
   } catch (error) {
     if (!(error instanceof Failure)) throw error;
-    throw new Failure('invalid', `failed to parse policy: ${error.message}`);
+    throw invalid(`failed to parse policy: ${error.message}`);
   }
 }
 
@@ -57,7 +57,7 @@ class PolicyReader {
 
   /** `at` is undefined where the message says where already. */
   refusal(at: number, because: string): Failure {
-    return new Failure('invalid', `${because} (at ${placeOf(this.text, at)})`);
+    return invalid(`${because} (at ${placeOf(this.text, at)})`);
   }
 
   /** `path "x" { … }`, or in JSON `"path": { "x": { … } }`, objects there possibly in a list. */

@@ -1,4 +1,4 @@
-import { Failure } from '../core/failure.ts';
+import { invalid } from '../core/failure.ts';
 
 /**
  * Takes off the base64 that a policy may be sent in. A text that is not base64 from end to end is
@@ -16,7 +16,7 @@ export function decodePolicyText(sent: string): string {
     return new TextDecoder('utf-8', { fatal: true }).decode(bytes);
   } catch (cause) {
     const because = 'failed to parse policy: neither HCL nor JSON, nor base64 of either in UTF-8';
-    throw new Failure('invalid', because, { cause });
+    throw invalid(because, { cause });
   }
 }
 

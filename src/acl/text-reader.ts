@@ -1,4 +1,4 @@
-import { Failure } from '../core/failure.ts';
+import { type Failure, invalid } from '../core/failure.ts';
 import { type HclNode, placeOf } from './hcl-tree.ts';
 
 const CODE = {
@@ -48,7 +48,7 @@ export class TextReader {
   }
 
   refusal(because: string, at = this.at): Failure {
-    return new Failure('invalid', `${placeOf(this.text, at)}: ${because}`);
+    return invalid(`${placeOf(this.text, at)}: ${because}`);
   }
 
   /** What stands at the current place, for a message. */

@@ -119,7 +119,7 @@ export class Reader {
     if (end > this.#end) return 'other';
     let code = 0;
     for (let digit = at; digit < end; digit += 1) {
-      code = code * 16 + digitOf(this.#text.charCodeAt(digit));
+      code = code * 16 + (DIGITS[this.#text.charCodeAt(digit)] ?? Number.NaN);
     }
     if (Number.isNaN(code)) return 'other';
     this.next = end;
@@ -131,7 +131,6 @@ const BACKSLASH = 0x5c;
 const PERCENT = 0x25;
 
 /** Of hexadecimal digits; of everything else none. */
-const digitOf = (code: number): number => DIGITS[code] ?? Number.NaN;
 const DIGITS: readonly number[] = Array.from({ length: 103 }, (_, code) =>
   Number(`0x${String.fromCharCode(code)}`),
 );

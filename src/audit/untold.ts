@@ -1,5 +1,5 @@
 import type { RecordFacts } from '../app/caller.ts';
-import { Failure } from '../core/failure.ts';
+import { invalid } from '../core/failure.ts';
 import { NOT_RECORDED } from '../core/recorded-shape.ts';
 import { holdsPrivateKey } from './private-keys.ts';
 
@@ -14,13 +14,11 @@ const HASH = /hmac-sha256:[0-9a-f]{64}/;
  */
 export function refuseUntold(record: RecordFacts): void {
   for (const [name, value] of Object.entries(record.request)) {
-    if (isLeftOut(value)) {
-      throw new Failure('invalid', `${name}: has something nested that is not expected there`);
-    }
+    if (isLeftOut(value)) throw invalid(`${name}: has something nested that is not expected there`);
   }
   for (const { where, value } of partsOf(record)) {
     if (HASH.test(textOf(value))) {
-      throw new Failure('invalid', `${where} has a hash as only audit records have it`);
+      throw invalid(`${where} has a hash as only audit records have it`);
     }
   }
 }
@@ -33,7 +31,7 @@ export function refuseUntold(record: RecordFacts): void {
 export function refusePrivateKey(record: RecordFacts): void {
   for (const { where, value } of partsOf(record)) {
     if (holdsPrivateKey(JSON.stringify(value) ?? '')) {
-      throw new Failure('invalid', `${where} has a private key, which is not expected there`);
+      throw invalid(`${where} has a private key, which is not expected there`);
     }
   }
 }

@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import { request as requestPlain } from 'node:http';
 import { request as requestTls } from 'node:https';
 import { withoutTrailing } from '../core/edges.ts';
-import { Failure } from '../core/failure.ts';
+import { Failure, invalid } from '../core/failure.ts';
 import { Gathering } from '../core/fairness/gathering.ts';
 import type { Arguments, FlagTable } from './arguments.ts';
 
@@ -44,9 +44,7 @@ export function createApiClient(flags: Arguments['flags'], env: Environment): Ap
       ? (env.GATEHOUSE_TOKEN ?? env.VAULT_TOKEN ?? '')
       : readText('-token-file', tokenFile)
   ).trim();
-  if (/[^\x21-\x7e]/.test(token)) {
-    throw new Failure('invalid', 'the token has characters that no token has');
-  }
+  if (/[^\x21-\x7e]/.test(token)) throw invalid('the token has characters that no token has');
   return {
     async call(method, path, body) {
       const { status, text } = await send(address, { method, path, body, ca, token });
@@ -60,10 +58,7 @@ export function createApiClient(flags: Arguments['flags'], env: Environment): Ap
 function addressOf(text: string): URL {
   const address = URL.parse(text);
   if (!address || !/^https?:$/.test(address.protocol) || address.username !== '') {
-    throw new Failure(
-      'invalid',
-      'the address of the server must be a URL such as "https://ca.example.com:8200"',
-    );
+    throw invalid('the address of the server must be a URL such as "https://ca.example.com:8200"');
   }
   return address;
 }
@@ -72,7 +67,7 @@ function readText(flag: string, file: string): string {
   try {
     return readFileSync(file, 'utf8');
   } catch (cause) {
-    throw new Failure('invalid', `the file of ${flag}, "${file}", cannot be read`, { cause });
+    throw invalid(`the file of ${flag}, "${file}", cannot be read`, { cause });
   }
 }
 
@@ -170,7 +165,7 @@ function refusal(status: number, answer: Record<string, unknown>, hasToken: bool
     );
   }
   const errors = Array.isArray(answer.errors) ? answer.errors.map(String).join('; ') : '';
-  return new Failure('invalid', `the server answered ${status}${errors && `: ${errors}`}`);
+  return invalid(`the server answered ${status}${errors && `: ${errors}`}`);
 }
 
 function parseObject(text: string): Record<string, unknown> {

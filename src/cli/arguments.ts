@@ -1,4 +1,4 @@
-import { Failure } from '../core/failure.ts';
+import { invalid } from '../core/failure.ts';
 
 /** A command's flags by name, and what a value means; a `true` flag takes none. */
 export type FlagTable = Readonly<Record<string, { value: string | true; help: string }>>;
@@ -38,19 +38,18 @@ export function parseArguments(args: readonly string[], table: FlagTable): Argum
       const known = Object.keys(table)
         .map((known) => `-${known}`)
         .join(', ');
-      throw new Failure('invalid', `unknown flag -${name}; known are ${known || 'none'} and -help`);
+      throw invalid(`unknown flag -${name}; known are ${known || 'none'} and -help`);
     }
     if (flag.value === true) {
       if (inline !== undefined && inline !== 'true' && inline !== 'false') {
-        throw new Failure('invalid', `flag -${name} is true or false, not "${inline}"`);
+        throw invalid(`flag -${name} is true or false, not "${inline}"`);
       }
       if (inline === 'false') flags.delete(name);
       else flags.set(name, 'true');
       continue;
     }
     const value = inline ?? args[++at];
-    if (value === undefined)
-      throw new Failure('invalid', `flag -${name} needs a value, ${flag.value}`);
+    if (value === undefined) throw invalid(`flag -${name} needs a value, ${flag.value}`);
     flags.set(name, value);
   }
   return { flags, rest };
@@ -60,9 +59,7 @@ export function parseArguments(args: readonly string[], table: FlagTable): Argum
 export function numberFlag(flags: Arguments['flags'], name: string): number | undefined {
   const text = flags.get(name);
   if (text === undefined) return undefined;
-  if (!/^\d{1,9}$/.test(text)) {
-    throw new Failure('invalid', `flag -${name} must be a whole number, not "${text}"`);
-  }
+  if (!/^\d{1,9}$/.test(text)) throw invalid(`flag -${name} must be a whole number, not "${text}"`);
   return Number(text);
 }
 

@@ -1,4 +1,4 @@
-import { Failure } from '../core/failure.ts';
+import { Failure, invalid } from '../core/failure.ts';
 import { type Arguments, type FlagTable, helpText, parseArguments } from './arguments.ts';
 
 /** One command, whole: what it is called with, what it says of itself, what it does. */
@@ -64,12 +64,10 @@ async function runChecked(command: Command, args: readonly string[]): Promise<nu
   }
   const operands = command.operands ?? [];
   const missing = operands[given.rest.length];
-  if (missing !== undefined) {
-    throw new Failure('invalid', `${missing} is missing: gatehouse ${command.usage}`);
-  }
+  if (missing !== undefined) throw invalid(`${missing} is missing: gatehouse ${command.usage}`);
   if (given.rest.length > operands.length) {
     // Not repeated: it may be a secret that was typed in the wrong place.
-    throw new Failure('invalid', `too many arguments: gatehouse ${command.usage}`);
+    throw invalid(`too many arguments: gatehouse ${command.usage}`);
   }
   return command.run(given);
 }
@@ -83,7 +81,7 @@ async function runGroup(group: CommandGroup, args: readonly string[]): Promise<n
   const command = Object.hasOwn(group.commands, word) ? group.commands[word] : undefined;
   if (!command) {
     const path = ['gatehouse', group.words].join(' ').trim();
-    throw new Failure('invalid', `unknown command "${word}"; see ${path} -help`);
+    throw invalid(`unknown command "${word}"; see ${path} -help`);
   }
   return run(command, rest);
 }

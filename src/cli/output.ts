@@ -1,4 +1,4 @@
-import { Failure } from '../core/failure.ts';
+import { invalid } from '../core/failure.ts';
 import type { Arguments } from './arguments.ts';
 
 export type Format = 'json' | 'table';
@@ -7,7 +7,7 @@ export type Format = 'json' | 'table';
 export function formatOf(flags: Arguments['flags']): Format {
   const format = flags.get('format') ?? 'table';
   if (format === 'json' || format === 'table') return format;
-  throw new Failure('invalid', `flag -format must be json or table, not "${format}"`);
+  throw invalid(`flag -format must be json or table, not "${format}"`);
 }
 
 /** Lines of a name and a value, the values beneath each other. */

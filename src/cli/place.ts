@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { type Config, parseConfig } from '../config/config.ts';
-import { Failure } from '../core/failure.ts';
+import { invalid } from '../core/failure.ts';
 import type { StoreOptions } from '../store/store.ts';
 import type { Arguments, FlagTable } from './arguments.ts';
 
@@ -16,7 +16,7 @@ export function readConfig(file: string): Config {
   try {
     text = readFileSync(file, 'utf8');
   } catch (cause) {
-    throw new Failure('invalid', `the configuration file "${file}" cannot be read`, { cause });
+    throw invalid(`the configuration file "${file}" cannot be read`, { cause });
   }
   return parseConfig(text);
 }
@@ -26,7 +26,7 @@ export function readPlace(flags: Arguments['flags']): StoreOptions {
   const config = flags.get('config');
   const data = flags.get('data');
   if ((config === undefined) === (data === undefined)) {
-    throw new Failure('invalid', 'give either -config FILE or -data DIR');
+    throw invalid('give either -config FILE or -data DIR');
   }
   if (config === undefined) return { engine: 'sqlite', directory: data ?? '' };
   const { storage } = readConfig(config);

@@ -1,7 +1,7 @@
 import { seedIds } from '../broker/seed/fixtures.ts';
 import { type Config, DEV_DEFAULTS, devConfig } from '../config/config.ts';
 import { SEED_DEFAULTS, type SeedSettings } from '../config/seed.ts';
-import { Failure } from '../core/failure.ts';
+import { Failure, invalid } from '../core/failure.ts';
 import { startServer } from '../start/server.ts';
 import type { Command } from './command.ts';
 import { readConfig } from './place.ts';
@@ -79,7 +79,7 @@ way finish and ends it.`,
   flags: { config: { value: 'FILE', help: 'the configuration file, a JSON object' } },
   async run({ flags }) {
     const file = flags.get('config');
-    if (file === undefined) throw new Failure('invalid', 'flag -config FILE is needed');
+    if (file === undefined) throw invalid('flag -config FILE is needed');
     const config = readConfig(file);
     // An audit sink has standard output to itself.
     const hasOutput = config.audit.sinks.some((sink) => sink.type === 'stdout');

@@ -1,4 +1,4 @@
-import { Failure } from '../core/failure.ts';
+import { invalid } from '../core/failure.ts';
 
 /** What is read without end is no share. */
 const LONGEST = 4096;
@@ -12,8 +12,8 @@ export async function readSecret(prompt: string): Promise<string> {
   const { stdin } = process;
   const line = stdin.isTTY ? await readHidden(prompt) : await readAll();
   const secret = line.trim();
-  if (secret === '') throw new Failure('invalid', `${prompt}: nothing was given`);
-  if (/\s/.test(secret)) throw new Failure('invalid', `${prompt}: give one line`);
+  if (secret === '') throw invalid(`${prompt}: nothing was given`);
+  if (/\s/.test(secret)) throw invalid(`${prompt}: give one line`);
   return secret;
 }
 
@@ -22,7 +22,7 @@ async function readAll(): Promise<string> {
   process.stdin.setEncoding('utf8');
   for await (const chunk of process.stdin) {
     text += chunk;
-    if (text.length > LONGEST) throw new Failure('invalid', 'too much was given on standard input');
+    if (text.length > LONGEST) throw invalid('too much was given on standard input');
   }
   return text;
 }
@@ -49,7 +49,7 @@ function readHidden(prompt: string): Promise<string> {
       for (const key of keys) {
         if (key === CTRL_C) {
           done();
-          reject(new Failure('invalid', 'interrupted'));
+          reject(invalid('interrupted'));
           return;
         }
         if (key === '\r' || key === '\n' || key === CTRL_D) {

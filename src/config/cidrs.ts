@@ -1,6 +1,6 @@
 import { isIP } from 'node:net';
 import { type AddressBlock, AddressBlocks } from '../core/address-blocks.ts';
-import { Failure } from '../core/failure.ts';
+import { invalid } from '../core/failure.ts';
 import { memoizeWeak } from '../core/memoize-weak.ts';
 import { parseIpAddress } from '../x509/ip-addresses.ts';
 
@@ -55,10 +55,7 @@ export function areWithin(cidrs: readonly string[], outer: readonly string[]): b
 export function requireCidrs(field: string, cidrs: readonly string[]): void {
   const wrong = cidrs.find((cidr) => parseBlock(cidr) === undefined);
   if (wrong === undefined) return;
-  throw new Failure(
-    'invalid',
-    `${field}: "${wrong}" is no address block such as "10.0.0.0/8" or "2001:db8::/32"`,
-  );
+  throw invalid(`${field}: "${wrong}" is no address block such as "10.0.0.0/8" or "2001:db8::/32"`);
 }
 
 /** What is written as IPv4 in IPv6 form is a block of IPv4 addresses: `::ffff:10.0.0.0/104`. */

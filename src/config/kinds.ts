@@ -5,7 +5,7 @@
 
 import { z } from 'zod';
 import { parseDuration } from '../core/durations.ts';
-import { Failure } from '../core/failure.ts';
+import { Failure, invalid } from '../core/failure.ts';
 import { bareHost } from '../core/host.ts';
 import { requireCidrs } from './cidrs.ts';
 
@@ -78,7 +78,7 @@ const SECONDS = ' must be seconds, or text such as "15m"; 1 second or more';
 export const seconds = readBy(z.union([z.string(), z.number()], SECONDS), (given) => {
   const read = given === '' ? undefined : parseDuration(String(given));
   if (read !== undefined && read >= 1) return Math.trunc(read);
-  throw new Failure('invalid', SECONDS);
+  throw invalid(SECONDS);
 }).meta({ takes: 'duration, 1 s or more' });
 
 /** `HOST:PORT` as it is written, and what it says. */
@@ -97,10 +97,7 @@ export function parseAddress(what: string, text: string): { host: string; port: 
   const parts = /^(?:\[([0-9a-fA-F:.]+)\]|([^:[\]]*)):(\d{1,5})$/.exec(text);
   const port = Number(parts?.[3]);
   if (!parts || port > 65535) {
-    throw new Failure(
-      'invalid',
-      `${what} must be HOST:PORT, such as "127.0.0.1:8200", not "${text}"`,
-    );
+    throw invalid(`${what} must be HOST:PORT, such as "127.0.0.1:8200", not "${text}"`);
   }
   return { host: parts[1] ?? (parts[2] || '0.0.0.0'), port };
 }
@@ -131,6 +128,6 @@ export function parseHosts(name: string, listed: readonly string[]): readonly st
   return listed.map((text) => {
     const host = /:\d+$/.test(text.replace(/^\[.*\]/, '')) ? '' : bareHost(text);
     if (host !== '') return host;
-    throw new Failure('invalid', `${name}${HOSTS}`);
+    throw invalid(`${name}${HOSTS}`);
   });
 }

@@ -1,4 +1,5 @@
-import { Failure } from '../core/failure.ts';
+import { isPlainObject } from '../core/conversions.ts';
+import { invalid } from '../core/failure.ts';
 import { hasKeyTwice } from '../core/json-keys.ts';
 import { type Settings, settings } from './settings.ts';
 import { itemsOf, type Schema, shapeOf } from './shape.ts';
@@ -14,20 +15,16 @@ export function readSettings(text: string): Settings {
   try {
     whole = JSON.parse(text);
   } catch (cause) {
-    throw new Failure('invalid', 'the configuration file is not JSON', { cause });
+    throw invalid('the configuration file is not JSON', { cause });
   }
-  if (hasKeyTwice(text, whole)) {
-    throw new Failure('invalid', 'the configuration file has a key twice');
-  }
-  if (typeof whole !== 'object' || whole === null || Array.isArray(whole)) {
-    throw new Failure('invalid', 'the configuration must be an object');
-  }
+  if (hasKeyTwice(text, whole)) throw invalid('the configuration file has a key twice');
+  if (!isPlainObject(whole)) throw invalid('the configuration must be an object');
   // A misspelt key is told by its own name, before what is missing since it is misspelt.
   requireKnown(settings, whole, []);
   const read = settings.safeParse(whole);
   if (read.success) return read.data;
   const [issue] = read.error.issues;
-  throw new Failure('invalid', `${nameOf(issue?.path ?? [])}${issue?.message ?? ''}`);
+  throw invalid(`${nameOf(issue?.path ?? [])}${issue?.message ?? ''}`);
 }
 
 function requireKnown(schema: Schema, value: unknown, path: readonly PropertyKey[]): void {
@@ -41,8 +38,7 @@ function requireKnown(schema: Schema, value: unknown, path: readonly PropertyKey
   const unknown = Object.keys(value).find((key) => !shape.has(key));
   if (unknown !== undefined) {
     const known = [...shape.keys()].map((key) => nameOf([...path, key])).join(', ');
-    throw new Failure(
-      'invalid',
+    throw invalid(
       `unknown key "${nameOf([...path, unknown])}" in the configuration; known are ${known}`,
     );
   }

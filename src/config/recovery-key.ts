@@ -1,4 +1,4 @@
-import { Failure } from '../core/failure.ts';
+import { invalid } from '../core/failure.ts';
 
 const KEY_LENGTH = 32;
 
@@ -12,5 +12,5 @@ export function parseRecoveryKey(what: string, text: string | undefined): Uint8A
   const isBase64 = /^[A-Za-z0-9+/]+={0,2}$/.test(text);
   const key = Buffer.from(text, 'base64');
   if (isBase64 && key.length === KEY_LENGTH) return key;
-  throw new Failure('invalid', `${what} must be ${KEY_LENGTH} bytes in base64`);
+  throw invalid(`${what} must be ${KEY_LENGTH} bytes in base64`);
 }

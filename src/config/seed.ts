@@ -1,4 +1,4 @@
-import { Failure } from '../core/failure.ts';
+import { invalid } from '../core/failure.ts';
 import { faultOfLoginName, PASSWORD_DEFAULTS } from './password-method.ts';
 
 /** What the seed data of a development server is made with. */
@@ -33,14 +33,10 @@ export function secondSuffix(id_suffix: string): string {
 export function checkSeed(settings: SeedSettings): SeedSettings {
   const { id_suffix, login_name, unprivileged_login_name } = settings;
   if (!/^[A-Za-z0-9]{10}$/.test(id_suffix)) {
-    throw new Failure(
-      'invalid',
-      'flag -id-suffix takes ten letters and digits, such as 1234567890',
-    );
+    throw invalid('flag -id-suffix takes ten letters and digits, such as 1234567890');
   }
   if (secondSuffix(id_suffix) === id_suffix) {
-    throw new Failure(
-      'invalid',
+    throw invalid(
       'flag -id-suffix must not read the same backwards: read so, it ends the ids of the second target and of the plain user',
     );
   }
@@ -48,10 +44,7 @@ export function checkSeed(settings: SeedSettings): SeedSettings {
   if (unprivileged_login_name === '') return settings;
   checkLogin('unprivileged-', unprivileged_login_name, settings.unprivileged_password);
   if (unprivileged_login_name === login_name) {
-    throw new Failure(
-      'invalid',
-      'flags -login-name and -unprivileged-login-name must be different',
-    );
+    throw invalid('flags -login-name and -unprivileged-login-name must be different');
   }
   return settings;
 }
@@ -59,15 +52,11 @@ export function checkSeed(settings: SeedSettings): SeedSettings {
 function checkLogin(prefix: string, login_name: string, password: string): void {
   const { min_login_name_length, min_password_length } = PASSWORD_DEFAULTS;
   if (faultOfLoginName(login_name, min_login_name_length) !== undefined) {
-    throw new Failure(
-      'invalid',
+    throw invalid(
       `flag -${prefix}login-name takes at least ${min_login_name_length} lower-case letters, digits, periods and hyphens`,
     );
   }
   if ([...password].length < min_password_length) {
-    throw new Failure(
-      'invalid',
-      `flag -${prefix}password takes at least ${min_password_length} characters`,
-    );
+    throw invalid(`flag -${prefix}password takes at least ${min_password_length} characters`);
   }
 }

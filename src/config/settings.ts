@@ -2,7 +2,7 @@
 
 import { z } from 'zod';
 import { CORS_DEFAULTS } from '../core/cors.ts';
-import { Failure } from '../core/failure.ts';
+import { invalid } from '../core/failure.ts';
 import { judgePath } from './audit-file.ts';
 import { sinkName } from './audit-sink.ts';
 import { connectionSettings } from './connections.ts';
@@ -66,7 +66,7 @@ const listener = z.preprocess(
 
 const publicAddress = readBy(address, ({ written, at }) => {
   if (!written.startsWith(':') && at.port !== 0) return written;
-  throw new Failure('invalid', ' must name a host and a port that clients can reach');
+  throw invalid(' must name a host and a port that clients can reach');
 }).meta({ takes: '`HOST:PORT`' });
 
 const STORAGE_TYPE = {
@@ -132,7 +132,7 @@ const seal = z.preprocess(
 const recordsPath = readBy(text, (path) => {
   const because = judgePath(path);
   if (because === undefined) return path;
-  throw new Failure('invalid', `: ${because}`);
+  throw invalid(`: ${because}`);
 }).meta({ takes: 'text' });
 
 const syslogAddress = readBy(text, (written) => {
@@ -170,7 +170,7 @@ const sinks = readBy(z.array(sink, ' must be a list'), (listed) => {
   const names = listed.map(sinkName);
   const twice = names.find((name, index) => names.indexOf(name) !== index);
   if (twice === undefined) return listed;
-  throw new Failure('invalid', ` has ${twice} twice`);
+  throw invalid(` has ${twice} twice`);
 }).meta({ takes: 'list' });
 
 const userLockout = {
@@ -214,7 +214,7 @@ export const RATE_LIMIT_DEFAULTS: RateLimits = z.object(rateLimits).parse({});
 const headerNames = readBy(texts, (names) => {
   const bad = names.find((name) => !/^[A-Za-z0-9-]+$/.test(name));
   if (bad === undefined) return names;
-  throw new Failure('invalid', `: "${bad}" is no name of a header`);
+  throw invalid(`: "${bad}" is no name of a header`);
 }).meta({ takes: 'list of texts' });
 
 const LOG_LEVELS = ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'] as const;

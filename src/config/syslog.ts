@@ -1,4 +1,4 @@
-import { Failure } from '../core/failure.ts';
+import { invalid } from '../core/failure.ts';
 
 /** Numbers of RFC 5424 §6.2.1. */
 export const FACILITIES: Readonly<Record<string, number>> = {
@@ -44,8 +44,7 @@ export function parseSyslogAddress(what: string, text: string): SyslogAddress {
   const host = parts?.[2] ?? parts?.[3];
   const port = Number(parts?.[4] ?? (transport === 'tcp' ? 601 : 514));
   if ((transport !== 'udp' && transport !== 'tcp') || !host || port < 1 || port > 65535) {
-    throw new Failure(
-      'invalid',
+    throw invalid(
       `${what} must be like "unix:///dev/log", "udp://HOST:514" or "tcp://HOST:601"${text.includes('@') ? '' : `, not "${text}"`}`,
     );
   }

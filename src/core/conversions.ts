@@ -149,6 +149,6 @@ export function convertStringMap(value: unknown): Record<string, string> | undef
   return Object.fromEntries(pairs);
 }
 
-function isPlainObject(value: unknown): value is Record<string, unknown> {
+export function isPlainObject(value: unknown): value is Record<string, unknown> {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }

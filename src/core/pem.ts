@@ -3,7 +3,7 @@
  * to what stands around it: tools put a description before each block, and people paste them.
  */
 
-import { Failure } from './failure.ts';
+import { type Failure, invalid } from './failure.ts';
 
 export interface PemBlock {
   /** What the block says it is, e.g. `CERTIFICATE`. The bytes may be something else. */
@@ -37,16 +37,11 @@ const MAX_LABEL = 64;
  */
 export function parsePem(text: string, caps: PemCaps = PEM_CAPS): PemBlock[] {
   if (text.length > caps.maxLength) {
-    throw new Failure(
-      'invalid',
-      `PEM text of ${text.length} characters, at most ${caps.maxLength} are accepted`,
-    );
+    throw invalid(`PEM text of ${text.length} characters, at most ${caps.maxLength} are accepted`);
   }
   const blocks: PemBlock[] = [];
   for (let at = findBegin(text, 0); at !== -1; ) {
-    if (blocks.length === caps.maxBlocks) {
-      throw new Failure('invalid', `more than ${caps.maxBlocks} PEM blocks`);
-    }
+    if (blocks.length === caps.maxBlocks) throw invalid(`more than ${caps.maxBlocks} PEM blocks`);
     const { block, end } = readBlock(text, at, blocks.length);
     blocks.push(block);
     at = findBegin(text, end);
@@ -70,20 +65,20 @@ function readBlock(text: string, begin: number, index: number): { block: PemBloc
   const label =
     text.slice(labelStart, labelStart + MAX_LABEL + DASHES.length).split(DASHES)[0] ?? '';
   const bodyStart = labelStart + label.length + DASHES.length;
-  if (label.length > MAX_LABEL || !LABEL.test(label)) throw invalid(index, 'no label after BEGIN');
+  if (label.length > MAX_LABEL || !LABEL.test(label)) throw notPem(index, 'no label after BEGIN');
 
   const bodyEnd = text.indexOf(DASHES, bodyStart);
   const endMarker = `-----END ${label}-----`;
   if (bodyEnd === -1 || !text.startsWith(endMarker, bodyEnd)) {
-    throw invalid(index, 'no END marker of the same label after it');
+    throw notPem(index, 'no END marker of the same label after it');
   }
   const body = text.slice(bodyStart, bodyEnd);
   if (body.includes(':')) {
-    throw invalid(index, 'header lines, which encrypted keys have; send it decrypted and without');
+    throw notPem(index, 'header lines, which encrypted keys have; send it decrypted and without');
   }
   const der = decodeBody(body);
-  if (der === undefined) throw invalid(index, 'the text between the markers is not base64');
-  if (der.length === 0) throw invalid(index, 'nothing between the markers');
+  if (der === undefined) throw notPem(index, 'the text between the markers is not base64');
+  if (der.length === 0) throw notPem(index, 'nothing between the markers');
   return { block: { label, der }, end: bodyEnd + endMarker.length };
 }
 
@@ -97,8 +92,8 @@ function decodeBody(body: string): Uint8Array | undefined {
   }
 }
 
-const invalid = (index: number, why: string): Failure =>
-  new Failure('invalid', `error when parsing block ${index}: invalid PEM data: ${why}`);
+const notPem = (index: number, why: string): Failure =>
+  invalid(`error when parsing block ${index}: invalid PEM data: ${why}`);
 
 /**
  * Writes one block, lines of 64 characters.

@@ -1,4 +1,4 @@
-import { Failure } from './failure.ts';
+import { invalid } from './failure.ts';
 
 /** How a connection is secured. Each is what it says, and none falls back to a weaker one. */
 const MODES = ['disable', 'require', 'verify-ca', 'verify-full'] as const;
@@ -19,40 +19,38 @@ export interface Security {
  * @throws Failure `invalid` that says what is wrong and never shows the URL, which has a password
  */
 export function parsePostgresUrl(text: string): { url: string; security: Security } {
-  if (!URL.canParse(text)) throw wrong('storage.url is no URL of a PostgreSQL database');
+  if (!URL.canParse(text)) throw invalid('storage.url is no URL of a PostgreSQL database');
   const url = new URL(text);
   if (url.protocol !== 'postgres:' && url.protocol !== 'postgresql:') {
-    throw wrong('storage.url must begin with postgres://');
+    throw invalid('storage.url must begin with postgres://');
   }
   const take = (name: string): string => {
     const [value = '', ...more] = url.searchParams.getAll(name);
-    if (more.length > 0) throw wrong(`storage.url has ${name} twice`);
+    if (more.length > 0) throw invalid(`storage.url has ${name} twice`);
     url.searchParams.delete(name);
     return value;
   };
   for (const name of ['ssl', 'uselibpqcompat', 'sslnegotiation', 'sslpassword', 'sslcrl']) {
-    if (url.searchParams.has(name)) throw wrong(`storage.url has ${name}: use sslmode`);
+    if (url.searchParams.has(name)) throw invalid(`storage.url has ${name}: use sslmode`);
   }
   const wanted = take('sslmode') || 'disable';
   const sslmode = MODES.find((mode) => mode === wanted);
-  if (!sslmode) throw wrong(`sslmode of storage.url must be one of ${MODES.join(', ')}`);
+  if (!sslmode) throw invalid(`sslmode of storage.url must be one of ${MODES.join(', ')}`);
   const files = {
     sslrootcert: take('sslrootcert'),
     sslcert: take('sslcert'),
     sslkey: take('sslkey'),
   };
   if (sslmode === 'disable' && Object.values(files).some((file) => file !== '')) {
-    throw wrong('storage.url names certificates: say sslmode=verify-full');
+    throw invalid('storage.url names certificates: say sslmode=verify-full');
   }
   if (sslmode === 'verify-ca' && files.sslrootcert === '') {
-    throw wrong(
+    throw invalid(
       'sslmode=verify-ca of storage.url needs sslrootcert: any server has some certificate',
     );
   }
   if ((files.sslcert === '') !== (files.sslkey === '')) {
-    throw wrong('sslcert and sslkey of storage.url belong together');
+    throw invalid('sslcert and sslkey of storage.url belong together');
   }
   return { url: url.href, security: { sslmode, ...files } };
 }
-
-const wrong = (because: string): Failure => new Failure('invalid', because);

@@ -59,7 +59,7 @@ export async function openDoors(
   const { port } = address;
   const doors: Server[] = [];
   const closeAll = async (): Promise<void> => {
-    await Promise.all(doors.map(close));
+    await Promise.all(doors.map(closeServer));
   };
   const open = async (host: string, count: number): Promise<void> => {
     for (let at = 0; at < count; at++) doors.push(await openDoor(server, { host, port }));
@@ -90,7 +90,7 @@ async function openDoor(server: Server, place: Place): Promise<Server> {
 
 /** Sharing a port with another process of the same user would succeed, and be a mistake. */
 async function requireFree(place: Place): Promise<void> {
-  if (CAN_SHARE && place.port !== 0) await close(await listen(createServer(), place));
+  if (CAN_SHARE && place.port !== 0) await closeServer(await listen(createServer(), place));
 }
 
 const shared = (place: Place): Place & ListenOptions =>
@@ -108,6 +108,7 @@ export async function listen(server: Server, place: ListenOptions): Promise<Serv
   return server;
 }
 
-function close(server: Server): Promise<void> {
+/** Of a server that answers requests, idle connections are closed at once, others when what they asked is answered. */
+export function closeServer(server: Server): Promise<void> {
   return new Promise((resolve) => server.close(() => resolve()));
 }

@@ -1,5 +1,6 @@
 import { isUtf8 } from 'node:buffer';
-import { Failure } from '../core/failure.ts';
+import { isPlainObject } from '../core/conversions.ts';
+import { type Failure, invalid } from '../core/failure.ts';
 import {
   countJsonParts,
   type JsonLimits,
@@ -42,7 +43,7 @@ export function parseJsonBody(
     // Not the engine's own message, which quotes the body.
     throw refusal(findJsonFault(text) ?? 'the body is not JSON');
   }
-  if (!isObject(value)) throw refusal('the body must be a JSON object');
+  if (!isPlainObject(value)) throw refusal('the body must be a JSON object');
   const keys = new Inspector(text).inspect(value);
   if (keys !== parts.members) throw refusal(findJsonFault(text) ?? 'the body has a key twice');
   return value;
@@ -54,7 +55,7 @@ const FIRST = /^[ \t\r\n]*[^ \t\r\n]/;
 const NOTHING = /^[ \t\r\n]*null[ \t\r\n]*$/;
 
 function refusal(because: string): Failure {
-  return new Failure('invalid', `failed to parse JSON input: ${because}`);
+  return invalid(`failed to parse JSON input: ${because}`);
 }
 
 const WORDS: Readonly<Record<keyof JsonLimits, string>> = {
@@ -72,12 +73,8 @@ function countWithin(text: string, limits: JsonLimits): JsonParts {
 }
 
 function decodeUtf8(bytes: Uint8Array): string {
-  if (!isUtf8(bytes)) throw new Failure('invalid', 'the body is not valid UTF-8');
+  if (!isUtf8(bytes)) throw invalid('the body is not valid UTF-8');
   return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString('utf8');
-}
-
-function isObject(value: unknown): value is Record<string, unknown> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
 /** Goes through parsed data once: counts keys, and refuses what no endpoint can mean. */
@@ -107,7 +104,7 @@ class Inspector {
       const item: unknown = Reflect.get(value, key);
       if (key === '__proto__') throw refusal('the key "__proto__" is not accepted');
       // Merging such a value into another object would change what all objects inherit.
-      if (key === 'constructor' && isObject(item) && Object.hasOwn(item, 'prototype')) {
+      if (key === 'constructor' && isPlainObject(item) && Object.hasOwn(item, 'prototype')) {
         throw refusal('the keys "constructor" and "prototype" are not accepted together');
       }
       if (this.escapes && !key.isWellFormed()) throw refusal('a key is not valid Unicode');
@@ -157,7 +154,7 @@ export function parseFormBody(
   const text = typeof body === 'string' ? body : decodeUtf8(body);
   const pairs = text.split('&', MAX_FORM_FIELDS + 1);
   if (pairs.length > MAX_FORM_FIELDS) {
-    throw new Failure('invalid', `the form has more than ${MAX_FORM_FIELDS} fields`);
+    throw invalid(`the form has more than ${MAX_FORM_FIELDS} fields`);
   }
   keep(weighJsonParts({ values: 0, members: pairs.length }));
   const fields: Record<string, string | string[]> = {};
@@ -172,20 +169,21 @@ export function parseFormBody(
 }
 
 function addField(fields: Record<string, string | string[]>, name: string, value: string): void {
-  if (name === '__proto__') {
-    throw new Failure('invalid', 'the form field "__proto__" is not accepted');
-  }
+  if (name === '__proto__') throw invalid('the form field "__proto__" is not accepted');
   const known = Object.hasOwn(fields, name) ? fields[name] : undefined;
   if (known === undefined) fields[name] = value;
   else if (typeof known === 'string') fields[name] = [known, value];
   else known.push(value);
 }
 
-function decodeFormText(text: string): string {
+const decodeFormText = (text: string): string => decodePercent('form', text.replaceAll('+', ' '));
+
+/** @throws Failure `invalid` for percent-encoding that is not valid, or not of UTF-8 */
+export function decodePercent(where: 'path' | 'query' | 'form', text: string): string {
   try {
-    return decodeURIComponent(text.replaceAll('+', ' '));
+    return decodeURIComponent(text);
   } catch (cause) {
-    const because = 'the form contains percent-encoding that is not valid, or not of UTF-8';
-    throw new Failure('invalid', because, { cause });
+    const because = `the ${where} contains percent-encoding that is not valid, or not of UTF-8`;
+    throw invalid(because, { cause });
   }
 }

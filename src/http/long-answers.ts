@@ -81,12 +81,6 @@ export interface OnItsWay {
   stood: Taking;
 }
 
-/** What waits of a network. */
-interface Wanted {
-  answers: number;
-  bytes: number;
-}
-
 /**
  * Long answers begin while there is room for what their clients have not taken; others wait, in turn by network and
  * site, and those that are slow make room for them. Cut off would be, of many honest clients that ask in
@@ -100,8 +94,8 @@ export class LongAnswers {
   readonly #onTheirWay = new Set<OnItsWay>();
   /** Bytes that what waits will take once it is sent. */
   #wanted = 0;
-  /** The same by network. */
-  readonly #wantedBy = new Map<string, Wanted>();
+  /** The same by network, and how many wait. */
+  readonly #wantedBy = new Map<string, { answers: number; bytes: number }>();
   #isServing = false;
   #timer: NodeJS.Timeout | undefined;
 

@@ -27,10 +27,6 @@ export function openServer({ tls, connections: limits }: Config): Server {
   return https.createServer(secure);
 }
 
-/** Those that are idle are closed at once, others when what they asked is answered. */
-export const closeServer = (server: Server): Promise<void> =>
-  new Promise((resolve) => server.close(() => resolve()));
-
 export function readTls(tls: { cert_file: string; key_file: string }): SecureContextOptions {
   return {
     cert: readFileSync(tls.cert_file),

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import type { Logger } from 'pino';
 import type { ConnectionLimits } from '../config/connections.ts';
-import { Failure } from '../core/failure.ts';
+import { invalid } from '../core/failure.ts';
 
 /** Fewer are not enough for the database, the threads and a handful of clients. */
 const LEAST = 128;
@@ -21,8 +21,7 @@ export function fitConnections(
 ): ConnectionLimits {
   if (open_files === undefined) return limits;
   if (open_files < LEAST) {
-    throw new Failure(
-      'invalid',
+    throw invalid(
       `the process may have ${open_files} files open, and needs ${LEAST} or more (ulimit -n, LimitNOFILE=)`,
     );
   }

@@ -1,9 +1,9 @@
 import { findLiving, recognise } from '../access/permissions/authentication.operations.ts';
 import { tokenId } from '../access/tokens/minting.operations.ts';
-import type { Token } from '../access/tokens/token.ts';
 import type { App } from '../app/app.ts';
 import { TOO_OFTEN } from '../audit/record.ts';
 import { Failure } from '../core/failure.ts';
+import type { Credentials } from './dialect.ts';
 import { type RequestContext, recordRefusal } from './request-record.ts';
 
 /** What a request says of who sends it. */
@@ -57,7 +57,7 @@ function noteUnknown(app: App, trace: RequestContext, text: string): void {
 export async function recordTooMany(
   app: App,
   trace: RequestContext,
-  asker: { text: string; living: Token | undefined },
+  asker: Credentials,
 ): Promise<void> {
   const { remote_address } = trace.record;
   const token = asker.living && (await recognise(app, asker, remote_address));

@@ -1,10 +1,9 @@
 import { randomUUID } from 'node:crypto';
 import { findLiving } from '../access/permissions/authentication.operations.ts';
-import type { Token } from '../access/tokens/token.ts';
 import { type App, perApp } from '../app/app.ts';
 import { TOO_OFTEN } from '../audit/record.ts';
-import { Failure } from '../core/failure.ts';
-import type { Dialect, Exchange, Stages } from './dialect.ts';
+import { Failure, invalid } from '../core/failure.ts';
+import type { Credentials, Dialect, Exchange, Stages } from './dialect.ts';
 import { type Fault, refuseAll } from './faults.ts';
 import { recordRefused, recordTooMany } from './refused-early.ts';
 import type { HttpRequest } from './request.ts';
@@ -31,7 +30,7 @@ export async function refuseUnread<S extends Stages>(
     else {
       await traceUnread(app, dialect, exchange);
       const askedBy = { texts, remote_address: request.remote_address };
-      await recordRefused(app, trace, new Failure('invalid', fault.because), askedBy);
+      await recordRefused(app, trace, invalid(fault.because), askedBy);
     }
   } catch (error) {
     const unrecorded = dialect.encodeFailure(error);
@@ -77,10 +76,7 @@ async function recordOneOfMany<S extends Stages>(
 }
 
 /** The first good one of some tokens; where none is, the first. */
-async function findGood(
-  app: App,
-  texts: readonly string[],
-): Promise<{ text: string; living: Token | undefined }> {
+async function findGood(app: App, texts: readonly string[]): Promise<Credentials> {
   for (const text of texts) {
     const living = await findLiving(app, text);
     if (living) return { text, living };

@@ -1,5 +1,5 @@
 import { IncomingMessage } from 'node:http';
-import { Failure } from '../core/failure.ts';
+import { Failure, invalid } from '../core/failure.ts';
 import { Gathering, type GatheringFault } from '../core/fairness/gathering.ts';
 import type { Hold } from '../core/fairness/shared-bytes.ts';
 
@@ -16,11 +16,6 @@ const LITTLE = 4 << 10;
 const SHORT = 1 << 10;
 const NO_BODY = new Uint8Array(0);
 
-interface Reader {
-  resolve(body: Uint8Array): void;
-  reject(because: Failure): void;
-}
-
 /**
  * A request whose body is put together as it comes from the parser. The stream's own way keeps every
  * chunk as an object until somebody reads it, and a chunk may be of one byte.
@@ -31,7 +26,7 @@ export class GatheredRequest extends IncomingMessage {
   /** Begins to count. */
   #openHold: (() => Hold | undefined) | undefined;
   #refused: Failure | undefined;
-  #reader: Reader | undefined;
+  #reader: { resolve(body: Uint8Array): void; reject(because: Failure): void } | undefined;
   #limit = MOST;
   #isRead = false;
   #isTaken = false;
@@ -132,7 +127,7 @@ export class GatheredRequest extends IncomingMessage {
   }
 
   override _destroy(error: Error | null, callback: (error?: Error | null) => void): void {
-    this.#reader?.reject(new Failure('invalid', 'the request body ended early'));
+    this.#reader?.reject(invalid('the request body ended early'));
     this.#reader = undefined;
     // What has been taken is worked on, though the client may have gone.
     if (!this.#isTaken) this.release();
@@ -171,7 +166,7 @@ function refusalOf(fault: GatheringFault, limit: number): Failure {
         `the request body is larger than the ${limit} bytes taken here`,
       );
     case 'too_many_pieces':
-      return new Failure('invalid', 'the request body comes in too many small pieces');
+      return invalid('the request body comes in too many small pieces');
     case 'no_room':
       return new Failure('rate_limited', 'too many request bodies are under way, try again', {
         retry_after: 1,

@@ -1,4 +1,4 @@
-import { Failure } from '../core/failure.ts';
+import { Failure, invalid } from '../core/failure.ts';
 
 /** What of a request says who asks, and about which namespace. */
 interface Headed {
@@ -27,9 +27,7 @@ const BEARER = /^bearer\s+(\S+)$/i;
  */
 export function requireOneToken(request: Headed): string | undefined {
   const token = readToken(request);
-  if (token === TWO) {
-    throw new Failure('invalid', 'the request has two tokens: send one, in one of its headers');
-  }
+  if (token === TWO) throw invalid('the request has two tokens: send one, in one of its headers');
   return token;
 }
 

@@ -8,6 +8,7 @@ import type { AnyRoute, Capability, Method } from '../app/route.ts';
 import { concealSegments } from '../audit/conceal.ts';
 import { hashSecret } from '../audit/operations.ts';
 import { Hashes, UNTOLD } from '../audit/told.ts';
+import { isPlainObject } from '../core/conversions.ts';
 import { tellEnded } from '../core/ended-counts.ts';
 import { Failure } from '../core/failure.ts';
 import { mayHaveUser } from '../core/place.ts';
@@ -161,15 +162,12 @@ function factsOf(
   }
   for (const [name, within] of Object.entries(audit_within)) {
     const value = input[name];
-    if (!isObject(value)) continue;
+    if (!isPlainObject(value)) continue;
     const sent = within.filter((field) => value[field] !== undefined);
     facts[name] = Object.fromEntries(sent.map((field) => [field, tellWithin(value[field])]));
   }
   return facts;
 }
-
-const isObject = (value: unknown): value is Readonly<Record<string, unknown>> =>
-  typeof value === 'object' && value !== null && !Array.isArray(value);
 
 /**
  * @param token that the record names; of the broker's, where a good one stands for nobody, it is not the caller's
@@ -255,7 +253,7 @@ function concealPlaces(app: App, { route, record }: RequestContext, end: Recorde
       const areApart = !value.some((each) => typeof each === 'string' && mayHaveUser(each));
       return value.map((each) => conceal(each, areApart));
     }
-    if (!isObject(value)) return value;
+    if (!isPlainObject(value)) return value;
     const fields = Object.entries(value).map(([name, each]) => [name, conceal(each, true)]);
     return Object.fromEntries(fields);
   };

@@ -1,7 +1,7 @@
 import type { IncomingMessage, RequestListener, Server, ServerResponse } from 'node:http';
 import { createSecureContext } from 'node:tls';
 import type { App } from '../app/app.ts';
-import { Failure } from '../core/failure.ts';
+import { invalid } from '../core/failure.ts';
 import { doRequest } from '../core/fairness/asking.ts';
 import { scarceHeap } from '../core/fairness/scarce-heap.ts';
 import { isOwnHost } from '../core/host.ts';
@@ -9,7 +9,7 @@ import { refuseInTurns } from './client-error.ts';
 import { Connections } from './connections.ts';
 import { decipherInTurns } from './deciphering.ts';
 import { compileDialects, type Routers } from './dialects.ts';
-import { findPlaces, firstDoor, listen, openDoors } from './doors.ts';
+import { closeServer, findPlaces, firstDoor, listen, openDoors } from './doors.ts';
 import { encipherInSlices } from './enciphering.ts';
 import {
   MANY_UNATTENDED,
@@ -30,7 +30,7 @@ import { answerRequests } from './incoming.ts';
 import { closeInTurns } from './leaving.ts';
 import { acceptListVerb } from './list-verb.ts';
 import { weighAnswer } from './long-answers.ts';
-import { closeServer, openServer, readTls } from './node-server.ts';
+import { openServer, readTls } from './node-server.ts';
 import { peerOf } from './peer.ts';
 import type { HttpRequest } from './request.ts';
 import { GatheredRequest } from './request-body.ts';
@@ -256,7 +256,7 @@ function readRequest(
     readBody: (limit) =>
       request instanceof GatheredRequest
         ? request.readBody(limit).then(goOnInTurn)
-        : Promise.reject(new Failure('invalid', 'the request has no body')),
+        : Promise.reject(invalid('the request has no body')),
     hasCome: () => request.complete,
     keep: (bytes) => {
       if (request instanceof GatheredRequest) request.keep(bytes);

@@ -1,5 +1,5 @@
 import type { Mount, MountKind } from '../app/mount.ts';
-import { Failure } from '../core/failure.ts';
+import { type Failure, invalid } from '../core/failure.ts';
 import { LISTS } from './rules.ts';
 
 // All mounts are kept in memory, read again when one was changed, and listed in one answer, which a site reads
@@ -60,8 +60,7 @@ export function planGrowth(
   const grows = !before || said > measureSaid(before.mount);
   if (!grows || said <= ALWAYS) return 0;
   if (said > MOST_OF_ONE) {
-    throw new Failure(
-      'invalid',
+    throw invalid(
       `description, options and lists of the mount would have ${said} bytes, and may have at most ${MOST_OF_ONE}`,
     );
   }
@@ -87,5 +86,4 @@ export function requireRoom(kind: MountKind, size: Size, more: Size, isOperator:
   }
 }
 
-const refuse = (because: string): Failure =>
-  new Failure('invalid', `${because}: disable what is not needed`);
+const refuse = (because: string): Failure => invalid(`${because}: disable what is not needed`);

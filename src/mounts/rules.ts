@@ -7,7 +7,7 @@ import {
   placeOf,
   SYSTEM_LEASE_TTL,
 } from '../app/mount.ts';
-import { Failure } from '../core/failure.ts';
+import { type Failure, invalid } from '../core/failure.ts';
 
 /** Engine types that can be mounted, by kind. */
 export const SECRET_TYPES = ['pki'] as const;
@@ -64,20 +64,16 @@ export const EMPTY_CONFIG: MountConfig = {
 export function planMountPath(kind: MountKind, wanted: string): string {
   const segments = wanted.replace(/\/$/, '').split('/');
   if (!segments.every((segment) => SEGMENT.test(segment)) || segments.length > 8) {
-    throw new Failure(
-      'invalid',
+    throw invalid(
       `path "${wanted}" cannot be mounted: up to 8 segments of letters, digits, ".", "_" and "-", each beginning with a letter or digit`,
     );
   }
   const [first = ''] = segments;
   if (kind === 'secret' && RESERVED.has(first)) {
-    throw new Failure('invalid', `cannot mount at "${wanted}": the word "${first}" is reserved`);
+    throw invalid(`cannot mount at "${wanted}": the word "${first}" is reserved`);
   }
   if (kind === 'auth' && first === 'token') {
-    throw new Failure(
-      'invalid',
-      'cannot mount at "token/": token credential backend cannot be mounted',
-    );
+    throw invalid('cannot mount at "token/": token credential backend cannot be mounted');
   }
   return `${segments.join('/')}/`;
 }
@@ -85,48 +81,41 @@ export function planMountPath(kind: MountKind, wanted: string): string {
 /** @throws Failure `invalid` when there is no such engine */
 export function requireEngineType(kind: MountKind, type: string): void {
   const known: readonly string[] = kind === 'auth' ? AUTH_TYPES : SECRET_TYPES;
-  if (type === '') throw new Failure('invalid', 'backend type must be specified as a string');
+  if (type === '') throw invalid('backend type must be specified as a string');
   if (!known.includes(type)) {
-    throw new Failure(
-      'invalid',
-      `plugin not found in the catalog: ${type}; type is one of ${known.join(', ')}`,
-    );
+    throw invalid(`plugin not found in the catalog: ${type}; type is one of ${known.join(', ')}`);
   }
 }
 
 /** @throws Failure `invalid` for a mount that is there from the first start */
 export function requireRemovable(mount: Mount): void {
   if (['sys/', 'identity/', 'cubbyhole/', 'auth/token/'].includes(fullPath(mount))) {
-    throw new Failure('invalid', `cannot unmount "${fullPath(mount)}": it belongs to the server`);
+    throw invalid(`cannot unmount "${fullPath(mount)}": it belongs to the server`);
   }
 }
 
 /** What a request hears that wants a path which is taken, or lies around or beneath one that is. */
 export function refusePathInUse(path: string): Failure {
-  return new Failure('invalid', `path is already in use at ${path}`);
+  return invalid(`path is already in use at ${path}`);
 }
 
 /** What a request hears about the settings of a mount that is not there. */
 export function refuseToTune(input: Place): Failure {
   const path = fullPath(placeOf(input));
-  return new Failure('invalid', `tune of path "${path}" failed: no mount entry found`);
+  return invalid(`tune of path "${path}" failed: no mount entry found`);
 }
 
 /** Settings as requests carry them; what is absent stays as it is. */
-export interface MountSettings {
+export interface MountSettings extends Lists {
   /** Seconds, 0 for the server's; the empty text leaves it as it is. */
   default_lease_ttl?: number | string | undefined;
   max_lease_ttl?: number | string | undefined;
   force_no_cache?: boolean | undefined;
   listing_visibility?: string | undefined;
-  passthrough_request_headers?: string[] | undefined;
-  allowed_response_headers?: string[] | undefined;
-  audit_non_hmac_request_keys?: string[] | undefined;
-  audit_non_hmac_response_keys?: string[] | undefined;
-  allowed_managed_keys?: string[] | undefined;
-  delegated_auth_accessors?: string[] | undefined;
   token_type?: string | undefined;
 }
+
+type Lists = { [List in (typeof LISTS)[number]]?: string[] | undefined };
 
 const VISIBILITIES = ['', 'hidden', 'unauth'] as const;
 
@@ -142,8 +131,7 @@ export function planConfig(config: MountConfig, settings: MountSettings): MountC
   if (typeof max_lease_ttl === 'number') next.max_lease_ttl = max_lease_ttl;
   const max = next.max_lease_ttl || SYSTEM_LEASE_TTL;
   if (next.default_lease_ttl > max) {
-    throw new Failure(
-      'invalid',
+    throw invalid(
       next.max_lease_ttl > 0
         ? `given default lease TTL greater than given max lease TTL: backend max lease TTL of ${max} would be less than backend default lease TTL of ${next.default_lease_ttl}`
         : `given default lease TTL greater than system max lease TTL of ${max}`,
@@ -153,10 +141,7 @@ export function planConfig(config: MountConfig, settings: MountSettings): MountC
   if (visibility !== undefined) {
     const known = VISIBILITIES.find((name) => name === visibility);
     if (known === undefined) {
-      throw new Failure(
-        'invalid',
-        `invalid listing_visibility "${visibility}": "", "hidden" or "unauth"`,
-      );
+      throw invalid(`invalid listing_visibility "${visibility}": "", "hidden" or "unauth"`);
     }
     next.listing_visibility = known;
   }

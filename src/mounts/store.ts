@@ -1,23 +1,19 @@
 import { expressionBuilder, sql } from 'kysely';
-import type { Mount, MountConfig, MountKind } from '../app/mount.ts';
+import type { Mount, MountKind, Place } from '../app/mount.ts';
 import { holdAsRead, saveAsRead } from '../store/as-read.ts';
 import { build, type Db, prepared } from '../store/database.ts';
 import { preparedHold } from '../store/held.ts';
 import { listInParts, PAGE } from '../store/in-pages.ts';
-import type { MountRow } from '../store/tables.ts';
+import type { MountRow, Tables } from '../store/tables.ts';
 import { type Write, write } from '../store/write.ts';
 import type { Size } from './room.ts';
 
 // A mount is found by its path; its settings are read whole and kept as one JSON column.
 
-interface Body {
-  description: string;
-  local: boolean;
-  seal_wrap: boolean;
-  external_entropy_access: boolean;
-  options: Record<string, string> | null;
-  config: MountConfig;
-}
+type Body = Pick<
+  Mount,
+  'description' | 'local' | 'seal_wrap' | 'external_entropy_access' | 'options' | 'config'
+>;
 
 /** A mount as it was read; by the tag of its text a write set can tell that it still is the same. */
 interface StoredMount {
@@ -56,12 +52,10 @@ export function listMounts(
   );
 }
 
-type Path = Pick<Mount, 'kind' | 'path'>;
-
 /** The path of a mount that is at a path, within, or around it; one that moves is in nobody's way. */
 export async function findClash(
   db: Db,
-  { kind, path }: Path,
+  { kind, path }: Place,
   moves_from?: string,
 ): Promise<string | undefined> {
   const row = await db
@@ -92,7 +86,7 @@ function overlaps(path: string) {
 /** The mount at a path, as it is now, whatever is cached. */
 export async function findStoredMount(
   db: Db,
-  { kind, path }: Pick<Mount, 'kind' | 'path'>,
+  { kind, path }: Place,
 ): Promise<StoredMount | undefined> {
   const row = await db
     .selectFrom('mount')
@@ -229,13 +223,7 @@ export function deleteMount({ id, path }: Pick<Mount, 'id' | 'path'>): Write {
   });
 }
 
-export function insertRemount(move: {
-  id: string;
-  source: string;
-  target: string;
-  status: string;
-  moved_at: number;
-}): Write {
+export function insertRemount(move: Tables['remount']): Write {
   return write(build.insertInto('remount').values(move), { rows: 1 });
 }
 

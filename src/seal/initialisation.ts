@@ -1,4 +1,4 @@
-import { Failure } from '../core/failure.ts';
+import { invalid } from '../core/failure.ts';
 import { judgeShareCounts, type SealKind, type ShareCounts } from './seal.ts';
 
 /** What `sys/init` is asked for; undefined or 0: not said. */
@@ -27,14 +27,13 @@ export function chooseShareCounts(kind: SealKind, request: InitRequest): ShareCo
   const [prefix, otherPrefix] =
     kind === 'shamir' ? (['secret', 'recovery'] as const) : (['recovery', 'secret'] as const);
   if (other.shares !== 0 || other.threshold !== 0) {
-    throw new Failure(
-      'invalid',
+    throw invalid(
       `parameters ${otherPrefix}_shares,${otherPrefix}_threshold not applicable to seal type ${kind}: give ${prefix}_shares and ${prefix}_threshold`,
     );
   }
   if (kind === 'keyfile' && own.shares === 0 && own.threshold === 0) return undefined;
   const because = judgeShareCounts(own, prefix);
-  if (because !== undefined) throw new Failure('invalid', `invalid seal configuration: ${because}`);
+  if (because !== undefined) throw invalid(`invalid seal configuration: ${because}`);
   return own;
 }
 
@@ -49,7 +48,7 @@ export function rejectPgpKeys(
 ): void {
   for (const [name, value] of Object.entries(fields)) {
     if (value !== undefined && value.length > 0) {
-      throw new Failure('invalid', `${name} is not supported: leave it out`);
+      throw invalid(`${name} is not supported: leave it out`);
     }
   }
 }

@@ -8,7 +8,7 @@ import type { Caller } from '../app/caller.ts';
 import { Barrier } from '../barrier/barrier.ts';
 import { KEY_LENGTH, NONCE_LENGTH } from '../barrier/envelope.ts';
 import { KEYRING_KEY_RANDOMNESS, openKeyring, wrapKeyringKey } from '../barrier/keyring.ts';
-import { Failure } from '../core/failure.ts';
+import { Failure, invalid } from '../core/failure.ts';
 import { planFirstMounts } from '../mounts/operations.ts';
 import { bumpConfigVersion } from '../store/config-version.ts';
 import { chooseShareCounts, type InitRequest } from './initialisation.ts';
@@ -35,12 +35,8 @@ import {
 } from './store.ts';
 import { openBarrier } from './unsealing.operations.ts';
 
-interface SealMemory {
-  /** Sealed by request: from then on only a restart opens a key file's seal. */
-  sealed_by_request: boolean;
-}
-
-const memoryOf = perApp<SealMemory>(() => ({ sealed_by_request: false }));
+/** Sealed by request: from then on only a restart opens a key file's seal. */
+const memoryOf = perApp(() => ({ sealed_by_request: false }));
 
 /** Shares for people, and the first token. Whoever has handed the shares out wipes them. */
 export interface Initialised {
@@ -61,9 +57,7 @@ export async function initialise(
   input: InitRequest & { root_token?: string | undefined },
 ): Promise<Initialised> {
   const since = app.barrier.sealings;
-  if ((await findSeal(app.db)) !== undefined) {
-    throw new Failure('invalid', 'Vault is already initialized');
-  }
+  if ((await findSeal(app.db)) !== undefined) throw invalid('Vault is already initialized');
   const kind = app.config.seal.type;
   const counts = chooseShareCounts(kind, input);
   const seal_key = kind === 'shamir' ? app.randomBytes(KEY_LENGTH) : obtainKeyFile(app);

@@ -5,6 +5,7 @@ import {
   openEnvelope,
   sealEnvelope,
 } from '../barrier/envelope.ts';
+import type { Tables } from '../store/tables.ts';
 import { MAX_SHARES, splitSecret } from './shamir.ts';
 
 /**
@@ -15,23 +16,8 @@ import { MAX_SHARES, splitSecret } from './shamir.ts';
 export type SealKind = 'shamir' | 'keyfile';
 
 /** The seal of an installation; it exists from `sys/init` on. */
-export interface Seal {
+export interface Seal extends Omit<Tables['seal'], 'id' | 'kind'> {
   kind: SealKind;
-  /** Shares in people's hands: of the seal key, or of the recovery key (0: there is none). */
-  shares: number;
-  threshold: number;
-  /** Grows with every rekeying. */
-  generation: number;
-  /** Wrapped with the seal key. */
-  root_key_sealed: Uint8Array;
-  /** {@link recoveryHash} of the recovery key, sealed as configuration; null: there is none. */
-  recovery_hash_sealed: Uint8Array | null;
-  /** {@link hashShares} of the shares in people's hands; null: not known yet, or there are none. */
-  share_hashes: Uint8Array | null;
-  cluster_id: string;
-  cluster_name: string;
-  /** Unix seconds. */
-  created_at: number;
 }
 
 /** Where the parts of the seal live. */
@@ -76,10 +62,11 @@ export interface ShareCounts {
   threshold: number;
 }
 
-type SharePrefix = 'secret' | 'recovery';
-
 /** Why there cannot be so many shares with such a threshold; undefined if there can. */
-export function judgeShareCounts(counts: ShareCounts, prefix: SharePrefix): string | undefined {
+export function judgeShareCounts(
+  counts: ShareCounts,
+  prefix: 'secret' | 'recovery',
+): string | undefined {
   const { shares, threshold } = counts;
   const [sharesField, thresholdField] = [`${prefix}_shares`, `${prefix}_threshold`];
   if (shares < 1) return `${sharesField} must be at least one, and at most ${MAX_SHARES}`;

@@ -1,10 +1,5 @@
 /** Both text forms that a share is handed out in. */
-interface ShareText {
-  hex: string;
-  base64: string;
-}
-
-export function shareText(share: Uint8Array): ShareText {
+export function shareText(share: Uint8Array): { hex: string; base64: string } {
   const bytes = Buffer.from(share.buffer, share.byteOffset, share.length);
   return { hex: bytes.toString('hex'), base64: bytes.toString('base64') };
 }

@@ -1,6 +1,6 @@
 import { timingSafeEqual } from 'node:crypto';
 import type { Barrier } from '../barrier/barrier.ts';
-import { Failure } from '../core/failure.ts';
+import { invalid } from '../core/failure.ts';
 import { judgeShare, openRootKey, RECOVERY_PLACE, recoveryHash, type Seal } from './seal.ts';
 import { isOneOf } from './share-hash.ts';
 import { parseShare } from './share-text.ts';
@@ -46,17 +46,14 @@ export function requireShare(
   seal: Pick<Seal, 'threshold' | 'share_hashes'>,
 ): Uint8Array {
   if (text === undefined || text === '') {
-    throw new Failure('invalid', "'key' must be specified in request body as JSON");
+    throw invalid("'key' must be specified in request body as JSON");
   }
   const share = parseShare(text);
-  if (share === undefined) {
-    throw new Failure('invalid', "'key' must be a valid hex or base64 string");
-  }
+  if (share === undefined) throw invalid("'key' must be a valid hex or base64 string");
   const because = judgeShare(share, seal.threshold);
-  if (because !== undefined) throw new Failure('invalid', because);
+  if (because !== undefined) throw invalid(because);
   if (seal.share_hashes !== null && !isOneOf(seal.share_hashes, share)) {
-    throw new Failure(
-      'invalid',
+    throw invalid(
       "invalid key: 'key' is none of the shares of this key; those that were given before stay",
     );
   }

@@ -1,7 +1,7 @@
 import { type App, perApp } from '../app/app.ts';
 import type { Caller } from '../app/caller.ts';
 import { type Keyring, openKeyring, wipeKeyring } from '../barrier/keyring.ts';
-import { Failure, isConflict } from '../core/failure.ts';
+import { type Failure, invalid, isConflict } from '../core/failure.ts';
 import { openRootKey, type Seal } from './seal.ts';
 import {
   addShare,
@@ -42,7 +42,7 @@ export async function readSealFacts(app: App): Promise<SealFacts> {
 /** @throws Failure `invalid` before `sys/init` */
 export async function requireSeal(app: App): Promise<Seal> {
   const seal = await findSeal(app.db);
-  if (seal === undefined) throw new Failure('invalid', 'Vault is not initialized');
+  if (seal === undefined) throw invalid('Vault is not initialized');
   return seal;
 }
 
@@ -99,19 +99,14 @@ export async function unseal(app: App, caller: Caller, input: UnsealInput): Prom
   const since = app.barrier.sealings;
   await putShownInForce(app, caller, input.key);
   const seal = await requireSeal(app);
-  if (input.migrate) {
-    throw new Failure('invalid', "can't perform a seal migration, no migration seal found");
-  }
+  if (input.migrate) throw invalid("can't perform a seal migration, no migration seal found");
   if (!input.reset && !input.key) {
-    throw new Failure(
-      'invalid',
-      "'key' must be specified in request body as JSON, or 'reset' set to true",
-    );
+    throw invalid("'key' must be specified in request body as JSON, or 'reset' set to true");
   }
   if (input.reset) return resetUnsealing(app, caller, seal, input.key);
   if (!app.barrier.sealed) return readSealFacts(app);
   if (seal.kind !== 'shamir') {
-    throw new Failure('invalid', 'a key file opens this seal when the server starts: restart it');
+    throw invalid('a key file opens this seal when the server starts: restart it');
   }
   const share = requireShare(input.key, seal);
   const keyring = await listKeyring(app.db);
@@ -127,7 +122,7 @@ export async function unseal(app: App, caller: Caller, input: UnsealInput): Prom
   const hashes = seal.share_hashes === null && root_key && deriveHashes(collection.shares, seal);
   wipeCollection(collection);
   memoryOf(app).unsealing = undefined;
-  if (root_key === undefined) throw new Failure('invalid', 'Unseal failed, invalid key');
+  if (root_key === undefined) throw invalid('Unseal failed, invalid key');
 
   const opened = openKeyring(root_key, keyring);
   try {
@@ -160,7 +155,7 @@ function requireNoSealing(app: App, since: number): void {
 
 /** Not `unavailable`: clients send that again by themselves, and would open what was just sealed. */
 function sealedMeanwhile(): Failure {
-  return new Failure('invalid', 'the server was sealed meanwhile: give the shares again');
+  return invalid('the server was sealed meanwhile: give the shares again');
 }
 
 /** The collection under way; one of shares from before a rekeying is dropped. */

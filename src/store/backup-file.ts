@@ -9,7 +9,7 @@ import {
   writeSync,
 } from 'node:fs';
 import type { DatabaseSync } from 'node:sqlite';
-import { Failure } from '../core/failure.ts';
+import { Failure, invalid } from '../core/failure.ts';
 import { MIGRATIONS } from './migrations.ts';
 
 // A backup is a SQLite database, from whichever engine it was taken: the tables as they were,
@@ -103,10 +103,7 @@ export function copyChecked(path: string, target: string): void {
     if (length > 0) readSync(file, line, 0, CHECKSUM_LENGTH, length);
     const [, expected] = CHECKSUM_LINE.exec(line.toString('latin1')) ?? [];
     if (expected === undefined) {
-      throw new Failure(
-        'invalid',
-        `"${path}" is not a whole backup: it was cut short, or is something else`,
-      );
+      throw invalid(`"${path}" is not a whole backup: it was cut short, or is something else`);
     }
     const hash = createHash('sha256');
     eachChunk(file, length, (chunk) => {
@@ -114,10 +111,7 @@ export function copyChecked(path: string, target: string): void {
       writeSync(copy, chunk);
     });
     if (hash.digest('hex') !== expected) {
-      throw new Failure(
-        'invalid',
-        `"${path}" was changed since it was made: its checksum is wrong`,
-      );
+      throw invalid(`"${path}" was changed since it was made: its checksum is wrong`);
     }
     fsyncSync(copy);
   } finally {
@@ -140,7 +134,7 @@ function openForReading(path: string): number {
   try {
     return openSync(path, 'r');
   } catch (cause) {
-    throw new Failure('invalid', `the backup "${path}" cannot be read`, { cause });
+    throw invalid(`the backup "${path}" cannot be read`, { cause });
   }
 }
 

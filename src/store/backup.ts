@@ -91,14 +91,12 @@ async function copyFromSqlite(directory: string, target: string): Promise<void> 
   if (!existsSync(file)) {
     throw new Failure('unavailable', `there is no database in "${directory}"`);
   }
-  const database = new DatabaseSync(file, { readOnly: true, timeout: BUSY_TIMEOUT_MS });
+  using database = new DatabaseSync(file, { readOnly: true, timeout: BUSY_TIMEOUT_MS });
   try {
     await backup(database, target, { rate: ALL_PAGES });
   } catch (cause) {
     const why = cause instanceof Error ? cause.message : '';
     throw new Failure('unavailable', `the database could not be copied: ${why}`, { cause });
-  } finally {
-    database.close();
   }
 }
 
@@ -108,21 +106,17 @@ async function finish(
   made: { now: number; program: string },
 ): Promise<BackupFacts> {
   const { engine } = source;
-  const database = new DatabaseSync(partial, { enableForeignKeyConstraints: false });
-  try {
-    // One file, without a log beside it. What a crash leaves of it is never used.
-    database.exec('pragma journal_mode = delete; pragma synchronous = off');
-    if (source.engine === 'postgres') await copyFromPostgres(source.url, database);
-    const found = database.prepare('pragma quick_check(1)').get()?.quick_check;
-    if (found !== 'ok') throw new Failure('unavailable', `the database is damaged: ${found}`);
-    const schema = readSchema(database);
-    planMigrations(readApplied(database));
-    const facts = { engine, taken_at_ms: made.now, program: made.program };
-    writeFacts(database, facts);
-    return { schema, ...facts };
-  } finally {
-    database.close();
-  }
+  using database = new DatabaseSync(partial, { enableForeignKeyConstraints: false });
+  // One file, without a log beside it. What a crash leaves of it is never used.
+  database.exec('pragma journal_mode = delete; pragma synchronous = off');
+  if (source.engine === 'postgres') await copyFromPostgres(source.url, database);
+  const found = database.prepare('pragma quick_check(1)').get()?.quick_check;
+  if (found !== 'ok') throw new Failure('unavailable', `the database is damaged: ${found}`);
+  const schema = readSchema(database);
+  planMigrations(readApplied(database));
+  const facts = { engine, taken_at_ms: made.now, program: made.program };
+  writeFacts(database, facts);
+  return { schema, ...facts };
 }
 
 function createPrivate(path: string): void {

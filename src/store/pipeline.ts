@@ -49,23 +49,12 @@ const MOST_PARAMETERS = 160;
 export const isKept = ({ parameters }: Pick<Step, 'parameters'>): boolean =>
   parameters.length <= MOST_PARAMETERS;
 
-/** The name of a statement, and which group of steps prepares it until that is known to be done. */
-interface Name {
-  name: string;
-  by: object | undefined;
-}
-
-/** A name that a step of a group has the server forget. */
-interface Evicted {
-  at: number;
-  name: string;
-}
-
 /** Which statements a connection has prepared, and under what name. */
 export class PreparedNames {
-  readonly #names = new Map<string, Name>();
+  /** The name of each, and which group of steps prepares it until that is known to be done. */
+  readonly #names = new Map<string, { name: string; by: object | undefined }>();
   /** Groups that are to prepare something, and what they have forgotten for that. */
-  readonly #preparing = new Map<object, Evicted[]>();
+  readonly #preparing = new Map<object, { at: number; name: string }[]>();
   /** What the server may know and nobody uses any more: names outlive a rollback, and each keeps kilobytes there. */
   #strays: string[] = [];
   #counter = 0;

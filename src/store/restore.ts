@@ -45,7 +45,7 @@ async function restoreSqlite(
 ): Promise<BackupFacts> {
   const { directory } = target;
   makeDirectory(directory);
-  const lock = lockDirectory(directory);
+  using _lock = lockDirectory(directory);
   let work: string | undefined;
   try {
     const present = join(directory, 'gatehouse.db');
@@ -72,7 +72,6 @@ async function restoreSqlite(
     return facts;
   } finally {
     if (work !== undefined) rmSync(work, { recursive: true, force: true });
-    lock.close();
   }
 }
 
@@ -104,12 +103,8 @@ async function restorePostgres(
   const work = mkdtempSync(join(tmpdir(), 'gatehouse-restore-'));
   try {
     const facts = await prepare(work, file, target.node_name, options);
-    const database = new DatabaseSync(join(work, 'gatehouse.db'), { readOnly: true });
-    try {
-      await loadIntoPostgres(target.url, database, options);
-    } finally {
-      database.close();
-    }
+    using database = new DatabaseSync(join(work, 'gatehouse.db'), { readOnly: true });
+    await loadIntoPostgres(target.url, database, options);
     return facts;
   } finally {
     rmSync(work, { recursive: true, force: true });
@@ -147,10 +142,6 @@ async function prepare(
 }
 
 function change<T>(file: string, work: (database: DatabaseSync) => T): T {
-  const database = new DatabaseSync(file);
-  try {
-    return work(database);
-  } finally {
-    database.close();
-  }
+  using database = new DatabaseSync(file);
+  return work(database);
 }

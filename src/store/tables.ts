@@ -70,14 +70,20 @@ export interface Tables {
   seal: {
     id: 1;
     kind: string;
+    /** Shares in people's hands: of the seal key, or of the recovery key (0: there is none). */
     shares: number;
     threshold: number;
+    /** Grows with every rekeying. */
     generation: number;
+    /** Wrapped with the seal key. */
     root_key_sealed: Uint8Array;
+    /** `recoveryHash` of the recovery key, sealed as configuration; null: there is none. */
     recovery_hash_sealed: Uint8Array | null;
+    /** `hashShares` of the shares in people's hands; null: not known yet, or there are none. */
     share_hashes: Uint8Array | null;
     cluster_id: string;
     cluster_name: string;
+    /** Unix seconds. */
     created_at: number;
   };
   /** A key of the keyring, wrapped by the root key; see `barrier/keyring.ts`. */

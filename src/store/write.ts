@@ -1,5 +1,5 @@
 import type { Compilable } from 'kysely';
-import { Failure } from '../core/failure.ts';
+import { type Failure, invalid } from '../core/failure.ts';
 
 /** What a statement can carry: the three column types of `tables.ts`, and nothing. */
 export type Value = string | number | bigint | Uint8Array | null;
@@ -74,7 +74,7 @@ export function isPortable(parameters: readonly Value[]): boolean {
 }
 
 export function refuseUnportable(): Failure {
-  return new Failure('invalid', 'text must not contain the character U+0000');
+  return invalid('text must not contain the character U+0000');
 }
 
 function describe(value: unknown): string {

@@ -1,6 +1,6 @@
 /** The certificatePolicies extension (RFC 5280 §4.2.1.4). */
 
-import { Failure } from '../core/failure.ts';
+import { invalid } from '../core/failure.ts';
 import { ia5String, oid, sequence, TAG, utf8String } from './der.ts';
 import { readOid } from './der-primitives.ts';
 import {
@@ -38,9 +38,7 @@ export function certificatePolicies(policies: readonly CertificatePolicy[]): Ext
   const seen = new Set<string>();
   const encoded = policies.map((policy) => {
     const type = requireOid(policy.oid, 'policy_identifiers');
-    if (seen.has(policy.oid)) {
-      throw new Failure('invalid', `policy_identifiers: ${policy.oid} comes twice`);
-    }
+    if (seen.has(policy.oid)) throw invalid(`policy_identifiers: ${policy.oid} comes twice`);
     seen.add(policy.oid);
     const qualifiers = encodeQualifiers(policy);
     return qualifiers.length === 0 ? sequence(type) : sequence(type, sequence(...qualifiers));
@@ -52,16 +50,13 @@ function encodeQualifiers({ cps, notice }: CertificatePolicy): Uint8Array[] {
   const qualifiers: Uint8Array[] = [];
   if (cps !== undefined) {
     if (!/^[\x21-\x7e]+$/.test(cps)) {
-      throw new Failure('invalid', 'policy_identifiers: cps may hold a URL in printable ASCII');
+      throw invalid('policy_identifiers: cps may hold a URL in printable ASCII');
     }
     qualifiers.push(sequence(oid(QUALIFIER_OID.cps), ia5String(cps)));
   }
   if (notice !== undefined) {
     if (!notice.isWellFormed() || !isNotice(notice)) {
-      throw new Failure(
-        'invalid',
-        `policy_identifiers: notice may hold 1 to ${MAX_NOTICE} characters`,
-      );
+      throw invalid(`policy_identifiers: notice may hold 1 to ${MAX_NOTICE} characters`);
     }
     qualifiers.push(sequence(oid(QUALIFIER_OID.userNotice), sequence(utf8String(notice))));
   }

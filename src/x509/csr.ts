@@ -1,6 +1,6 @@
 /** Certificate signing requests: PKCS #10 (RFC 2986), reading and building. */
 
-import { Failure } from '../core/failure.ts';
+import { Failure, invalid } from '../core/failure.ts';
 import { parsePem } from '../core/pem.ts';
 import {
   parseAlgorithmIdentifier,
@@ -88,10 +88,10 @@ function findRequest(text: string): Uint8Array {
 }
 
 const noData = (why: string, cause?: unknown): Failure =>
-  new Failure('invalid', `csr contains no data: ${why}`, { cause });
+  invalid(`csr contains no data: ${why}`, { cause });
 
 const unparseable = (why: string, cause?: unknown): Failure =>
-  new Failure('invalid', `certificate request could not be parsed: ${why}`, { cause });
+  invalid(`certificate request could not be parsed: ${why}`, { cause });
 
 function parseRequest(der: Uint8Array): Csr {
   const { signed: info, algorithm, signature } = readSigned(readDer(der, MAX_CSR_BYTES));

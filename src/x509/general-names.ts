@@ -1,6 +1,6 @@
 /** GeneralNames: subjectAltName and whatever else names hosts, people and places (RFC 5280 §4.2.1.6). */
 
-import { Failure } from '../core/failure.ts';
+import { invalid } from '../core/failure.ts';
 import {
   contextConstructed,
   contextPrimitive,
@@ -82,8 +82,7 @@ const VISIBLE = /^[\x20-\x7e]+$/;
  */
 export function asciiName(tag: number, text: string, field: string): Uint8Array {
   if (!VISIBLE.test(text)) {
-    throw new Failure(
-      'invalid',
+    throw invalid(
       `${field}: ${JSON.stringify(text.slice(0, 256))} is not made of printable ASCII characters`,
       { fields: { [field]: 'printable ASCII characters are accepted' } },
     );
@@ -96,7 +95,7 @@ function ipName(text: string): Uint8Array {
   const bytes = parseIpAddress(text);
   if (!bytes) {
     const shown = JSON.stringify(text.slice(0, 64));
-    throw new Failure('invalid', `the value ${shown} is not a valid IP address`, {
+    throw invalid(`the value ${shown} is not a valid IP address`, {
       fields: { ip_sans: 'IPv4 and IPv6 addresses are accepted' },
     });
   }
@@ -106,8 +105,7 @@ function ipName(text: string): Uint8Array {
 /** GeneralName of an otherName holding a UTF8String. @throws Failure `invalid` for a bad OID or text */
 function otherName(name: OtherName): Uint8Array {
   if (!isOid(name.oid) || name.value.includes('\0') || !name.value.isWellFormed()) {
-    throw new Failure(
-      'invalid',
+    throw invalid(
       `other_sans: ${JSON.stringify(name.oid.slice(0, 128))} needs an object identifier and a text`,
     );
   }
@@ -133,10 +131,7 @@ export function encodeSubjectAltName(names: SubjectAltNames): Uint8Array {
   for (const name of names.ip) encoded.push(ipName(name));
   for (const name of names.uri) encoded.push(asciiName(GENERAL_NAME_TAG.uri, name, 'uri_sans'));
   if (encoded.length > MAX_NAMES) {
-    throw new Failure(
-      'invalid',
-      `${encoded.length} subject alternative names, at most ${MAX_NAMES} are accepted`,
-    );
+    throw invalid(`${encoded.length} subject alternative names, at most ${MAX_NAMES} are accepted`);
   }
   return sequence(...encoded);
 }

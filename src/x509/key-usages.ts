@@ -1,6 +1,6 @@
 /** What a key may be used for: keyUsage and extKeyUsage. */
 
-import { Failure } from '../core/failure.ts';
+import { invalid } from '../core/failure.ts';
 import { isOid, namedBitString, oid, sequence, TAG } from './der.ts';
 import { readNamedBits, readOid } from './der-primitives.ts';
 import { children, DerError, expect, readDer } from './der-reader.ts';
@@ -82,7 +82,7 @@ export function extKeyUsage(oids: readonly string[]): Extension | undefined {
 export function requireOid(text: string, field: string): Uint8Array {
   if (!isOid(text)) {
     const shown = JSON.stringify(text.slice(0, 128));
-    throw new Failure('invalid', `${field}: ${shown} is not an object identifier such as 1.2.3.4`, {
+    throw invalid(`${field}: ${shown} is not an object identifier such as 1.2.3.4`, {
       fields: { [field]: 'object identifiers in dotted form are accepted' },
     });
   }

@@ -1,7 +1,7 @@
 /** Public keys as certificates carry them: which kinds there are, how they are written and known. */
 
 import { createPublicKey, hash, type KeyObject } from 'node:crypto';
-import { Failure } from '../core/failure.ts';
+import { Failure, invalid } from '../core/failure.ts';
 import { bitString, nullValue, oid, sequence, TAG, unsignedInteger } from './der.ts';
 import { readOid, readUnsigned, readWholeBitString } from './der-primitives.ts';
 import { DerFields, type DerValue, readDer } from './der-reader.ts';
@@ -149,8 +149,7 @@ function splitPublicKey({ algorithm, parameters, key }: PublicKeyInfo): PublicKe
 }
 
 function unsupported(what: string): Failure {
-  return new Failure(
-    'invalid',
+  return invalid(
     `public key not supported: ${what}; RSA, EC on P-224, P-256, P-384 or P-521, and Ed25519 are`,
   );
 }
@@ -219,7 +218,7 @@ export function parsePublicKey(subjectPublicKeyInfo: Uint8Array): KeyObject {
     const key = Buffer.from(buffer, byteOffset, length);
     return createPublicKey({ key, format: 'der', type: 'spki' });
   } catch (cause) {
-    throw new Failure('invalid', 'public key not supported: it is not a valid key of its kind', {
+    throw invalid('public key not supported: it is not a valid key of its kind', {
       cause,
     });
   }

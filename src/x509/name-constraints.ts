@@ -1,6 +1,6 @@
 /** The nameConstraints extension: which names certificates below a CA may hold (RFC 5280 §4.2.1.10). */
 
-import { Failure } from '../core/failure.ts';
+import { invalid } from '../core/failure.ts';
 import { contextConstructed, contextPrimitive, sequence } from './der.ts';
 import {
   children,
@@ -82,7 +82,7 @@ function requireSubtree(tag: number, text: string, field: Field): string {
   const accepted = isMail
     ? 'an address, a host, or ".example.com" for the hosts beneath it'
     : 'a domain such as example.com, or ".example.com" for what is beneath it';
-  throw new Failure('invalid', `${field}: ${shown} is not ${accepted}`, {
+  throw invalid(`${field}: ${shown} is not ${accepted}`, {
     fields: { [field]: accepted },
   });
 }
@@ -91,7 +91,7 @@ function requireRange(text: string, field: Field): Uint8Array {
   const range = parseIpRange(text);
   if (!range) {
     const shown = JSON.stringify(text.slice(0, 64));
-    throw new Failure('invalid', `${field}: ${shown} is not a range such as 10.0.0.0/8`, {
+    throw invalid(`${field}: ${shown} is not a range such as 10.0.0.0/8`, {
       fields: { [field]: 'ranges in CIDR form are accepted' },
     });
   }

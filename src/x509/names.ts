@@ -1,6 +1,6 @@
 /** Distinguished names: subjects and issuers (RFC 5280 §4.1.2.4, RFC 4514). */
 
-import { Failure } from '../core/failure.ts';
+import { invalid } from '../core/failure.ts';
 import { directoryString, oid, sequence, setOf, TAG } from './der.ts';
 import { readOid } from './der-primitives.ts';
 import {
@@ -66,14 +66,14 @@ export function encodeSubject(fields: SubjectFields): Uint8Array {
     const values = typeof given === 'string' ? [given] : [...new Set(given)];
     const attributes: Uint8Array[] = [];
     if (values.length > MAX_ATTRIBUTES) {
-      throw new Failure('invalid', `${field}: a name of more than ${MAX_ATTRIBUTES} attributes`, {
+      throw invalid(`${field}: a name of more than ${MAX_ATTRIBUTES} attributes`, {
         fields: { [field]: `at most ${MAX_ATTRIBUTES} values` },
       });
     }
     for (const value of values) {
       if (value === '') continue;
       if (value.includes('\0') || !value.isWellFormed()) {
-        throw new Failure('invalid', `${field} may hold any text without NUL characters`);
+        throw invalid(`${field} may hold any text without NUL characters`);
       }
       attributes.push(sequence(type, directoryString(value)));
     }

@@ -1,7 +1,7 @@
 /** OCSP (RFC 6960): reading requests, building what a responder signs, and the answer around it. */
 
 import { hash } from 'node:crypto';
-import { Failure } from '../core/failure.ts';
+import { invalid } from '../core/failure.ts';
 import type { SignatureAlgorithm } from './algorithms.ts';
 import { assembleSigned } from './certificate.ts';
 import {
@@ -162,8 +162,7 @@ const BASE64_TEXT = /^[A-Za-z0-9+/_-]+={0,2}$/;
  */
 export function decodeOcspPath(text: string): Uint8Array {
   if (text.length >= MAX_OCSP_REQUEST_BYTES || !BASE64_TEXT.test(text)) {
-    throw new Failure(
-      'invalid',
+    throw invalid(
       `an OCSP request in a path is base64 shorter than ${MAX_OCSP_REQUEST_BYTES} characters`,
     );
   }

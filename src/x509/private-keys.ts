@@ -1,7 +1,7 @@
 /** Private keys in the forms clients send and receive: PKCS #1, SEC 1 and PKCS #8. */
 
 import { createPrivateKey, type KeyObject } from 'node:crypto';
-import { Failure } from '../core/failure.ts';
+import { type Failure, invalid } from '../core/failure.ts';
 import { encodePem, type PemBlock, parsePem } from '../core/pem.ts';
 import { chooseSignatureAlgorithm, signAsync, verifyAsync } from './algorithms.ts';
 import { bitString, contextConstructed, integer, octetString, oid, sequence, TAG } from './der.ts';
@@ -103,9 +103,7 @@ export const isPrivateKeyLabel = (label: string): boolean => label.endsWith('PRI
  */
 export function parsePrivateKey(pem: string): KeyObject {
   const [block, second] = parsePem(pem).filter(({ label }) => label !== 'EC PARAMETERS');
-  if (!block || second) {
-    throw new Failure('invalid', 'private_key may hold one PEM block with a private key');
-  }
+  if (!block || second) throw invalid('private_key may hold one PEM block with a private key');
   return parsePrivateKeyBlock(block);
 }
 
@@ -123,13 +121,9 @@ export function parsePrivateKeyBlock({ label, der }: PemBlock): KeyObject {
       requireEc(readDer(der, MAX_KEY_BYTES), undefined);
       return load(() => createPrivateKey({ ...options, type: 'sec1' }));
     case 'ENCRYPTED PRIVATE KEY':
-      throw new Failure(
-        'invalid',
-        'the private key is encrypted; keys are accepted in the clear only',
-      );
+      throw invalid('the private key is encrypted; keys are accepted in the clear only');
     default:
-      throw new Failure(
-        'invalid',
+      throw invalid(
         `a PEM block "${label}" where PRIVATE KEY, RSA PRIVATE KEY or EC PRIVATE KEY is accepted`,
       );
   }
@@ -151,10 +145,7 @@ function load(read: () => KeyObject): KeyObject {
 }
 
 const unusable = (): Failure =>
-  new Failure(
-    'invalid',
-    'the private key could not be read; RSA, EC and Ed25519 keys are accepted',
-  );
+  invalid('the private key could not be read; RSA, EC and Ed25519 keys are accepted');
 
 /** OneAsymmetricKey, RFC 5958 §2. */
 function requirePkcs8(value: DerValue): void {

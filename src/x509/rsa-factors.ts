@@ -203,7 +203,7 @@ export function isPerfectPower(number: bigint): boolean {
 function couldBePower(number: bigint, degree: number): boolean {
   let witnesses = 0;
   for (let modulus = 2 * degree + 1; witnesses < WITNESSES; modulus += 2 * degree) {
-    if (!isSmallPrime(modulus)) continue;
+    if (!PRIMES.has(modulus)) continue;
     witnesses += 1;
     const rest = number % BigInt(modulus);
     if (powerMod(rest, (modulus - 1) / degree, BigInt(modulus)) !== 1n) return false;
@@ -213,7 +213,6 @@ function couldBePower(number: bigint, degree: number): boolean {
 
 const WITNESSES = 4;
 const PRIMES = new Set(SMALL_PRIMES);
-const isSmallPrime = (number: number): boolean => PRIMES.has(number);
 
 function powerMod(base: bigint, exponent: number, modulus: bigint): bigint {
   let result = 1n;

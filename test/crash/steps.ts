@@ -26,10 +26,10 @@ function step(killBefore: number): void {
 }
 
 /** Has every call of a method count as a step. */
-function countCalls(owner: object, names: readonly string[], killBefore: number): void {
+function countCalls(owner: object, names: readonly PropertyKey[], killBefore: number): void {
   for (const name of names) {
     const real: unknown = Reflect.get(owner, name);
-    if (typeof real !== 'function') throw new Error(`there is no ${name}`);
+    if (typeof real !== 'function') throw new Error(`there is no ${String(name)}`);
     const counting = function (this: unknown, ...args: unknown[]): unknown {
       step(killBefore);
       return Reflect.apply(real, this, args);
@@ -52,7 +52,7 @@ const CHANGING = [
 ];
 countCalls(fs, CHANGING, kill_before);
 syncBuiltinESMExports();
-countCalls(DatabaseSync.prototype, ['exec', 'prepare', 'close'], kill_before);
+countCalls(DatabaseSync.prototype, ['exec', 'prepare', 'close', Symbol.dispose], kill_before);
 countCalls(Client.prototype, ['query'], kill_before);
 
 if (work === 'backup') await backUp(place, file, { now: 0, program: '0.0.0' });

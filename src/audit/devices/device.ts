@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { parseSyslogAddress, SYSLOG_FACILITIES, type SyslogAddress } from '../../config/syslog.ts';
-import { Failure } from '../../core/failure.ts';
+import { invalid } from '../../core/failure.ts';
 import { mayHaveUser } from '../../core/place.ts';
 
 /** A sink that was enabled over the API, on every node. */
@@ -51,7 +51,7 @@ export function deviceSinkName({ path, id }: Pick<KeptDevice, 'path' | 'id'>): s
 export function requireDeviceType(type: string): DeviceType {
   const known = DEVICE_TYPES.find((one) => one === type);
   if (known) return known;
-  throw new Failure('invalid', `unknown backend type:${quoteUnlessPlace(type) || ' not repeated'}`);
+  throw invalid(`unknown backend type:${quoteUnlessPlace(type) || ' not repeated'}`);
 }
 
 /** What was sent in quotes; nothing of what may have somebody's password, which was meant for another field. */
@@ -70,18 +70,13 @@ export function planDevice(type: DeviceType, options: Device['options']): Device
   const known = [...OWN[type], ...COMMON];
   for (const name of Object.keys(options)) {
     if (!known.includes(name)) {
-      throw new Failure(
-        'invalid',
-        `unknown option${quoteUnlessPlace(name)}; known are ${known.join(', ')}`,
-      );
+      throw invalid(`unknown option${quoteUnlessPlace(name)}; known are ${known.join(', ')}`);
     }
   }
   if (!isOff(options.log_raw)) {
-    throw new Failure('invalid', 'option "log_raw" must be false: secrets are never recorded');
+    throw invalid('option "log_raw" must be false: secrets are never recorded');
   }
-  if ((options.format || 'json') !== 'json') {
-    throw new Failure('invalid', 'option "format" must be "json"');
-  }
+  if ((options.format || 'json') !== 'json') throw invalid('option "format" must be "json"');
   switch (type) {
     case 'file':
       return planFile(options);
@@ -102,15 +97,12 @@ function isOff(value: string | undefined): boolean {
 
 function planFile(options: Device['options']): DeviceTarget {
   const path = options.file_path || options.path;
-  if (!path) throw new Failure('invalid', 'file_path is required');
+  if (!path) throw invalid('file_path is required');
   if (path === 'stdout') return { type: 'stdout' };
-  if (!path.startsWith('/')) {
-    throw new Failure('invalid', 'file_path must be an absolute path or "stdout"');
-  }
+  if (!path.startsWith('/')) throw invalid('file_path must be an absolute path or "stdout"');
   const mode = options.mode || '0600';
   if (!/^0?[0-7]{3,4}$/.test(mode) || (Number.parseInt(mode, 8) & 0o7133) !== 0) {
-    throw new Failure(
-      'invalid',
+    throw invalid(
       'option "mode" must be octal permission bits for reading and writing, such as "0640"; only the owner may write',
     );
   }
@@ -119,27 +111,27 @@ function planFile(options: Device['options']): DeviceTarget {
 
 function tagOf({ tag = '' }: Device['options']): string {
   // It is told to whoever reads the devices.
-  if (tag.includes('@')) throw new Failure('invalid', 'option "tag" is a name, without "@"');
+  if (tag.includes('@')) throw invalid('option "tag" is a name, without "@"');
   return tag || 'gatehouse';
 }
 
 function facilityOf(name: string): string {
   const lower = name.toLowerCase();
   if (SYSLOG_FACILITIES.includes(lower)) return lower;
-  throw new Failure('invalid', `option "facility" must be one of ${SYSLOG_FACILITIES.join(', ')}`);
+  throw invalid(`option "facility" must be one of ${SYSLOG_FACILITIES.join(', ')}`);
 }
 
 function socketOf(options: Device['options']): Exclude<SyslogAddress, { transport: 'udp' }> {
   const { address, socket_type = 'tcp' } = options;
-  if (!address) throw new Failure('invalid', 'address is required');
+  if (!address) throw invalid('address is required');
   if (socket_type !== 'tcp' && socket_type !== 'unix') {
-    throw new Failure('invalid', 'option "socket_type" must be "tcp" or "unix"');
+    throw invalid('option "socket_type" must be "tcp" or "unix"');
   }
   if (socket_type === 'tcp' && /[@?#]/.test(address)) {
     // Nor is it repeated: what is there to be let in by would be read by others.
-    throw new Failure('invalid', 'address must be like "HOST:601", without a user or a password');
+    throw invalid('address must be like "HOST:601", without a user or a password');
   }
   const parsed = parseSyslogAddress('address', `${socket_type}://${address}`);
-  if (parsed.transport === 'udp') throw new Failure('invalid', 'address is not one of a stream');
+  if (parsed.transport === 'udp') throw invalid('address is not one of a stream');
   return parsed;
 }

@@ -2,7 +2,7 @@ import type { App } from '../../app/app.ts';
 import type { Caller } from '../../app/caller.ts';
 import type { DataResult, NothingResult } from '../../app/output.ts';
 import { withoutTrailing } from '../../core/edges.ts';
-import { Failure } from '../../core/failure.ts';
+import { invalid } from '../../core/failure.ts';
 import { bumpConfigVersion } from '../../store/config-version.ts';
 import { hashSecret } from '../operations.ts';
 import { checkFileSink } from '../sinks/file.store.ts';
@@ -30,7 +30,7 @@ export async function enableDevice(
   const path = devicePath(input.path);
   const type = requireDeviceType(input.type);
   if ((await listDevices(app.db)).some((known) => known.path === path)) {
-    throw new Failure('invalid', 'path already in use');
+    throw invalid('path already in use');
   }
   const target = planDevice(type, input.options);
   if (target.type === 'file') {
@@ -65,10 +65,10 @@ export async function hashForRecords(
   _caller: Caller,
   input: { path: string; input: string },
 ): Promise<DataResult<{ hash: string }>> {
-  if (input.input === '') throw new Failure('invalid', 'the "input" parameter is empty');
+  if (input.input === '') throw invalid('the "input" parameter is empty');
   const path = devicePath(input.path);
   if (!(await listDevices(app.db)).some((device) => device.path === path)) {
-    throw new Failure('invalid', `unknown audit backend "${path}"`);
+    throw invalid(`unknown audit backend "${path}"`);
   }
   return { data: { hash: hashSecret(app, input.input) } };
 }

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { Failure } from '../../core/failure.ts';
+import { invalid } from '../../core/failure.ts';
 
 /** How records tell a header. */
 export const headerSettingsSchema = z.object({
@@ -17,7 +17,7 @@ const NAME = /^[a-z0-9][!#$%&'*+.^_`|~0-9a-z-]{0,255}$/;
 export function parseHeaderName(sent: string): string {
   const name = sent.toLowerCase();
   if (NAME.test(name)) return name;
-  throw new Failure('invalid', 'header: letters, digits and "-", as in the name of a header');
+  throw invalid('header: letters, digits and "-", as in the name of a header');
 }
 
 /** Each request may bring all of them. */

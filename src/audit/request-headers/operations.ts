@@ -1,30 +1,22 @@
 import type { App } from '../../app/app.ts';
 import type { Caller } from '../../app/caller.ts';
 import type { DataResult, NothingResult } from '../../app/output.ts';
-import { Failure } from '../../core/failure.ts';
+import { invalid } from '../../core/failure.ts';
 import { type Soon, whenThere } from '../../core/steps.ts';
 import { bumpConfigVersion } from '../../store/config-version.ts';
 import { hashSecret } from '../operations.ts';
-import {
-  type AuditedHeaders,
-  type HeaderSettings,
-  MOST_HEADERS,
-  parseHeaderName,
-  tellHeaders,
-} from './header.ts';
+import { type HeaderSettings, MOST_HEADERS, parseHeaderName, tellHeaders } from './header.ts';
 import { deleteAuditedHeader, listAuditedHeaders, saveAuditedHeader } from './store.ts';
-
-function readAuditedHeaders(app: App): Soon<AuditedHeaders> {
-  return app.cached('audit/request-headers', () => listAuditedHeaders(app.db));
-}
 
 /** What the record of a request tells of its headers. @param raw names and values in turn */
 export function headersForRecord(
   app: App,
   raw: readonly string[],
 ): Soon<Record<string, string[]> | undefined> {
-  return whenThere(readAuditedHeaders(app), (headers) =>
-    headers.size === 0 ? undefined : tellHeaders(headers, raw, (value) => hashSecret(app, value)),
+  return whenThere(
+    app.cached('audit/request-headers', () => listAuditedHeaders(app.db)),
+    (headers) =>
+      headers.size === 0 ? undefined : tellHeaders(headers, raw, (value) => hashSecret(app, value)),
   );
 }
 
@@ -45,7 +37,7 @@ export async function readAuditedHeader(
   input: HeaderName,
 ): Promise<DataResult<Record<string, HeaderSettings>>> {
   const settings = (await listAuditedHeaders(app.db)).get(parseHeaderName(input.header));
-  if (!settings) throw new Failure('invalid', 'Could not find header in config');
+  if (!settings) throw invalid('Could not find header in config');
   return { data: { [input.header]: settings } };
 }
 
@@ -57,7 +49,7 @@ export async function writeAuditedHeader(
   const name = parseHeaderName(input.header);
   const present = await listAuditedHeaders(app.db);
   if (!present.has(name) && present.size >= MOST_HEADERS) {
-    throw new Failure('invalid', `at most ${MOST_HEADERS} headers are recorded`);
+    throw invalid(`at most ${MOST_HEADERS} headers are recorded`);
   }
   await app.commit(caller, [saveAuditedHeader(name, input), bumpConfigVersion()]);
   return {};

@@ -10,7 +10,7 @@ import {
   judgeStep,
   looksLikeRecords,
 } from '../../config/audit-file.ts';
-import { Failure } from '../../core/failure.ts';
+import { Failure, invalid } from '../../core/failure.ts';
 import { mayHaveUser } from '../../core/place.ts';
 import type { ChainHead } from '../../core/record-chain.ts';
 import { encodeSinkLine, findLastRecord, type SinkLine } from '../sink-line.ts';
@@ -126,7 +126,7 @@ export async function checkFileSink(path: string, options: FileOptions): Promise
   } catch (cause) {
     if (cause instanceof Failure) throw cause;
     const code = cause instanceof Error && 'code' in cause ? String(cause.code) : 'unknown error';
-    throw new Failure('invalid', `unable to open "${path}" for writing: ${code}`, { cause });
+    throw invalid(`unable to open "${path}" for writing: ${code}`, { cause });
   }
 }
 
@@ -226,7 +226,7 @@ async function requirePlace(path: string, kept_apart: readonly string[]): Promis
     else if (name !== '') {
       const next = join(at, name);
       const found = await find(next);
-      if (!found) throw new Failure('invalid', `"${path}" cannot be used: there is no "${next}"`);
+      if (!found) throw invalid(`"${path}" cannot be used: there is no "${next}"`);
       const because = judgeStep(found, ownUser());
       refuse(path, because && `"${next}" ${because}`);
       if (found.kind !== 'link') at = next;
@@ -248,7 +248,7 @@ function refuse(path: string, because: string | undefined): void {
   if (because === undefined) return;
   const name = path.length > 256 ? `${path.slice(0, 256)}…` : path;
   const what = mayHaveUser(path) ? 'what has an "@"' : `"${name}"`;
-  throw new Failure('invalid', `${what} cannot be a file of audit records: ${because}`);
+  throw invalid(`${what} cannot be a file of audit records: ${because}`);
 }
 
 async function find(path: string): Promise<Found | undefined> {

@@ -1,4 +1,4 @@
-import { Failure } from '../../core/failure.ts';
+import { invalid } from '../../core/failure.ts';
 import type { Arguments } from '../arguments.ts';
 import type { Command } from '../command.ts';
 import { formatOf } from '../output.ts';
@@ -46,7 +46,7 @@ function headOf(flags: Arguments['flags']): Buffer | undefined {
   const head = flags.get('head');
   if (head === undefined) return undefined;
   if (!/^[0-9a-f]{64}$/i.test(head)) {
-    throw new Failure('invalid', 'flag -head must be 64 hex digits, as this command prints them');
+    throw invalid('flag -head must be 64 hex digits, as this command prints them');
   }
   return Buffer.from(head, 'hex');
 }
@@ -60,7 +60,7 @@ async function check(
     return { chains: await checkStoredChains(readPlace(flags), sought), other_lines: 0 };
   }
   if (flags.has('config') || flags.has('data')) {
-    throw new Failure('invalid', 'give one of -config FILE, -data DIR and -file FILE');
+    throw invalid('give one of -config FILE, -data DIR and -file FILE');
   }
   return checkFileChains(file, sought);
 }

@@ -1,4 +1,4 @@
-import { Failure } from '../../core/failure.ts';
+import { Failure, invalid } from '../../core/failure.ts';
 import { CLIENT_FLAGS, createApiClient } from '../api-client.ts';
 import { type Arguments, numberFlag } from '../arguments.ts';
 import type { Command } from '../command.ts';
@@ -55,10 +55,7 @@ function countsOf(flags: Arguments['flags'], kind: KeyKind): Counts {
   const [own, other] = kind === 'unseal' ? ['key', 'recovery'] : ['recovery', 'key'];
   for (const count of ['shares', 'threshold']) {
     if (flags.has(`${other}-${count}`)) {
-      throw new Failure(
-        'invalid',
-        `flag -${other}-${count} does not fit the server's seal: use -${own}-${count}`,
-      );
+      throw invalid(`flag -${other}-${count} does not fit the server's seal: use -${own}-${count}`);
     }
   }
   const shares = numberFlag(flags, `${own}-shares`) ?? DEFAULT_SHARES;

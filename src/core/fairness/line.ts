@@ -1,18 +1,13 @@
 import { doShared } from './asking.ts';
 import { AskingPlaces } from './asking-places.ts';
 
-/** Who runs by a key, and how many are in line for it. */
-interface Line {
-  place: AskingPlaces;
-  present: number;
-}
-
 /**
  * Runs one piece of work of each key at a time; others with the same key wait. Turns go round networks, addresses
  * and requests, since some keys are used by everybody.
  */
 export class Lines {
-  readonly #lines = new Map<string, Line>();
+  /** Who is at a thing, and how many come for it. */
+  readonly #lines = new Map<string, { place: AskingPlaces; present: number }>();
 
   /**
    * Runs when nobody else runs by the same key any more, however that ended.

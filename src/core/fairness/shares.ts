@@ -49,12 +49,7 @@ export interface Line {
   /** What ends first stands first. */
   waiting: Piece[];
   /** What began first stands first. */
-  running: Running[];
-}
-
-interface Running {
-  lane: Lane;
-  since: number;
+  running: { lane: Lane; since: number }[];
 }
 
 export const LANES: readonly Lane[] = ['quick', 'slow'];

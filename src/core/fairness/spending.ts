@@ -1,10 +1,5 @@
 import { BoundedMap } from '../bounded-map.ts';
 
-interface Account {
-  spent: number;
-  at_ms: number;
-}
-
 /** Accounts that are kept; the one that was charged longest ago is forgotten first. */
 const MOST_ACCOUNTS = 4_096;
 
@@ -12,7 +7,7 @@ const MOST_ACCOUNTS = 4_096;
 export class Spending {
   readonly #half_life_ms: number;
   /** Who was charged longest ago stands first. */
-  readonly #accounts: BoundedMap<Account>;
+  readonly #accounts: BoundedMap<{ spent: number; at_ms: number }>;
 
   /** @param half_life_ms in so long what was spent counts half */
   constructor(half_life_ms: number, most = MOST_ACCOUNTS) {

@@ -3,7 +3,7 @@ import { IN_REQUEST, refuseField, TWICE } from '../../broker/resource/field-erro
 import { deriveMask } from '../../broker/resource/mask.ts';
 import type { AnyBoundaryRoute, BoundaryRequest } from '../../broker/resource/route.ts';
 import { hasControl } from '../../core/control-characters.ts';
-import { Failure } from '../../core/failure.ts';
+import { invalid } from '../../core/failure.ts';
 import { fieldErrors } from '../../core/fields.ts';
 import { parseJsonBody, UNAUTHENTICATED_BOUNDS } from '../json.ts';
 
@@ -83,7 +83,7 @@ function refuseUnknown(body: NamedFields, shape: Readonly<Record<string, unknown
   const unknown = Object.keys(body).find((name) => !Object.hasOwn(shape, name));
   if (unknown !== undefined) {
     const shown = unknown.slice(0, MAX_REFERENCE);
-    throw new Failure('invalid', `could not find field "${shown}" in the resource`, {
+    throw invalid(`could not find field "${shown}" in the resource`, {
       fields: { [shown]: 'There is no such field.' },
     });
   }
@@ -95,7 +95,7 @@ const MAX_ITEMS = 10_000;
 function refuseLongLists(body: NamedFields): void {
   for (const [name, value] of Object.entries(body)) {
     if (!hasLongList(value)) continue;
-    throw new Failure('invalid', IN_REQUEST, {
+    throw invalid(IN_REQUEST, {
       fields: { [name]: `A list has at most ${MAX_ITEMS} items.` },
     });
   }
@@ -115,7 +115,7 @@ function refuseControls(body: NamedFields): void {
     const wrong = parts.find(([part, each]) => !FREE.has(part) && hasControl(each));
     if (!wrong) continue;
     const path = isNested ? `${name}.${wrong[0].slice(0, MAX_REFERENCE)}` : name;
-    throw new Failure('invalid', IN_REQUEST, {
+    throw invalid(IN_REQUEST, {
       fields: { [path.slice(0, MAX_REFERENCE)]: 'It cannot contain control characters.' },
     });
   }
@@ -138,6 +138,6 @@ function checkTypes(route: AnyBoundaryRoute, body: Record<string, unknown>): Nam
     return route.input.parse(body);
   } catch (error) {
     if (!(error instanceof ZodError)) throw error;
-    throw new Failure('invalid', IN_REQUEST, { fields: fieldErrors(error) });
+    throw invalid(IN_REQUEST, { fields: fieldErrors(error) });
   }
 }

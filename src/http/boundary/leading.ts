@@ -1,7 +1,7 @@
 import type { AnyBoundaryRoute } from '../../broker/resource/route.ts';
 import { typeOfPlural } from '../../broker/resource/types.ts';
 import type { CorsVerdict } from '../../core/cors.ts';
-import { Failure } from '../../core/failure.ts';
+import { Failure, invalid } from '../../core/failure.ts';
 import { type HttpRequest, header } from '../request.ts';
 import { listTokens, requireOneToken } from '../request-headers.ts';
 import { OPERATION, type RequestContext } from '../request-record.ts';
@@ -63,7 +63,7 @@ const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i;
 export function requireCorrelationId(request: HttpRequest): void {
   const given = header(request, 'x-correlation-id');
   if (given !== undefined && !UUID.test(given)) {
-    throw new Failure('invalid', 'header "X-Correlation-Id" must be a UUID');
+    throw invalid('header "X-Correlation-Id" must be a UUID');
   }
 }
 

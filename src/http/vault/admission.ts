@@ -9,7 +9,7 @@ import { Ending } from '../../app/ended.ts';
 import type { Mount } from '../../app/mount.ts';
 import type { AnyRoute } from '../../app/route.ts';
 import type { Standing } from '../../app/standing.ts';
-import { Failure } from '../../core/failure.ts';
+import { invalid } from '../../core/failure.ts';
 import { type Soon, whenThere } from '../../core/steps.ts';
 import { readMounts } from '../../mounts/operations.ts';
 import type { Exchange, Permitted } from '../dialect.ts';
@@ -60,7 +60,7 @@ function requireGranted(
   const { mount, match, route, asked } = endpoint;
   // A wrapped answer is stored, which only an authenticated caller, or a log-in, may cause.
   if (asker.wrap_ttl !== undefined && !asker.known && mount.kind !== 'auth' && !route.token_field) {
-    throw new Failure('invalid', 'response wrapping of what is public needs a token');
+    throw invalid('response wrapping of what is public needs a token');
   }
   traceNamed(trace, match.params);
   const budget: Comparisons = { left: MOST_COMPARISONS };

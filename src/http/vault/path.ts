@@ -1,4 +1,5 @@
-import { Failure } from '../../core/failure.ts';
+import { Failure, invalid } from '../../core/failure.ts';
+import { decodePercent } from '../json.ts';
 
 /** A request's path in the one form that routing, permission and audit all use. */
 export interface CanonicalPath {
@@ -81,7 +82,7 @@ function decodeTail(tail: string): string {
 
 function splitTarget(target: string): { path: string; query: string } {
   if (target.length > MAX_LENGTH) {
-    throw new Failure('invalid', `path and query together have at most ${MAX_LENGTH} bytes`);
+    throw invalid(`path and query together have at most ${MAX_LENGTH} bytes`);
   }
   const mark = target.indexOf('?');
   return mark < 0
@@ -97,20 +98,20 @@ const PRINTABLE = /^[\p{L}\p{M}\p{N}\p{P}\p{S} ]*$/u;
 const ENCODED_AGAIN = /%(?:25)*(?:2[ef]|5c|[01][0-9a-f]|7f)/i;
 
 function canonicaliseSegments(path: string): { path: string; slash: boolean } {
-  if (!path.startsWith('/')) throw new Failure('invalid', 'the path must begin with "/"');
-  if (path.includes('\\')) throw new Failure('invalid', 'the path cannot contain a backslash');
+  if (!path.startsWith('/')) throw invalid('the path must begin with "/"');
+  if (path.includes('\\')) throw invalid('the path cannot contain a backslash');
   if (!WRITTEN.test(path)) {
-    throw new Failure('invalid', 'the path contains characters that must be percent-encoded');
+    throw invalid('the path contains characters that must be percent-encoded');
   }
   const slash = path.endsWith('/');
   const segments = path.slice(1, slash ? -1 : undefined).split('/');
   const decoded = path.includes('%') ? segments.map(decodeSegment) : segments;
   for (const segment of decoded) {
     if (segment === '.' || segment === '..') {
-      throw new Failure('invalid', 'path cannot contain relative paths: a segment is "." or ".."');
+      throw invalid('path cannot contain relative paths: a segment is "." or ".."');
     }
     if (segment === '' && path !== '/') {
-      throw new Failure('invalid', 'the path cannot contain empty segments, as in "//"');
+      throw invalid('the path cannot contain empty segments, as in "//"');
     }
   }
   if (decoded[0] !== PREFIX)
@@ -120,21 +121,13 @@ function canonicaliseSegments(path: string): { path: string; slash: boolean } {
 
 function decodeSegment(written: string): string {
   if (!written.includes('%')) return written;
-  let text: string;
-  try {
-    text = decodeURIComponent(written);
-  } catch (cause) {
-    const because = 'the path contains percent-encoding that is not valid, or not of UTF-8';
-    throw new Failure('invalid', because, { cause });
-  }
+  const text = decodePercent('path', written);
   if (text.includes('/') || text.includes('\\')) {
-    throw new Failure('invalid', 'the path cannot contain an encoded slash or backslash');
+    throw invalid('the path cannot contain an encoded slash or backslash');
   }
-  if (!PRINTABLE.test(text)) {
-    throw new Failure('invalid', 'the path cannot contain characters that do not print');
-  }
+  if (!PRINTABLE.test(text)) throw invalid('the path cannot contain characters that do not print');
   if (text.includes('%') && ENCODED_AGAIN.test(text)) {
-    throw new Failure('invalid', 'the path is percent-encoded twice');
+    throw invalid('the path is percent-encoded twice');
   }
   return text;
 }
@@ -147,11 +140,6 @@ function decodeSegment(written: string): string {
 function parseQuery(query: string): URLSearchParams {
   if (query === '') return new URLSearchParams();
   // URLSearchParams would put a replacement character in the place of what it cannot read.
-  try {
-    decodeURIComponent(query);
-  } catch (cause) {
-    const because = 'the query contains percent-encoding that is not valid, or not of UTF-8';
-    throw new Failure('invalid', because, { cause });
-  }
+  decodePercent('query', query);
   return new URLSearchParams(query);
 }

@@ -3,7 +3,7 @@ import type { FormedSegment } from '../../acl/name-form.ts';
 import type { App } from '../../app/app.ts';
 import type { Mount } from '../../app/mount.ts';
 import type { AnyRoute, Method } from '../../app/route.ts';
-import { Failure } from '../../core/failure.ts';
+import { invalid } from '../../core/failure.ts';
 import { memoizeWeak } from '../../core/memoize-weak.ts';
 import { type Soon, whenThere } from '../../core/steps.ts';
 import { readMounts, requireSystemMount } from '../../mounts/operations.ts';
@@ -68,7 +68,7 @@ function asksForList(query: URLSearchParams): boolean {
   if (asked === null || asked === '') return false;
   if (/^(1|t|true)$/i.test(asked)) return true;
   if (/^(0|f|false)$/i.test(asked)) return false;
-  throw new Failure('invalid', 'query parameter "list" must be true or false');
+  throw invalid('query parameter "list" must be true or false');
 }
 
 export function chooseRoute(match: Match, method: Method | undefined): AnyRoute | undefined {

@@ -54,7 +54,10 @@ export function encodeAnswer(
   const whole = flat ? { ...(answer.data as object), ...envelope } : envelope;
   const body = `${JSON.stringify(whole)}\n`;
   const { long_text: long, long_list: list, written_data: written } = answer;
-  if (written) return { status: 200, headers: { ...JSON_TYPE }, body: putWritten(body, written) };
+  if (written) {
+    const whole = putIn(body, 'data', '{}', inPieces(written));
+    return { status: 200, headers: { ...JSON_TYPE }, body: whole };
+  }
   if (answer.long_data) {
     const { pieces, kept } = answer.long_data;
     const paged = { ...putLongData(body, pieces, flat), kept };
@@ -63,7 +66,11 @@ export function encodeAnswer(
   return {
     status: status ?? 200,
     headers: { ...JSON_TYPE },
-    body: long ? putLongText(body, long) : list ? putLongList(body, list, flat) : body,
+    body: long
+      ? putIn(body, long.field, '""', long.body)
+      : list
+        ? putLongList(body, list, flat)
+        : body,
   };
 }
 
@@ -72,9 +79,9 @@ function encodeBytes({ body, content_type }: RawAnswer, status: number | undefin
   return { status: status ?? 200, headers: { 'content-type': content_type }, body };
 }
 
-/** Puts a long text in the place of the field's empty one. */
-function putLongText(json: string, { field, body }: { field: string; body: SizedBody }): SizedBody {
-  const [before, after] = splitAt(json, field, '""');
+/** Puts what is long, or was written before, in the place of the field's empty value. */
+function putIn(json: string, field: string, empty: '""' | '{}', body: SizedBody): SizedBody {
+  const [before, after] = splitAt(json, field, empty);
   return {
     length: before.length + body.length + after.length,
     *pieces() {
@@ -85,18 +92,12 @@ function putLongText(json: string, { field, body }: { field: string; body: Sized
   };
 }
 
-/** Puts what was written before in the place of the empty `data`. */
-function putWritten(json: string, written: Uint8Array): SizedBody {
-  const [before, after] = splitAt(json, 'data', '{}');
-  return {
-    length: before.length + written.length + after.length,
-    *pieces() {
-      yield before;
-      for (let at = 0; at < written.length; at += PIECE) yield written.subarray(at, at + PIECE);
-      yield after;
-    },
-  };
-}
+const inPieces = (written: Uint8Array): SizedBody => ({
+  length: written.length,
+  *pieces() {
+    for (let at = 0; at < written.length; at += PIECE) yield written.subarray(at, at + PIECE);
+  },
+});
 
 /** Puts what is written piece by piece in the place of the empty `data`, and before the envelope's own fields. */
 function putLongData(json: string, pieces: Iterable<string>, flat = false): PagedBody {

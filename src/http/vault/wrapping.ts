@@ -6,7 +6,7 @@ import { SYSTEM_LEASE_TTL } from '../../app/mount.ts';
 import type { VaultResult } from '../../app/result.ts';
 import type { AnyRoute } from '../../app/route.ts';
 import { parseDuration } from '../../core/durations.ts';
-import { Failure } from '../../core/failure.ts';
+import { Failure, invalid } from '../../core/failure.ts';
 import { doFor } from '../../core/fairness/asking.ts';
 import { Breath } from '../../core/fairness/breath.ts';
 import { FairTurns } from '../../core/fairness/fair-turns.ts';
@@ -29,22 +29,17 @@ export function wrapTtlOf(
   if (!asked) return undefined;
   const seconds = parseDuration(asked);
   if (seconds === undefined || seconds < 0) {
-    throw new Failure('invalid', 'header "X-Vault-Wrap-TTL" must be a duration of zero or more');
+    throw invalid('header "X-Vault-Wrap-TTL" must be a duration of zero or more');
   }
   if (seconds === 0) return undefined;
   if (route?.while_sealed) {
     // Clients send the header with every request, also with those for the server's own state.
     if (route.method === 'GET') return undefined;
-    throw new Failure('invalid', 'answers of this path cannot be wrapped: leave out the header');
+    throw invalid('answers of this path cannot be wrapped: leave out the header');
   }
-  if (format) {
-    throw new Failure('invalid', 'header "X-Vault-Wrap-Format" must be left out: one form only');
-  }
+  if (format) throw invalid('header "X-Vault-Wrap-Format" must be left out: one form only');
   if (seconds > SYSTEM_LEASE_TTL) {
-    throw new Failure(
-      'invalid',
-      `header "X-Vault-Wrap-TTL" must be at most ${SYSTEM_LEASE_TTL / 3600}h`,
-    );
+    throw invalid(`header "X-Vault-Wrap-TTL" must be at most ${SYSTEM_LEASE_TTL / 3600}h`);
   }
   // Upwards: a fraction must not become an answer that is not wrapped.
   return Math.ceil(seconds);

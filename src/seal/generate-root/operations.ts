@@ -8,7 +8,7 @@ import {
 } from '../../access/tokens/token-format.ts';
 import { type App, perApp } from '../../app/app.ts';
 import type { Caller } from '../../app/caller.ts';
-import { Failure } from '../../core/failure.ts';
+import { invalid } from '../../core/failure.ts';
 import type { Seal } from '../seal.ts';
 import {
   addShare,
@@ -77,7 +77,7 @@ function statusOf(attempt: RootAttempt | undefined, required: number): RootStatu
 async function requireShareHolders(app: App): Promise<Seal> {
   const seal = await requireSeal(app);
   if (seal.threshold === 0) {
-    throw new Failure('invalid', 'there is no recovery key: none was asked for at initialisation');
+    throw invalid('there is no recovery key: none was asked for at initialisation');
   }
   return seal;
 }
@@ -102,7 +102,7 @@ export async function startRootGeneration(
   const seal = await requireShareHolders(app);
   const given = input.otp ?? '';
   if (given !== '' && Buffer.byteLength(given, 'utf8') !== TOKEN_LENGTH) {
-    throw new Failure('invalid', `OTP string is wrong length: otp must have ${TOKEN_LENGTH} bytes`);
+    throw invalid(`OTP string is wrong length: otp must have ${TOKEN_LENGTH} bytes`);
   }
   if (input.key) requireShare(input.key, seal).fill(0);
   await recordFirst(app, caller, () => requireRoom(app, Boolean(input.key)));
@@ -117,7 +117,7 @@ export async function startRootGeneration(
 function requireRoom(app: App, shows_share: boolean): void {
   const attempt = findAttempt(app);
   if (attempt === undefined || (shows_share && attempt.collection.shares.length === 0)) return;
-  throw new Failure('invalid', 'root generation already in progress');
+  throw invalid('root generation already in progress');
 }
 
 export async function cancelRootGeneration(app: App, caller: Caller): Promise<void> {
@@ -128,17 +128,16 @@ export async function cancelRootGeneration(app: App, caller: Caller): Promise<vo
 /** @throws Failure `invalid` unless it is under way, for the keys in use and under this nonce */
 function requireAttempt(app: App, seal: Seal, nonce: string | undefined): RootAttempt {
   const attempt = findAttempt(app);
-  if (attempt === undefined) throw new Failure('invalid', 'no root generation in progress');
+  if (attempt === undefined) throw invalid('no root generation in progress');
   const { collection } = attempt;
   if (nonce !== collection.nonce) {
-    throw new Failure(
-      'invalid',
+    throw invalid(
       `incorrect nonce supplied; nonce for this root generation operation is "${collection.nonce}"`,
     );
   }
   if (collection.generation !== seal.generation) {
     drop(app);
-    throw new Failure('invalid', 'the keys were changed in the meantime: start over');
+    throw invalid('the keys were changed in the meantime: start over');
   }
   return attempt;
 }
@@ -195,8 +194,6 @@ function proveShares(app: App, seal: Seal, attempt: RootAttempt): Uint8Array | u
     isRight && seal.share_hashes === null ? deriveHashes(collection.shares, seal) : undefined;
   wipeCollection(collection);
   attempt.collection = startCollection(collection.nonce, seal, app.now());
-  if (!isRight) {
-    throw new Failure('invalid', 'the shares do not make the key: all of them are needed again');
-  }
+  if (!isRight) throw invalid('the shares do not make the key: all of them are needed again');
   return hashes;
 }

@@ -1,5 +1,5 @@
 import { type App, perApp } from '../../app/app.ts';
-import { Failure } from '../../core/failure.ts';
+import { invalid } from '../../core/failure.ts';
 import { wipeCollection } from '../share-collection.ts';
 import { isRekeyLeft, type RekeyAttempt, type RekeyTarget } from './attempt.ts';
 
@@ -33,10 +33,7 @@ export function findAttempt(app: App, target: RekeyTarget): RekeyAttempt | undef
 
 export function requireNonce(given: string | undefined, expected: string): void {
   if (given !== expected) {
-    throw new Failure(
-      'invalid',
-      `incorrect nonce supplied; nonce for this rekey operation is "${expected}"`,
-    );
+    throw invalid(`incorrect nonce supplied; nonce for this rekey operation is "${expected}"`);
   }
 }
 

@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { setTimeout } from 'node:timers/promises';
 import { type App, perApp } from '../../app/app.ts';
 import type { Caller } from '../../app/caller.ts';
-import { Failure } from '../../core/failure.ts';
+import { Failure, invalid } from '../../core/failure.ts';
 import type { Seal } from '../seal.ts';
 import { findNextSeal, holdSeal, replaceSeal, saveNextSeal } from '../store.ts';
 import { requireSeal } from '../unsealing.operations.ts';
@@ -47,8 +47,7 @@ export async function noteNext(app: App, seal: Seal): Promise<void> {
 export async function requireFreePlace(app: App, seal: Seal): Promise<Seal | undefined> {
   const { next, isFree } = await readNextSeal(app, seal);
   if (isFree) return next;
-  throw new Failure(
-    'invalid',
+  throw invalid(
     'another rekeying is being put in force, and its shares are on their way: use those, or try again in a minute',
   );
 }

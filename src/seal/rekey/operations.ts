@@ -1,7 +1,7 @@
 import type { App } from '../../app/app.ts';
 import type { Caller } from '../../app/caller.ts';
 import { KEY_LENGTH, NONCE_LENGTH } from '../../barrier/envelope.ts';
-import { Failure } from '../../core/failure.ts';
+import { invalid } from '../../core/failure.ts';
 import { splitKey } from '../operations.ts';
 import {
   judgeShareCounts,
@@ -42,16 +42,15 @@ import { noteNext, putInForce, requireFreePlace } from './confirmation.operation
 async function requireRekeyable(app: App, target: RekeyTarget): Promise<Seal> {
   const seal = await requireSeal(app);
   if (target === 'secret' && seal.kind !== 'shamir') {
-    throw new Failure(
-      'invalid',
+    throw invalid(
       `rekeying is not supported for seal type ${seal.kind}: its key has no shares; use sys/rekey-recovery-key`,
     );
   }
   if (target === 'recovery' && seal.kind !== 'keyfile') {
-    throw new Failure('invalid', 'recovery rekeying not supported: use sys/rekey');
+    throw invalid('recovery rekeying not supported: use sys/rekey');
   }
   if (seal.threshold === 0) {
-    throw new Failure('invalid', 'there is no recovery key: none was asked for at initialisation');
+    throw invalid('there is no recovery key: none was asked for at initialisation');
   }
   return seal;
 }
@@ -80,8 +79,7 @@ export async function startRekey(
   const { target, shares, threshold } = input;
   const seal = await requireRekeyable(app, target);
   const because = judgeShareCounts(input, 'secret');
-  if (because !== undefined)
-    throw new Failure('invalid', `invalid rekey configuration: ${because}`);
+  if (because !== undefined) throw invalid(`invalid rekey configuration: ${because}`);
   if (input.key) requireShare(input.key, seal).fill(0);
   await noteNext(app, seal);
   await recordFirst(app, caller, () => requireRoom(app, target, Boolean(input.key)));
@@ -101,7 +99,7 @@ function requireRoom(app: App, target: RekeyTarget, shows_share: boolean): void 
   const attempt = findAttempt(app, target);
   if (attempt === undefined) return;
   const isUntouched = attempt.pending === undefined && attempt.collection.shares.length === 0;
-  if (!shows_share || !isUntouched) throw new Failure('invalid', 'rekey already in progress');
+  if (!shows_share || !isUntouched) throw invalid('rekey already in progress');
 }
 
 /** @throws Failure `invalid` for the nonce of another attempt */
@@ -132,14 +130,14 @@ export type RekeyOutcome =
 /** @throws Failure `invalid` unless it is under way, for the keys in use and under this nonce */
 function requireAttempt(app: App, seal: Seal, { target, nonce }: ShareInput): RekeyAttempt {
   const attempt = findAttempt(app, target);
-  if (attempt === undefined) throw new Failure('invalid', 'no rekey in progress');
+  if (attempt === undefined) throw invalid('no rekey in progress');
   requireNonce(nonce, attempt.collection.nonce);
   if (attempt.pending !== undefined) {
-    throw new Failure('invalid', 'the new shares are made already: verify them, or cancel');
+    throw invalid('the new shares are made already: verify them, or cancel');
   }
   if (attempt.collection.generation !== seal.generation) {
     drop(attemptsOf(app), target);
-    throw new Failure('invalid', 'the keys were changed in the meantime: start over');
+    throw invalid('the keys were changed in the meantime: start over');
   }
   return attempt;
 }
@@ -174,7 +172,7 @@ export async function updateRekey(
   attempt.collection = startCollection(nonce, seal, app.now());
   if (old_key === undefined || !isCurrentKey(app.barrier, seal, old_key)) {
     old_key?.fill(0);
-    throw new Failure('invalid', 'the shares do not make the key: all of them are needed again');
+    throw invalid('the shares do not make the key: all of them are needed again');
   }
   const { pending, shares } = makeKey(app, seal, { target, old_key, counts: attempt.counts });
   old_key.fill(0);

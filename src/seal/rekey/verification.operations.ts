@@ -2,7 +2,7 @@ import { timingSafeEqual } from 'node:crypto';
 import type { z } from 'zod';
 import type { App } from '../../app/app.ts';
 import type { Caller } from '../../app/caller.ts';
-import { Failure } from '../../core/failure.ts';
+import { invalid } from '../../core/failure.ts';
 import {
   addShare,
   collectedKey,
@@ -33,9 +33,7 @@ import { requireFreePlace } from './confirmation.operations.ts';
 /** @throws Failure `invalid` unless new shares wait to be verified */
 function requirePending(app: App, target: RekeyTarget): [RekeyAttempt, PendingKey] {
   const attempt = findAttempt(app, target);
-  if (attempt?.pending === undefined) {
-    throw new Failure('invalid', 'no rekey verification in progress');
-  }
+  if (attempt?.pending === undefined) throw invalid('no rekey verification in progress');
   return [attempt, attempt.pending];
 }
 

@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { type ConnectionOptions, checkServerIdentity } from 'node:tls';
-import { Failure } from '../../core/failure.ts';
+import { Failure, invalid } from '../../core/failure.ts';
 import type { Security } from '../../core/postgres-url.ts';
 
 /**
@@ -33,7 +33,7 @@ function readFile(parameter: string, path: string): string {
     return readFileSync(path, 'utf8');
   } catch (cause) {
     const code = cause instanceof Error ? Reflect.get(cause, 'code') : '';
-    throw new Failure('invalid', `${parameter} of storage.url: "${path}" cannot be read: ${code}`, {
+    throw invalid(`${parameter} of storage.url: "${path}" cannot be read: ${code}`, {
       cause,
     });
   }
