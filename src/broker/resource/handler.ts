@@ -55,10 +55,11 @@ type ReadOfAny<Shape> = {
     | undefined;
 };
 
-type AttributesOf<K extends Kind> =
-  K['attributes'][keyof K['attributes']] extends z.ZodObject<infer Shape>
-    ? ReadOfAny<Shape>
-    : Readonly<Record<never, unknown>>;
+type ShapesOf<Schemas> = {
+  [Name in keyof Schemas]: Schemas[Name] extends z.ZodObject ? Schemas[Name]['shape'] : never;
+}[keyof Schemas];
+
+type AttributesOf<K extends Kind> = ReadOfAny<ShapesOf<K['attributes']>>;
 
 type CommonItem = Omit<FieldsOf<typeof commonFields>, 'attributes'> & {
   readonly [Name in ContainerField]?: string | undefined;

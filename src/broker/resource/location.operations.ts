@@ -4,7 +4,7 @@ import type { Kind, ResourceHandler } from './handler.ts';
 import { requireResource } from './operations.ts';
 import type { BoundaryReference, LocatedAccess, LocatedItem, LocatedPlace } from './route.ts';
 import { requireScope } from './scope-tree/operations.ts';
-import { RESOURCE_TYPES } from './types.ts';
+import { RESOURCE_TYPES, type ResourceTypeName } from './types.ts';
 
 /** Who may do something with the item of a path, which is found with the scope that grants on it are looked up in. */
 export function itemAccess<K extends Kind>(
@@ -24,6 +24,13 @@ export function itemAccess<K extends Kind>(
     },
   };
 }
+
+/** Who may do something in the global scope. */
+export const globalAccess = (type: ResourceTypeName, action: Action): LocatedAccess => ({
+  action,
+  type,
+  locate: async (app) => ({ type, scope: await requireScope(app, 'global') }),
+});
 
 export async function locateNew(
   app: App,

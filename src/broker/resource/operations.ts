@@ -28,6 +28,12 @@ import { requireScope } from './scope-tree/operations.ts';
 import { changeResource, findResource, insertResource } from './store.ts';
 import { RESOURCE_TYPES } from './types.ts';
 
+/** Whether it is there, and of the kind; if so, its body is as the kind declares it. */
+export const isOf = <K extends Kind>(
+  { type }: Pick<ResourceHandler<K>, 'type' | 'describe'>,
+  resource: Resource | undefined,
+): resource is Resource<K['body']> => resource?.type === type;
+
 /** @throws Failure `not_found`, also for an id of another type */
 export async function requireResource<K extends Kind = AnyKind>(
   app: App,

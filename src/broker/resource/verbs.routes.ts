@@ -77,7 +77,6 @@ type Linked = Action extends infer Each ? (Each extends `add-${infer Word}` ? Wo
 
 /** The verbs that add, set and remove what an item is linked to. */
 interface LinkOptions<K extends Kind, Shape extends z.ZodRawShape, Checked> {
-  /** Of all three, e.g. `{ add: 'Add hosts to a host set', … }`. */
   summaries: Readonly<Record<LinkChange, string>>;
   /** The lists of what is named; records have them all. */
   fields: Shape;
@@ -95,6 +94,13 @@ interface LinkOptions<K extends Kind, Shape extends z.ZodRawShape, Checked> {
 }
 
 const CHANGES: readonly LinkChange[] = ['add', 'set', 'remove'];
+
+/** `Add …`, `Replace …` and `Remove …`. */
+export const summariesOf = (what: string): Record<LinkChange, string> => ({
+  add: `Add ${what}`,
+  set: `Replace ${what}`,
+  remove: `Remove ${what}`,
+});
 
 /** `POST /v1/{plural}/{id}:add-{linked}`, `:set-{linked}` and `:remove-{linked}`. */
 export function linkRoutes<K extends Kind, Shape extends z.ZodRawShape, Checked>(

@@ -3,7 +3,7 @@ import { listInTurn } from '../../../access/concurrency/walks.operations.ts';
 import type { App } from '../../../app/app.ts';
 import { ANONYMOUS_USER, type BrokerCaller } from '../caller.ts';
 import type { Expression } from '../filter/expression.ts';
-import type { ResourceHandler } from '../handler.ts';
+import type { Kind, ResourceHandler } from '../handler.ts';
 import type { Resource } from '../resource.ts';
 import {
   emptyListAccess,
@@ -28,12 +28,12 @@ const LOOK_BACK_MS = 30_000;
  *   what is new, since that they came into this state is news. Part of what a list token is
  *   bound to
  */
-export async function listResources(
+export async function listResources<K extends Kind>(
   app: App,
   caller: BrokerCaller,
-  definition: ResourceHandler,
+  definition: ResourceHandler<K>,
   asked: ListRequest,
-  options: Keeping = {},
+  options: Keeping<K> = {},
 ): Promise<ListAnswer> {
   // Much may have to be passed over for what is picked out.
   const isLong =
@@ -55,15 +55,17 @@ export interface ListAnswer {
   est_item_count?: number;
 }
 
-type Keeping = { keep?: { name: string; keeps(item: Resource): boolean } };
+type Keeping<K extends Kind> = {
+  keep?: { name: string; keeps(item: Resource<K['body']>): boolean };
+};
 
 /** As {@link listResources}, for who has a turn at making lists. */
-export async function listNow(
+export async function listNow<K extends Kind>(
   app: App,
   caller: BrokerCaller,
-  definition: ResourceHandler,
+  definition: ResourceHandler<K>,
   asked: ListRequest,
-  options: Keeping = {},
+  options: Keeping<K> = {},
 ): Promise<ListAnswer> {
   const { place, recursive } = asked;
   const sight = await resolveListAccess(app, caller, definition, place, recursive);
@@ -80,7 +82,7 @@ export async function listNow(
 export const isKnown = ({ who }: BrokerCaller): boolean => who.user_id !== ANONYMOUS_USER;
 
 /** A list of what is picked by other means than grants on the items themselves. */
-interface PickedList {
+interface PickedList<K extends Kind> {
   /** What holds the items. */
   container_id: string;
   /** What a list token is bound to, besides the type. */
@@ -88,16 +90,16 @@ interface PickedList {
   /** Text that changes when what may be seen does. */
   fingerprint: string;
   /** Items as they are shown, one for each row; `undefined` for those that are left out. */
-  show(rows: readonly Resource[]): Promise<readonly (object | undefined)[]>;
+  show(rows: readonly Resource<K['body']>[]): Promise<readonly (object | undefined)[]>;
 }
 
 /** Lists what is picked out of one container, page by page; afterwards what is new. */
-export async function listPicked(
+export async function listPicked<K extends Kind>(
   app: App,
   caller: BrokerCaller,
-  definition: ResourceHandler,
+  definition: ResourceHandler<K>,
   asked: ListRequest,
-  picked: PickedList,
+  picked: PickedList<K>,
 ): Promise<ListAnswer> {
   const { container_id, name, fingerprint, show } = picked;
   const sight = { ...emptyListAccess(), all: [container_id], listed: new Set([container_id]) };
@@ -109,22 +111,21 @@ export async function listPicked(
   return listInTurn(app, caller, { isLong: true, isKnown: isKnown(caller), make });
 }
 
-interface SeenList {
+interface SeenList<K extends Kind> extends Keeping<K> {
   asked: ListRequest;
   filter: Expression | undefined;
   sight: ListAccess;
   query: string;
-  keep?: { name: string; keeps(item: Resource): boolean };
   fingerprint?: string;
-  show?: PickedList['show'];
+  show?: PickedList<K>['show'];
 }
 
 /** Lists items out of what is seen; the part that does not care how that was found out. */
-async function listSeen(
+async function listSeen<K extends Kind>(
   app: App,
   caller: BrokerCaller,
-  definition: ResourceHandler,
-  list: SeenList,
+  definition: ResourceHandler<K>,
+  list: SeenList<K>,
 ): Promise<ListAnswer> {
   const { asked, sight } = list;
   const { type } = definition;
