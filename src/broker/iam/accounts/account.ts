@@ -8,7 +8,7 @@ export interface AccountBody {
 }
 
 /** Attributes by kind of account. */
-export const accountAttributes: Readonly<Record<string, z.ZodObject>> = {
+export const accountAttributes = {
   password: z.object({
     login_name: z.string().optional().describe('Lower case; unique in the auth method.'),
     password: z.string().optional().describe('Input only; it is never shown.'),
