@@ -1,7 +1,7 @@
 import { z } from 'zod';
+import { globalAccess } from '../resource/location.operations.ts';
 import { type AnyBoundaryRoute, boundaryRoute } from '../resource/route.ts';
-import { requireScope } from '../resource/scope-tree/operations.ts';
-import { listActiveUsers } from './operations.ts';
+import { activeUsers, listActiveUsers } from './operations.ts';
 
 const month = (about: string) => z.string().optional().describe(`${about}, such as 2026-01.`);
 
@@ -11,18 +11,18 @@ export const billingRoutes: readonly AnyBoundaryRoute[] = [
     method: 'GET',
     path: '/v1/billing:monthly-active-users',
     summary: 'Count the users who had sessions, by month',
-    access: {
-      action: 'monthly-active-users',
-      type: 'billing',
-      locate: async (app) => ({ type: 'billing', scope: await requireScope(app, 'global') }),
-    },
+    access: globalAccess('billing', 'monthly-active-users'),
     input: z.object({}),
     query: z.object({
       start_time: month('The first month'),
       end_time: month('The month after the last one'),
     }),
-    output: z.record(z.string(), z.unknown()),
+    output: activeUsers,
     failures: ['invalid', 'unauthenticated', 'forbidden'],
-    run: async (app, _caller, { query }) => ({ body: await listActiveUsers(app, query) }),
+    check: ({ query }) => ({
+      start_time: query.get('start_time') ?? '',
+      end_time: query.get('end_time') ?? '',
+    }),
+    run: async (app, _caller, { checked }) => ({ body: await listActiveUsers(app, checked) }),
   }),
 ];

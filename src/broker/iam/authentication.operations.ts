@@ -20,8 +20,10 @@ import {
 import { touchAuthToken } from '../principals/log-ins.store.ts';
 import { ANONYMOUS_USER, type Principal, RECOVERY_USER } from '../resource/caller.ts';
 import { GrantSet } from '../resource/grants/decision.ts';
+import { isOf } from '../resource/handler.ts';
 import type { Resource } from '../resource/resource.ts';
 import { findResource, findResourceByKey } from '../resource/store.ts';
+import { authTokenDefinition } from './auth-tokens/operations.ts';
 import { loadGrantSet } from './grants/operations.ts';
 import { acceptRecoveryToken } from './recovery/operations.ts';
 import { isRecoveryToken } from './recovery/token.ts';
@@ -110,7 +112,7 @@ function recovery(): Identified {
 async function userOfAuthToken(app: App, token: TokenFacts): Promise<Principal | undefined> {
   const resource = await useLogIn(app, token);
   if (!resource) return undefined;
-  const { account_id, auth_method_id, principals } = resource.body as AuthTokenBody;
+  const { account_id, auth_method_id, principals } = resource.body;
   const user_id = resource.owner_id;
   const grants = await loadGrantSet(app, { user_id, account_id, principals });
   return { user_id, account_id, auth_method_id, auth_token_id: resource.id, grants };
@@ -128,10 +130,10 @@ const usesOf = perApp((app) => {
  * a token says of itself is not enough: whoever makes one by the other API chooses its `meta`, so the
  * log-in must name the token, too.
  */
-async function useLogIn(app: App, token: TokenFacts): Promise<Resource | undefined> {
+async function useLogIn(app: App, token: TokenFacts): Promise<Resource<AuthTokenBody> | undefined> {
   const resource = await findResource(app.db, token.meta?.auth_token_id ?? '');
-  if (resource?.type !== 'auth-token') return undefined;
-  const { token_row, expires_ms, last_used_ms: stored_ms } = resource.body as AuthTokenBody;
+  if (!isOf(authTokenDefinition, resource)) return undefined;
+  const { token_row, expires_ms, last_used_ms: stored_ms } = resource.body;
   if (token_row !== token.id) return undefined;
   const now = app.now();
   const uses = usesOf(app);

@@ -4,6 +4,7 @@ import type { AuthTokenBody } from '../principals/auth-token.ts';
 import { type LogInsOf, listIdsByToken } from '../principals/log-ins.store.ts';
 import { listResourcesById } from '../resource/by-ids.store.ts';
 import type { BrokerCaller } from '../resource/caller.ts';
+import { isOf } from '../resource/handler.ts';
 import type { Resource } from '../resource/resource.ts';
 import { readScopeTree } from '../resource/scope-tree/operations.ts';
 import { listSubtree } from '../resource/scope-tree/tree.ts';
@@ -12,6 +13,7 @@ import { endSourcesBeforehand } from '../sessions/credentials/termination.operat
 import type { PagedLoss } from '../sessions/paged-termination.store.ts';
 import { endSessionsBeforehand } from '../sessions/termination.operations.ts';
 import { endLogInsBeforehand } from './auth-tokens/log-ins.operations.ts';
+import { authTokenDefinition } from './auth-tokens/operations.ts';
 import { unlinkThoseAt } from './link-removal.operations.ts';
 import { removeBeforehand } from './paged-removal.operations.ts';
 import { type Left, listContainedIds } from './removal.store.ts';
@@ -22,13 +24,14 @@ import { endProjectsBeforehand, endScopesBeforehand } from './scope-removal.oper
 // with a record of its own. Others write in between.
 
 /** The log-ins that a request stands on: whose token it came with, or one that was made from theirs. */
-async function listOwnLogIns(app: App, caller: BrokerCaller): Promise<Resource[]> {
+async function listOwnLogIns(app: App, caller: BrokerCaller): Promise<Resource<AuthTokenBody>[]> {
   const tokens = await listOwnTokens(app, caller);
   const ids = await listIdsByToken(
     app.db,
     tokens.map(({ id }) => id),
   );
-  return listResourcesById(app.db, ids);
+  const found = await listResourcesById(app.db, ids);
+  return found.filter((one) => isOf(authTokenDefinition, one));
 }
 
 /** What the remover's own permission rests on: it is removed last. */
@@ -36,7 +39,7 @@ async function findOwn(app: App, caller: BrokerCaller): Promise<Left> {
   const { user_id } = caller.who;
   const permitting = (await listOwnLogIns(app, caller)).flatMap(({ owner_id, body }) => {
     // Managed groups that the account was in when it logged in.
-    const { account_id, auth_method_id, principals } = body as AuthTokenBody;
+    const { account_id, auth_method_id, principals } = body;
     return [owner_id, account_id, auth_method_id, ...principals];
   });
   return { ids: [user_id, ...permitting], member_id: user_id };

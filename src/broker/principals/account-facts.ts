@@ -34,6 +34,6 @@ export interface AccountFacts {
 }
 
 export function factsOf({ body }: Resource): AccountFacts {
-  const { login_name, full_name, email } = body as AccountFacts;
+  const { login_name, full_name, email }: AccountFacts = body;
   return { login_name, full_name, email };
 }

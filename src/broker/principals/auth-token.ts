@@ -1,4 +1,7 @@
+import { z } from 'zod';
 import type { PlannedToken } from '../../access/tokens/token.ts';
+import { omitEmpty } from '../../core/omit-empty.ts';
+import { formatTime, type Resource } from '../resource/resource.ts';
 
 /** What is kept of a log-in. The token's text is not: only its keyed hash, as its row's key. */
 export interface AuthTokenBody {
@@ -12,6 +15,24 @@ export interface AuthTokenBody {
   expires_ms: number;
   last_used_ms: number;
 }
+
+export const authTokenShown = {
+  user_id: z.string().describe('Whose log-in it is of.'),
+  auth_method_id: z.string(),
+  account_id: z.string(),
+  approximate_last_used_time: z.string().describe('RFC 3339; noted now and then.'),
+  expiration_time: z.string().describe('RFC 3339.'),
+};
+
+/** What an auth token shows besides what all resources do; never its text. */
+export const describeAuthToken = ({ owner_id, body }: Resource<AuthTokenBody>) =>
+  omitEmpty({
+    user_id: owner_id,
+    auth_method_id: body.auth_method_id,
+    account_id: body.account_id,
+    approximate_last_used_time: formatTime(body.last_used_ms),
+    expiration_time: formatTime(body.expires_ms),
+  });
 
 /** A token that nobody has used for this long is dead. */
 const STALE_MS = 24 * 3600 * 1000;

@@ -1,18 +1,28 @@
 import { type SeedSettings, secondSuffix } from '../../config/seed.ts';
-import type { ResourceInput } from '../resource/handler.ts';
-import type { ResourceTypeName } from '../resource/types.ts';
+import type { AnyKind, ItemOf } from '../resource/handler.ts';
+
+/** Types of what a development server begins with. */
+export type SeedType =
+  | 'scope'
+  | 'auth-method'
+  | 'user'
+  | 'account'
+  | 'host-catalog'
+  | 'host'
+  | 'host-set'
+  | 'target'
+  | 'credential-store'
+  | 'credential';
 
 /** Something that a development server begins with. */
 export interface Fixture {
-  type: ResourceTypeName;
+  type: SeedType;
   subtype: string;
   /** Absent: an id of its own. */
   id?: string;
-  /** How the others of the list refer to it, where it has an id of its own. */
-  alias?: string;
   /** What it lies in: a scope, or the catalog, store or auth method that holds it. */
   container_id: string;
-  item: ResourceInput;
+  item: ItemOf<AnyKind>;
   /** The user that an account stands for. */
   owner_id?: string;
   /** What the API cannot say of it. */
@@ -84,7 +94,7 @@ export function listPeople(settings: SeedSettings): Fixture[] {
   const person = (
     user_id: string,
     account_id: string,
-    item: ResourceInput,
+    item: ItemOf<AnyKind>,
     logIn: { login_name: string; password: string },
     policies: readonly string[],
   ): Fixture[] => [
@@ -127,16 +137,17 @@ export function listPeople(settings: SeedSettings): Fixture[] {
   return fixtures;
 }
 
-const STORE = 'static credential store';
-
-/** A target, and the credential that is brokered to its users. */
-export const POSTGRES = 'postgres.boundary.dev';
-export const POSTGRES_CREDENTIAL = 'postgres credential';
+/** Ids that each development server makes for itself: of a target, and of the credential that is brokered to its users. */
+export interface OwnIds {
+  postgres: string;
+  credential_store: string;
+  credential: string;
+}
 
 /** What can be reached, and with what. */
-export function listReachable(settings: SeedSettings): Fixture[] {
+export function listReachable(settings: SeedSettings, own: OwnIds): Fixture[] {
   const ids = seedIds(settings.id_suffix);
-  return [...listHosts(ids), ...listTargets(ids), ...listCredentials(ids)];
+  return [...listHosts(ids), ...listTargets(ids, own), ...listCredentials(ids, own)];
 }
 
 const listHosts = (ids: SeedIds): Fixture[] => [
@@ -173,17 +184,15 @@ const listHosts = (ids: SeedIds): Fixture[] => [
   },
 ];
 
-function listTargets(ids: SeedIds): Fixture[] {
-  const target = (port: number, item: ResourceInput): Fixture => ({
+function listTargets(ids: SeedIds, own: OwnIds): Fixture[] {
+  const target = (port: number, item: ItemOf<AnyKind>): Fixture => ({
     type: 'target',
     subtype: 'tcp',
     container_id: ids.project,
     item: { ...item, attributes: { default_port: port } },
   });
-  const aliased = (alias: string, port: number, item: ResourceInput): Fixture => ({
-    ...target(port, { ...item, with_aliases: [{ value: alias, scope_id: 'global' }] }),
-    alias,
-  });
+  const aliased = (alias: string, port: number, item: ItemOf<AnyKind>): Fixture =>
+    target(port, { ...item, with_aliases: [{ value: alias, scope_id: 'global' }] });
   return [
     {
       ...target(22, {
@@ -205,11 +214,14 @@ function listTargets(ids: SeedIds): Fixture[] {
       description: 'Provides an initial localhost target to SSH to using an alias',
       address: '127.0.0.1',
     }),
-    aliased(POSTGRES, 5432, {
-      name: 'Generated local postgres target with alias',
-      description: 'Provides a local postgres target using aliasing',
-      address: '127.0.0.1',
-    }),
+    {
+      ...aliased('postgres.boundary.dev', 5432, {
+        name: 'Generated local postgres target with alias',
+        description: 'Provides a local postgres target using aliasing',
+        address: '127.0.0.1',
+      }),
+      id: own.postgres,
+    },
     aliased('www.hashicorp.com', 443, {
       name: 'www.hashicorp.com',
       description:
@@ -219,11 +231,11 @@ function listTargets(ids: SeedIds): Fixture[] {
   ];
 }
 
-const listCredentials = (ids: SeedIds): Fixture[] => [
+const listCredentials = (ids: SeedIds, own: OwnIds): Fixture[] => [
   {
     type: 'credential-store',
     subtype: 'static',
-    alias: STORE,
+    id: own.credential_store,
     container_id: ids.project,
     item: {
       name: 'Generated static credential store',
@@ -233,8 +245,8 @@ const listCredentials = (ids: SeedIds): Fixture[] => [
   {
     type: 'credential',
     subtype: 'username_password',
-    alias: POSTGRES_CREDENTIAL,
-    container_id: STORE,
+    id: own.credential,
+    container_id: own.credential_store,
     item: {
       name: 'Generated postgres credential',
       description: 'Provides an initial username and password for the local postgres target',

@@ -17,26 +17,26 @@ import { type BrokerCaller, RECOVERY_USER } from '../resource/caller.ts';
 import { FieldErrors, IN_REQUEST } from '../resource/field-errors.ts';
 import { GrantSet } from '../resource/grants/decision.ts';
 import type { ResourceHandler } from '../resource/handler.ts';
-import { scopeTypeOf } from '../resource/ids.ts';
+import { newResourceId, prefixOf, scopeTypeOf } from '../resource/ids.ts';
 import { insertLink } from '../resource/links/store.ts';
-import { planResource } from '../resource/operations.ts';
+import { planResource, requireResource } from '../resource/operations.ts';
 import type { Resource, Scope } from '../resource/resource.ts';
 import { noteScopes } from '../resource/scope-tree/store.ts';
 import type { ScopeBody } from '../resource/scope-tree/tree.ts';
-import { findResource, insertResource, saveResource } from '../resource/store.ts';
-import { RESOURCE_TYPES, type ResourceTypeName } from '../resource/types.ts';
+import { insertResource, saveResource } from '../resource/store.ts';
+import { RESOURCE_TYPES } from '../resource/types.ts';
 import { targetDefinition } from '../targets/operations.ts';
 import {
   type Fixture,
   listPeople,
   listReachable,
-  POSTGRES,
-  POSTGRES_CREDENTIAL,
+  type OwnIds,
+  type SeedType,
   seedIds,
 } from './fixtures.ts';
 import { findMadeSeed, insertMadeSeed, type MadeSeed } from './store.ts';
 
-const DEFINITIONS: Readonly<Partial<Record<ResourceTypeName, ResourceHandler>>> = {
+const DEFINITIONS: Readonly<Record<SeedType, ResourceHandler>> = {
   scope: scopeDefinition,
   'auth-method': authMethodDefinition,
   user: userDefinition,
@@ -96,8 +96,13 @@ function madeWith(app: App, settings: SeedSettings): MadeSeed {
 
 async function planSeed(app: App, settings: SeedSettings): Promise<Effect[]> {
   const ids = seedIds(settings.id_suffix);
-  const fixtures = [...listPeople(settings), ...listReachable(settings)];
-  const { effects, idOf } = await planFixtures(app, fixtures);
+  const newId = (prefix: string): string => newResourceId(prefix, app.randomBytes(32));
+  const own: OwnIds = {
+    postgres: newId(prefixOf('target', 'tcp')),
+    credential_store: newId(prefixOf('credential-store', 'static')),
+    credential: newId(prefixOf('credential', 'username_password')),
+  };
+  const fixtures = [...listPeople(settings), ...listReachable(settings, own)];
   const administration = {
     name: 'Administration',
     description: 'Provides admin grants within all scopes to the initial admin user',
@@ -105,42 +110,33 @@ async function planSeed(app: App, settings: SeedSettings): Promise<Effect[]> {
     grant_strings: ['ids=*;type=*;actions=*'],
   };
   return [
-    ...effects,
+    ...(await planFixtures(app, fixtures)),
     ...(await planPrimary(app, ids.auth_method)),
     ...insertRole(app, 'global', administration, { grant_scope_ids: ['descendants', 'this'] }),
     insertLink({ from_id: ids.host_set, kind: 'host-set-host', to_id: ids.host }),
     insertLink({ from_id: ids.second_target, kind: 'target-host-source', to_id: ids.host_set }),
-    insertLink({
-      from_id: idOf(POSTGRES),
-      kind: 'target-brokered',
-      to_id: idOf(POSTGRES_CREDENTIAL),
-    }),
+    insertLink({ from_id: own.postgres, kind: 'target-brokered', to_id: own.credential }),
   ];
 }
 
 async function planPrimary(app: App, primary_auth_method_id: string): Promise<Effect[]> {
-  const global = await findResource(app.db, 'global');
-  if (!global) throw new TypeError('the global scope is made before');
+  const global = await requireResource(app, scopeDefinition, 'global');
   const body: ScopeBody = { primary_auth_method_id };
   const next = { ...global, body, version: global.version + 1, updated_ms: app.now() };
   return [...noteScopes({ ids: [global.id] }), saveResource(next, global.version)];
 }
 
 /** Rows of fixtures in their order; what one lies in comes before it. */
-async function planFixtures(
-  app: App,
-  fixtures: readonly Fixture[],
-): Promise<{ effects: Effect[]; idOf(alias: string): string }> {
+async function planFixtures(app: App, fixtures: readonly Fixture[]): Promise<Effect[]> {
   const caller = repairer(app);
   const query = new URLSearchParams({ skip_default_role_creation: 'true' });
   const made = new Map<string, Resource>();
   const effects: Effect[] = [];
-  for (const { type, subtype, id, alias, container_id, owner_id, body, ...thing } of fixtures) {
+  for (const { type, subtype, id, container_id, owner_id, body, ...fixture } of fixtures) {
     const definition = DEFINITIONS[type];
-    if (!definition) throw new TypeError(`no definition of ${type}`);
     const inParent = RESOURCE_TYPES[type].parent !== undefined;
     const parent = inParent ? made.get(container_id) : undefined;
-    const item = { ...thing.item, [definition.containerField]: parent?.id ?? container_id };
+    const item = { ...fixture.item, [definition.containerField]: parent?.id ?? container_id };
     const errors = new FieldErrors();
     const wanted = definition.checkNew(item, subtype, errors);
     errors.refuse(IN_REQUEST);
@@ -158,15 +154,9 @@ async function planFixtures(
       ...(body === undefined ? {} : { body }),
     };
     made.set(resource.id, resource);
-    if (alias !== undefined) made.set(alias, resource);
     effects.push(insertResource(resource), ...planned.effects);
   }
-  const idOf = (alias: string): string => {
-    const found = made.get(alias);
-    if (!found) throw new TypeError(`nothing is called ${alias}`);
-    return found.id;
-  };
-  return { effects, idOf };
+  return effects;
 }
 
 function scopeOf(id: string, made: ReadonlyMap<string, Resource>): Scope {

@@ -18,7 +18,7 @@ export const HASH_COST: HashCost = { memory: 19_456, passes: 2, parallelism: 1 }
 export const NO_PASSWORD = hashOfNobody(HASH_COST);
 
 /** Attributes by kind of account. */
-export const accountAttributes: Readonly<Record<string, z.ZodObject>> = {
+export const accountAttributes = {
   password: z.object({
     login_name: z.string().optional().describe('Lower case; unique in the auth method.'),
     password: z.string().optional().describe('Input only; it is never shown.'),

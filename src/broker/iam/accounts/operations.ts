@@ -7,21 +7,38 @@ import { omitEmpty } from '../../../core/omit-empty.ts';
 import { hashPassword, SALT_LENGTH, verifyPassword } from '../../../core/password-hash.ts';
 import type { BrokerCaller } from '../../resource/caller.ts';
 import { type FieldErrors, IN_REQUEST, refuseField } from '../../resource/field-errors.ts';
-import type { ResourceHandler, ResourceInput, VerbRequest } from '../../resource/handler.ts';
+import type { Kind, ResourceHandler, VerbRequest } from '../../resource/handler.ts';
 import { parseId } from '../../resource/ids.ts';
-import { commitChange, requireVersion } from '../../resource/operations.ts';
+import { commitChange, requireResource, requireVersion } from '../../resource/operations.ts';
 import type { Resource } from '../../resource/resource.ts';
-import { findResource } from '../../resource/store.ts';
 import { endLogIns } from '../auth-tokens/operations.ts';
 import { endBeforehand } from '../removal.operations.ts';
 import { type AccountBody, accountAttributes, HASH_COST, loginKey } from './account.ts';
 
-export const accountDefinition: ResourceHandler = {
+const shown = { attributes: accountAttributes.password.pick({ login_name: true }) };
+
+/** What accounts lie in. */
+interface MethodKind extends Kind {
+  body: PasswordMethodBody;
+}
+
+interface AccountKind extends Kind {
+  attributes: typeof accountAttributes;
+  shown: typeof shown;
+  body: AccountBody;
+  parent: Resource<PasswordMethodBody>;
+  wanted: { login_name: string; password: string | undefined };
+  /** The log-in name; absent where it stays. */
+  change: string | undefined;
+}
+
+export const accountDefinition: ResourceHandler<AccountKind> = {
   type: 'account',
   containerField: 'auth_method_id',
   fields: {},
   secrets: ['password'],
   attributes: accountAttributes,
+  shown,
   cached: true,
   showsType: true,
   words: { stale: 'Account "%" doesn\'t exist or incorrect version provided.' },
@@ -34,42 +51,38 @@ export const accountDefinition: ResourceHandler = {
     return parent ?? '';
   },
   checkNew({ attributes = {} }, subtype, errors) {
-    if (subtype !== 'password') return;
-    if (!attributes.login_name) {
+    const { login_name = '', password } = attributes;
+    if (subtype === 'password' && login_name === '') {
       errors.add('attributes.login_name', 'This is a required field for this type.');
     }
+    return { login_name, password };
   },
-  async planNew(app, caller, { item, container }) {
-    const method = container.parent;
-    if (!method) throw new TypeError('an account lies in an auth method');
-    const { attributes = {} } = item;
-    const rules = method.body as PasswordMethodBody;
-    const login_name = requireLoginName(String(attributes.login_name ?? ''), rules);
-    const { password } = attributes;
-    const body: AccountBody = {
-      login_name,
-      password_hash:
-        typeof password === 'string'
-          ? await hashNew(app, caller, password, rules, 'attributes.password', IN_REQUEST)
-          : '',
-    };
-    return { body, unique_key: loginKey(method.id, login_name) };
+  async planNew(app, caller, { wanted: { login_name, password }, container: { parent } }) {
+    const { id, body: rules } = parent;
+    requireLoginName(login_name, rules);
+    const password_hash =
+      password === undefined
+        ? ''
+        : await hashNew(app, caller, password, rules, 'attributes.password', IN_REQUEST);
+    return { body: { login_name, password_hash }, unique_key: loginKey(id, login_name) };
   },
 
   updatable: () => ['attributes.login_name'],
   checkChange({ attributes = {} }, { mask }, errors) {
-    if (mask.includes('attributes.login_name') && !attributes.login_name) {
+    const { login_name = '' } = attributes;
+    const isNamed = mask.includes('attributes.login_name');
+    if (isNamed && login_name === '') {
       errors.add('attributes.login_name', 'This is a required field for this type.');
     }
     if (attributes.password !== undefined) {
       errors.add('attributes.password', 'This can only be changed by set-password.');
     }
+    return isNamed ? login_name : undefined;
   },
-  async planChange(_app, _caller, { resource, item, mask, container }) {
-    if (!mask.includes('attributes.login_name')) return {};
-    const rules = container.parent?.body as PasswordMethodBody;
-    const login_name = requireLoginName(String(item.attributes?.login_name ?? ''), rules);
-    const body: AccountBody = { ...(resource.body as AccountBody), login_name };
+  async planChange(_app, _caller, { resource, change: login_name, container: { parent } }) {
+    if (login_name === undefined) return {};
+    requireLoginName(login_name, parent.body);
+    const body = { ...resource.body, login_name };
     return { body, unique_key: loginKey(resource.container_id, login_name) };
   },
   endBeforehand,
@@ -80,16 +93,13 @@ export const accountDefinition: ResourceHandler = {
       ? ['no-op', 'read', 'update', 'delete', 'set-password', 'change-password']
       : ['no-op', 'read', 'update', 'delete'],
   async describe(_app, _caller, accounts) {
-    return accounts.map(({ body }) => ({
-      attributes: omitEmpty({ login_name: (body as AccountBody).login_name }),
-    }));
+    return accounts.map(({ body: { login_name } }) => ({ attributes: omitEmpty({ login_name }) }));
   },
 };
 
-function requireLoginName(login_name: string, rules: PasswordMethodBody): string {
+function requireLoginName(login_name: string, rules: PasswordMethodBody): void {
   const fault = faultOfLoginName(login_name, rules.min_login_name_length);
   if (fault !== undefined) refuseField('attributes.login_name', fault, IN_REQUEST);
-  return login_name;
 }
 
 const MAX_PASSWORD_LENGTH = 4_096;
@@ -117,64 +127,82 @@ async function hashNew(
   return hashWithinLimit(app, caller, () => hashPassword(password, salt, HASH_COST));
 }
 
-export function checkPasswords(...fields: readonly string[]) {
-  return (item: ResourceInput, errors: FieldErrors, id: string): void => {
-    if (parseId(id)?.subtype !== 'password') errors.add('id', 'Account has no password.');
-    for (const field of fields) {
-      if (!item[field]) errors.add(field, 'This is a required field.');
-    }
-  };
+/** What is wrong with passwords that are asked for: all of them must be there. */
+function checkPasswords(
+  passwords: Readonly<Record<string, string>>,
+  errors: FieldErrors,
+  id: string,
+): void {
+  if (parseId(id)?.subtype !== 'password') errors.add('id', 'Account has no password.');
+  for (const [field, password] of Object.entries(passwords)) {
+    if (password === '') errors.add(field, 'This is a required field.');
+  }
 }
 
-async function rulesOf(app: App, account: Resource): Promise<PasswordMethodBody> {
-  const method = await findResource(app.db, account.container_id);
-  if (!method) throw new Failure('not_found', 'Resource not found.');
-  return method.body as PasswordMethodBody;
+type Asked<Field extends string> = { readonly [Name in Field]?: string | undefined };
+
+export function checkNewPassword(
+  { password = '' }: Asked<'password'>,
+  errors: FieldErrors,
+  id: string,
+): string {
+  checkPasswords({ password }, errors, id);
+  return password;
+}
+
+interface PasswordChange {
+  current_password: string;
+  new_password: string;
+}
+
+export function checkPasswordChange(
+  { current_password = '', new_password = '' }: Asked<keyof PasswordChange>,
+  errors: FieldErrors,
+  id: string,
+): PasswordChange {
+  const change = { current_password, new_password };
+  checkPasswords(change, errors, id);
+  return change;
+}
+
+async function rulesOf(app: App, { container_id }: Resource): Promise<PasswordMethodBody> {
+  return (await requireResource<MethodKind>(app, { type: 'auth-method' }, container_id)).body;
 }
 
 /** Gives an account a password, whatever it was before. */
 export async function setPassword(
   app: App,
   caller: BrokerCaller,
-  { resource, item }: VerbRequest,
-): Promise<Resource> {
-  const expected = item.version ?? 0;
-  requireVersion(accountDefinition, resource, expected);
+  { resource, version, checked: password }: VerbRequest<AccountKind, string>,
+): Promise<Resource<AccountBody>> {
+  requireVersion(accountDefinition, resource, version);
   const rules = await rulesOf(app, resource);
-  const password_hash = await hashNew(app, caller, String(item.password), rules, 'password');
-  const body: AccountBody = { ...(resource.body as AccountBody), password_hash };
-  return commitChange(app, caller, accountDefinition, resource, expected, { body });
+  const password_hash = await hashNew(app, caller, password, rules, 'password');
+  const body = { ...resource.body, password_hash };
+  return commitChange(app, caller, accountDefinition, resource, version, { body });
 }
 
 /** Changes a password for whoever knows the present one. */
 export async function changePassword(
   app: App,
   caller: BrokerCaller,
-  { resource, item }: VerbRequest,
-): Promise<Resource> {
-  const expected = item.version ?? 0;
-  requireVersion(accountDefinition, resource, expected);
+  { resource, version, checked }: VerbRequest<AccountKind, PasswordChange>,
+): Promise<Resource<AccountBody>> {
+  requireVersion(accountDefinition, resource, version);
   const rules = await rulesOf(app, resource);
-  const body = resource.body as AccountBody;
-  if (item.current_password === item.new_password) {
+  const { current_password, new_password } = checked;
+  if (current_password === new_password) {
     refuseField('new_password', 'New password equal to current password.');
   }
-  const name = { method_id: resource.container_id, name: body.login_name };
-  const checked = await attemptLogIn(
+  const name = { method_id: resource.container_id, name: resource.body.login_name };
+  const isKnown = await attemptLogIn(
     app,
     caller,
     name,
-    async () =>
-      (await verifyPassword(String(item.current_password), body.password_hash)) || undefined,
+    async () => (await verifyPassword(current_password, resource.body.password_hash)) || undefined,
   );
-  if (!checked) throw new Failure('forbidden', 'Failed to change password.');
-  const password_hash = await hashNew(
-    app,
-    caller,
-    String(item.new_password),
-    rules,
-    'new_password',
-  );
-  const changed: AccountBody = { ...body, password_hash };
-  return commitChange(app, caller, accountDefinition, resource, expected, { body: changed });
+  if (!isKnown) throw new Failure('forbidden', 'Failed to change password.');
+  const password_hash = await hashNew(app, caller, new_password, rules, 'new_password');
+  const body = { ...resource.body, password_hash };
+  return commitChange(app, caller, accountDefinition, resource, version, { body });
 }

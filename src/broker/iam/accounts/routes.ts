@@ -2,7 +2,13 @@ import { z } from 'zod';
 import type { AnyBoundaryRoute } from '../../resource/route.ts';
 import { standardRoutes } from '../../resource/routes.ts';
 import { actionRoute } from '../../resource/verbs.routes.ts';
-import { accountDefinition, changePassword, checkPasswords, setPassword } from './operations.ts';
+import {
+  accountDefinition,
+  changePassword,
+  checkNewPassword,
+  checkPasswordChange,
+  setPassword,
+} from './operations.ts';
 
 const password = (about: string) => z.string().optional().describe(about);
 
@@ -11,7 +17,7 @@ export const accountRoutes: readonly AnyBoundaryRoute[] = [
   actionRoute(accountDefinition, 'set-password', {
     summary: 'Give an account a password',
     fields: { password: password('The new one.') },
-    check: checkPasswords('password'),
+    check: checkNewPassword,
     run: setPassword,
   }),
   actionRoute(accountDefinition, 'change-password', {
@@ -20,7 +26,7 @@ export const accountRoutes: readonly AnyBoundaryRoute[] = [
       current_password: password('The present one.'),
       new_password: password('The new one.'),
     },
-    check: checkPasswords('current_password', 'new_password'),
+    check: checkPasswordChange,
     run: changePassword,
   }),
 ];

@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { wholeNumber } from '../../resource/fields.ts';
 
 /** Attributes by kind of auth method. */
-export const authMethodAttributes: Readonly<Record<string, z.ZodObject>> = {
+export const authMethodAttributes = {
   password: z.object({
     min_login_name_length: wholeNumber().optional().describe('Characters of a log-in name; 3.'),
     min_password_length: wholeNumber().optional().describe('Characters of a password; 8.'),

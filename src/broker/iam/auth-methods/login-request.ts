@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { FieldErrors } from '../../resource/field-errors.ts';
 import { parseId } from '../../resource/ids.ts';
+import type { Fields } from '../../resource/route.ts';
 
 export const authenticateFields = z.object({
   command: z.string().optional().describe('`login`; the same when absent.'),
@@ -26,7 +27,7 @@ const REQUIRED = 'This is a required field.';
  * @throws Failure `invalid` naming every field that is wrong
  * @see B-28, B-29
  */
-export function readLogIn(id: string, item: Readonly<Record<string, unknown>>): LogInRequest {
+export function readLogIn(id: string, item: Fields): LogInRequest {
   const errors = new FieldErrors();
   if (parseId(id)?.type !== 'auth-method') {
     errors.add('auth_method_id', 'Unknown auth method type.');
@@ -61,6 +62,6 @@ export function readLogIn(id: string, item: Readonly<Record<string, unknown>>): 
   return { login_name, password, type: type === 'token' || type === 'cookie' ? type : '' };
 }
 
-function isObject(value: unknown): value is Readonly<Record<string, unknown>> {
+function isObject(value: unknown): value is Fields {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }

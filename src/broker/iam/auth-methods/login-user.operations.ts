@@ -8,17 +8,19 @@ import { bumpConfigVersion } from '../../../store/config-version.ts';
 import type { Effect } from '../../../store/write.ts';
 import { isAliasOfUser, type UserBody } from '../../principals/user.ts';
 import { setOwner } from '../../principals/users.store.ts';
+import { isOf } from '../../resource/handler.ts';
 import { holdVersion } from '../../resource/holds.store.ts';
 import { newResourceId } from '../../resource/ids.ts';
 import { newResource, type Resource } from '../../resource/resource.ts';
-import type { ScopeBody } from '../../resource/scope-tree/tree.ts';
 import { findResource, insertResource, saveResource } from '../../resource/store.ts';
+import { scopeDefinition } from '../scopes/operations.ts';
+import { userDefinition } from '../users/operations.ts';
 
 /** The scope that an auth method is the primary one of; as it is now, not as it is cached: what is held is what was judged. */
 export async function findPrimaryScope(app: App, method: Resource): Promise<Resource | undefined> {
   const scope = await findResource(app.db, method.scope_id);
-  const { primary_auth_method_id } = (scope?.body ?? {}) as Partial<ScopeBody>;
-  return scope?.type === 'scope' && primary_auth_method_id === method.id ? scope : undefined;
+  if (!isOf(scopeDefinition, scope)) return undefined;
+  return scope.body.primary_auth_method_id === method.id ? scope : undefined;
 }
 
 export const refused = (): Failure => new Failure('unauthenticated', 'Unable to authenticate.');
@@ -27,19 +29,19 @@ export const refused = (): Failure => new Failure('unauthenticated', 'Unable to 
 export async function userOf(
   app: App,
   login: { method: Resource; account: Resource },
-): Promise<{ user: Resource; effects: Effect[] }> {
+): Promise<{ user: Resource<UserBody>; effects: Effect[] }> {
   const { method, account } = login;
   const known = account.owner_id === '' ? undefined : await findResource(app.db, account.owner_id);
-  if (known) {
+  if (isOf(userDefinition, known)) {
     // Refused when the account has gone from the user meanwhile, or either of them altogether, or
     // when the account has another password.
     const held = setOwner(account.id, { from: known.id, to: known.id }, account.version);
-    const own = await findEntityById(app.db, (known.body as UserBody).entity_id);
+    const own = await findEntityById(app.db, known.body.entity_id);
     if (own?.disabled) throw refused();
     const alias = own && (await findAliasOfUser(app, own, known.id));
     if (alias) return { user: known, effects: [held, holdEntity(own), holdAlias(alias)] };
     const { entity, effects } = await ensureEntityForAlias(app, aliasOf(method), known.id);
-    const body: UserBody = { ...(known.body as UserBody), entity_id: entity.id };
+    const body: UserBody = { ...known.body, entity_id: entity.id };
     const user = { ...known, body, unique_key: `entity:${entity.id}` };
     // The version stays: nothing that the user shows has changed.
     return {
@@ -51,15 +53,14 @@ export async function userOf(
   if (!scope) throw refused();
   const id = newResourceId('u', app.randomBytes(32));
   const { entity, effects } = await ensureEntityForAlias(app, aliasOf(method), id);
-  const body: UserBody = { entity_id: entity.id, policies: [] };
-  const user = newResource({
+  const user = newResource<UserBody>({
     id,
     type: 'user',
     subtype: 'user',
     scope_id: method.scope_id,
     unique_key: `entity:${entity.id}`,
     created_ms: app.now(),
-    body,
+    body: { entity_id: entity.id, policies: [] },
   });
   return {
     user,

@@ -1,20 +1,34 @@
+import { z } from 'zod';
 import { PASSWORD_DEFAULTS, type PasswordMethodBody } from '../../../config/password-method.ts';
 import { omitEmpty } from '../../../core/omit-empty.ts';
-import { type FieldErrors, refuseField } from '../../resource/field-errors.ts';
-import type { ResourceHandler, ResourceInput } from '../../resource/handler.ts';
+import type { FieldErrors } from '../../resource/field-errors.ts';
+import type { ItemOf, Kind, ResourceHandler } from '../../resource/handler.ts';
 import { isIdOf } from '../../resource/ids.ts';
-import type { ListRequest } from '../../resource/lists/query.ts';
 import { readScopeTree } from '../../resource/scope-tree/operations.ts';
 import { endLogIns } from '../auth-tokens/operations.ts';
 import { endBeforehand } from '../removal.operations.ts';
 import { clearPrimary } from '../scopes/store.ts';
 import { AUTH_METHOD_TYPES, authMethodAttributes } from './auth-method.ts';
 
-export const authMethodDefinition: ResourceHandler = {
+const shown = {
+  is_primary: z.boolean().describe("Whether its accounts stand for the scope's users."),
+  attributes: authMethodAttributes.password,
+};
+
+interface AuthMethodKind extends Kind {
+  attributes: typeof authMethodAttributes;
+  shown: typeof shown;
+  body: PasswordMethodBody;
+  wanted: PasswordMethodBody;
+  change: Partial<PasswordMethodBody>;
+}
+
+export const authMethodDefinition: ResourceHandler<AuthMethodKind> = {
   type: 'auth-method',
   containerField: 'scope_id',
   fields: {},
   attributes: authMethodAttributes,
+  shown,
   cached: true,
   showsType: true,
   words: { stale: 'Auth method "%" doesn\'t exist or incorrect version provided.' },
@@ -31,25 +45,19 @@ export const authMethodDefinition: ResourceHandler = {
     return '';
   },
   checkNew(item, _subtype, errors) {
-    const scope_id = String(item.scope_id ?? '');
+    const { scope_id = '' } = item;
     if (scope_id !== 'global' && !isIdOf(scope_id, 'scope', 'org')) {
       errors.add('scope_id', "Must be 'global' or a valid org scope id.");
     }
-    checkLengths(item, errors);
+    return { ...PASSWORD_DEFAULTS, ...readLengths(item, [], errors) };
   },
-  planNew: async (_app, _caller, { item }) => ({ body: bodyFrom(PASSWORD_DEFAULTS, item) }),
+  planNew: async (_app, _caller, { wanted }) => ({ body: wanted }),
 
   updatable: () => ['attributes.min_login_name_length', 'attributes.min_password_length'],
-  checkChange: (item, _request, errors) => checkLengths(item, errors),
-  async planChange(_app, _caller, { resource, item, mask }) {
-    const body = resource.body as PasswordMethodBody;
-    // A length set to null goes back to what a new auth method has.
-    const cleared: PasswordMethodBody = { ...body };
-    for (const field of ['min_login_name_length', 'min_password_length'] as const) {
-      if (mask.includes(`attributes.${field}`)) cleared[field] = PASSWORD_DEFAULTS[field];
-    }
-    return { body: bodyFrom(cleared, item) };
-  },
+  checkChange: (item, { mask }, errors) => readLengths(item, mask, errors),
+  planChange: async (_app, _caller, { resource, change }) => ({
+    body: { ...resource.body, ...change },
+  }),
   endBeforehand,
   async planRemoval(app, _caller, resource) {
     return [
@@ -72,35 +80,20 @@ export const authMethodDefinition: ResourceHandler = {
   },
 };
 
-function checkLengths({ attributes = {} }: ResourceInput, errors: FieldErrors): void {
-  for (const field of ['min_login_name_length', 'min_password_length']) {
-    const length = attributes[field];
-    if (typeof length === 'number' && (length < 1 || length > 1000)) {
-      errors.add(`attributes.${field}`, 'This must be from 1 to 1000.');
-    }
+/** The lengths that are given; one that is set to null goes back to what a new auth method has. */
+function readLengths(
+  { attributes = {} }: ItemOf<AuthMethodKind>,
+  mask: readonly string[],
+  errors: FieldErrors,
+): Partial<PasswordMethodBody> {
+  const lengths: Partial<PasswordMethodBody> = {};
+  for (const field of ['min_login_name_length', 'min_password_length'] as const) {
+    const path = `attributes.${field}`;
+    const length =
+      attributes[field] ?? (mask.includes(path) ? PASSWORD_DEFAULTS[field] : undefined);
+    if (length === undefined) continue;
+    if (length < 1 || length > 1000) errors.add(path, 'This must be from 1 to 1000.');
+    lengths[field] = length;
   }
-}
-
-function bodyFrom(
-  base: PasswordMethodBody,
-  { attributes = {} }: ResourceInput,
-): PasswordMethodBody {
-  const lengthOf = (field: keyof PasswordMethodBody): number => {
-    const given = attributes[field];
-    return typeof given === 'number' ? given : base[field];
-  };
-  return {
-    min_login_name_length: lengthOf('min_login_name_length'),
-    min_password_length: lengthOf('min_password_length'),
-  };
-}
-
-/** @throws Failure `invalid` */
-export function checkAuthMethodList({ place }: ListRequest): void {
-  if (place === 'global' || isIdOf(place, 'scope', 'org')) return;
-  refuseField(
-    'scope_id',
-    "Must be 'global' or a valid org scope id when listing.",
-    'Improperly formatted identifier.',
-  );
+  return lengths;
 }

@@ -4,13 +4,15 @@ import type { App } from '../../../app/app.ts';
 import { hashSecret } from '../../../audit/operations.ts';
 import { foldName } from '../../../core/fold.ts';
 import { verifyPassword } from '../../../core/password-hash.ts';
-import type { UserBody } from '../../principals/user.ts';
 import type { BrokerCaller } from '../../resource/caller.ts';
+import { isOf } from '../../resource/handler.ts';
 import type { Resource } from '../../resource/resource.ts';
-import type { BoundaryAnswer, Fields } from '../../resource/route.ts';
 import { findResource, findResourceByKey } from '../../resource/store.ts';
 import { type AccountBody, loginKey, NO_PASSWORD } from '../accounts/account.ts';
+import { accountDefinition } from '../accounts/operations.ts';
+import { userDefinition } from '../users/operations.ts';
 import { logInAccount } from './login.operations.ts';
+import type { LogIn } from './login-answer.ts';
 import type { LogInRequest } from './login-request.ts';
 import { findPrimaryScope, refused } from './login-user.operations.ts';
 
@@ -20,7 +22,7 @@ export async function logInByPassword(
   caller: BrokerCaller,
   method: Resource,
   request: LogInRequest,
-): Promise<BoundaryAnswer<Fields>> {
+): Promise<LogIn> {
   const { login_name, password } = request;
   // Nobody's name has capitals, and however it is written it is counted as one.
   const name = { method_id: method.id, name: foldName(login_name) };
@@ -42,11 +44,12 @@ async function findAccount(
   app: App,
   caller: BrokerCaller,
   { method, login_name, password }: { method: Resource; login_name: string; password: string },
-): Promise<Resource | undefined> {
-  const account = await findResourceByKey(app.db, 'account', loginKey(method.id, login_name));
+): Promise<Resource<AccountBody> | undefined> {
+  const found = await findResourceByKey(app.db, 'account', loginKey(method.id, login_name));
+  const account = isOf(accountDefinition, found) ? found : undefined;
   // A name that nobody has may be a password in the wrong field.
   caller.record.outcome.login_name = account ? login_name : hashSecret(app, login_name);
-  const { password_hash = '' } = (account?.body ?? {}) as Partial<AccountBody>;
+  const password_hash = account?.body.password_hash ?? '';
   // Beside the hash, which takes longer.
   const [isIn, right] = await Promise.all([
     isLetIn(app, method, account),
@@ -72,7 +75,7 @@ async function isLetIn(
     findResource(app.db, account?.owner_id ?? NOBODY),
     findPrimaryScope(app, method),
   ]);
-  const entity_id = user ? (user.body as UserBody).entity_id : NOBODY;
+  const entity_id = isOf(userDefinition, user) ? user.body.entity_id : NOBODY;
   const entity = await findEntityById(app.db, entity_id);
   return user ? !entity?.disabled : account !== undefined && scope !== undefined;
 }

@@ -6,10 +6,11 @@ import { type App, perApp } from '../../../app/app.ts';
 import { type EndingPages, noteEnding } from '../../../app/ended.ts';
 import type { JobRun } from '../../../app/job.ts';
 import { base62 } from '../../../core/base62.ts';
-import { omitEmpty } from '../../../core/omit-empty.ts';
 import type { Effect } from '../../../store/write.ts';
 import {
   type AuthTokenBody,
+  authTokenShown,
+  describeAuthToken,
   isOfLogIn,
   judgeUse,
   LIFETIME_MS,
@@ -27,27 +28,26 @@ import {
 } from '../../principals/log-ins.store.ts';
 import { listPlacesById } from '../../resource/by-ids.store.ts';
 import { type BrokerCaller, RECOVERY_USER } from '../../resource/caller.ts';
-import type { ResourceHandler } from '../../resource/handler.ts';
+import { isOf, type Kind, type ShownHandler } from '../../resource/handler.ts';
 import { newResourceId } from '../../resource/ids.ts';
 import { insertLink } from '../../resource/links/store.ts';
 import { removeResources, takeResources } from '../../resource/removals.store.ts';
-import { formatTime, newResource, type Resource } from '../../resource/resource.ts';
+import { newResource, type Resource } from '../../resource/resource.ts';
 import { insertResource } from '../../resource/store.ts';
 import {
   endSessionsBeforehand,
   planDependentCancellation,
 } from '../../sessions/termination.operations.ts';
 
-export const authTokenDefinition: ResourceHandler = {
+interface AuthTokenKind extends Kind {
+  shown: typeof authTokenShown;
+  body: AuthTokenBody;
+}
+
+export const authTokenDefinition: ShownHandler<AuthTokenKind> = {
   type: 'auth-token',
   containerField: 'scope_id',
-  fields: {},
-  chooseSubtype: () => 'token',
-  checkNew() {},
-  planNew: () => Promise.reject(new TypeError('auth tokens are made by logging in')),
-  updatable: () => [],
-  checkChange() {},
-  planChange: async () => ({}),
+  shown: authTokenShown,
   endBeforehand: async (app, caller, { id }) => {
     const work = await pagesOf(app, caller);
     await noteTokens(app, work, [id]);
@@ -57,26 +57,12 @@ export const authTokenDefinition: ResourceHandler = {
     ...planDependentCancellation(app, { log_ins: { ids: [resource.id] } }),
     deleteTreesOf(tokenRowsOf({ ids: [resource.id] })),
   ],
-  async describe(_app, _caller, tokens) {
-    return tokens.map((token) => describeAuthToken(token));
-  },
+  describe: async (_app, _caller, tokens) => tokens.map(describeAuthToken),
 };
 
-/** What an auth token shows besides what all resources do; never its text. */
-export function describeAuthToken(token: Resource): Record<string, unknown> {
-  const body = token.body as AuthTokenBody;
-  return omitEmpty({
-    user_id: token.owner_id,
-    auth_method_id: body.auth_method_id,
-    account_id: body.account_id,
-    approximate_last_used_time: formatTime(body.last_used_ms),
-    expiration_time: formatTime(body.expires_ms),
-  });
-}
-
 /** A token that was just made; its text is known here and nowhere else. */
-export interface MadeAuthToken {
-  resource: Resource;
+interface MadeAuthToken {
+  resource: Resource<AuthTokenBody>;
   text: string;
   effects: Effect[];
 }
@@ -182,27 +168,29 @@ interface LogInPage {
  * scope is gone, as older programs could leave them.
  */
 export async function planDeadLogIns(app: App, after: LogInCursor): Promise<LogInPage> {
-  const logIns = await listLogIns(app.db, after, PAGE);
+  const found = await listLogIns(app.db, after, PAGE);
+  const logIns = found.filter((one) => isOf(authTokenDefinition, one));
   const last = logIns.at(-1);
   if (!last) return { effects: [], dead: [], next: undefined };
-  const bodyOf = (logIn: Resource): AuthTokenBody => logIn.body as AuthTokenBody;
   const [rows, parents] = await Promise.all([
     listTokenRows(
       app.db,
-      logIns.map((logIn) => bodyOf(logIn).token_row),
+      logIns.map(({ body }) => body.token_row),
     ),
     listPlacesById(
       app.db,
-      logIns.flatMap((logIn) => {
-        const { account_id, auth_method_id } = bodyOf(logIn);
-        return [account_id, auth_method_id, logIn.owner_id, logIn.scope_id];
-      }),
+      logIns.flatMap(({ owner_id, scope_id, body: { account_id, auth_method_id } }) => [
+        account_id,
+        auth_method_id,
+        owner_id,
+        scope_id,
+      ]),
     ),
   ]);
   const owners = new Map(parents.map(({ id, owner_id }) => [id, owner_id]));
   const now = app.now();
   const dead = logIns.filter((logIn) => {
-    const { token_row, account_id, auth_method_id, ...times } = bodyOf(logIn);
+    const { token_row, account_id, auth_method_id, ...times } = logIn.body;
     const places = [auth_method_id, logIn.owner_id, logIn.scope_id];
     return (
       !judgeUse(times, now).alive ||

@@ -40,10 +40,10 @@ function hashIds(ids: readonly string[]): void {
 
 /** @param read may give the same grant for the same text: most roles grant what many others do */
 export function readGrants(
-  { id, version, updated_ms, scope_id, body }: Resource,
+  { id, version, updated_ms, scope_id, body }: Resource<RoleBody>,
   read: (text: string) => ReadGrant | undefined = readGrant,
 ): GrantingRole {
-  const { grant_strings, grant_scope_ids: where } = body as RoleBody;
+  const { grant_strings, grant_scope_ids: where } = body;
   const grant_scope_ids = where.length === 1 && where[0] === 'this' ? THIS : where;
   const held: EffectiveGrant[] = [];
   let bytes = ROLE_BYTES + grant_scope_ids.length * SCOPE_ID_BYTES;

@@ -6,6 +6,8 @@ import { ROOMS } from '../../../core/rooms.ts';
 import { listResourcesById, type Seen } from '../../resource/by-ids.store.ts';
 import { GrantSet } from '../../resource/grants/decision.ts';
 import type { EffectiveGrant } from '../../resource/grants/reach.ts';
+import { isOf } from '../../resource/handler.ts';
+import { roleDefinition } from '../roles/operations.ts';
 import {
   type GrantingRole,
   type ReadGrant,
@@ -90,6 +92,7 @@ class KnownRoles {
     }
     for (let at = 0; at < unknown.length; at += ROLES_AT_ONCE) {
       for (const found of await listResourcesById(app.db, unknown.slice(at, at + ROLES_AT_ONCE))) {
+        if (!isOf(roleDefinition, found)) continue;
         const role = readGrants(found, (text) => this.#grantOf(text));
         this.#kept.set(role.id, role);
         roles.push(role);

@@ -1,12 +1,13 @@
+import { z } from 'zod';
 import { giveWay } from '../../../access/concurrency/operations.ts';
 import type { App } from '../../../app/app.ts';
 import { omitEmpty } from '../../../core/omit-empty.ts';
 import { listPlacesById } from '../../resource/by-ids.store.ts';
 import { type BrokerCaller, RECOVERY_USER } from '../../resource/caller.ts';
 import { type FieldErrors, refuseField } from '../../resource/field-errors.ts';
-import type { ResourceHandler, ResourceInput } from '../../resource/handler.ts';
+import type { Kind, ResourceHandler } from '../../resource/handler.ts';
 import { isIdOf } from '../../resource/ids.ts';
-import { checkIds, idsOf } from '../../resource/links/fields.ts';
+import { checkIds, type LinkVerbRequest } from '../../resource/links/fields.ts';
 import { changeLinks } from '../../resource/links/operations.ts';
 import type { LinkChange } from '../../resource/links/plan.ts';
 import { showLinked } from '../../resource/links/shown.operations.ts';
@@ -21,16 +22,28 @@ import type { Resource } from '../../resource/resource.ts';
 import { requireScope } from '../../resource/scope-tree/operations.ts';
 import { endBeforehand } from '../removal.operations.ts';
 
-export const groupDefinition: ResourceHandler = {
+const shown = {
+  member_ids: z.array(z.string()).describe('Not in lists.'),
+  members: z
+    .array(z.object({ id: z.string(), scope_id: z.string() }))
+    .describe('The same users with where they lie. Not in lists.'),
+};
+
+interface GroupKind extends Kind {
+  shown: typeof shown;
+}
+
+export const groupDefinition: ResourceHandler<GroupKind> = {
   type: 'group',
   containerField: 'scope_id',
   fields: {},
+  shown,
   cached: true,
   words: { stale: 'Group "%" doesn\'t exist or incorrect version provided.' },
 
   chooseSubtype: () => 'group',
-  checkNew(item, _subtype, errors) {
-    if (!isIdOf(String(item.scope_id ?? ''), 'scope')) {
+  checkNew({ scope_id = '' }, _subtype, errors) {
+    if (!isIdOf(scope_id, 'scope')) {
       errors.add('scope_id', 'Improperly formatted field.');
     }
   },
@@ -58,50 +71,50 @@ export const groupDefinition: ResourceHandler = {
 
 const FIELD = 'member_ids';
 
-export function checkMembers(change: LinkChange) {
-  return (item: ResourceInput, errors: FieldErrors) =>
-    checkIds(item, errors, {
-      field: FIELD,
-      change,
-      faultOf: (id) =>
-        id === RECOVERY_USER
-          ? 'u_recovery cannot be a member of a group.'
-          : isIdOf(id, 'user') || id === 'u_anon' || id === 'u_auth'
-            ? undefined
-            : 'Must only have valid user ids.',
-    });
-}
+export const checkMembers = (
+  item: { readonly member_ids?: readonly string[] | undefined },
+  errors: FieldErrors,
+  { change }: { change: LinkChange },
+): readonly string[] =>
+  checkIds(item, errors, {
+    field: FIELD,
+    change,
+    faultOf: (id) =>
+      id === RECOVERY_USER
+        ? 'u_recovery cannot be a member of a group.'
+        : isIdOf(id, 'user') || id === 'u_anon' || id === 'u_auth'
+          ? undefined
+          : 'Must only have valid user ids.',
+  });
 
 /** Adds, replaces or removes the users in a group. */
-export function changeMembers(change: LinkChange) {
-  return async (
-    app: App,
-    caller: BrokerCaller,
-    { resource, item }: { resource: Resource; item: ResourceInput },
-  ): Promise<Resource> => {
-    const scope = await requireScope(app, resource.scope_id);
-    return changeLinks(app, caller, groupDefinition, {
-      resource,
-      version: item.version ?? 0,
-      change,
-      kind: 'group-member',
-      ids: idsOf(item, FIELD),
-      field: FIELD,
-      async requireLinkable(ids) {
-        const known = new Set((await listPlacesById(app.db, ids)).map(({ id }) => id));
-        const unknown = ids.find((id) => !known.has(id));
-        if (unknown !== undefined) refuseField(FIELD, `There is no user "${unknown}".`);
-      },
-      async requireRoom({ added, removed }) {
-        const more = added.length - removed.length;
-        const full = more > 0 ? await faultOfOrg(app.db, 'members', scope, more) : undefined;
-        const fault = full ?? (await faultOfUsers(app.db, added, scope, () => giveWay(app)));
-        if (fault !== undefined) refuseField(FIELD, fault);
-      },
-      bounds: ({ added, removed }) => [
-        ...(added.length > removed.length ? holdMembers(scope) : []),
-        ...(added.length > 0 ? holdGroupsOf(added, scope) : []),
-      ],
-    });
-  };
+export async function changeMembers(
+  app: App,
+  caller: BrokerCaller,
+  { resource, version, change, checked: ids }: LinkVerbRequest<GroupKind>,
+): Promise<Resource> {
+  const scope = await requireScope(app, resource.scope_id);
+  return changeLinks(app, caller, groupDefinition, {
+    resource,
+    version,
+    change,
+    kind: 'group-member',
+    ids,
+    field: FIELD,
+    async requireLinkable(ids) {
+      const known = new Set((await listPlacesById(app.db, ids)).map(({ id }) => id));
+      const unknown = ids.find((id) => !known.has(id));
+      if (unknown !== undefined) refuseField(FIELD, `There is no user "${unknown}".`);
+    },
+    async requireRoom({ added, removed }) {
+      const more = added.length - removed.length;
+      const full = more > 0 ? await faultOfOrg(app.db, 'members', scope, more) : undefined;
+      const fault = full ?? (await faultOfUsers(app.db, added, scope, () => giveWay(app)));
+      if (fault !== undefined) refuseField(FIELD, fault);
+    },
+    bounds: ({ added, removed }) => [
+      ...(added.length > removed.length ? holdMembers(scope) : []),
+      ...(added.length > 0 ? holdGroupsOf(added, scope) : []),
+    ],
+  });
 }

@@ -3,43 +3,57 @@ import { isConflict } from '../../../core/failure.ts';
 import type { Effect } from '../../../store/write.ts';
 import type { BrokerCaller } from '../../resource/caller.ts';
 import { type FieldErrors, refuseField } from '../../resource/field-errors.ts';
-import { canonicalGrant, faultOfGrantLengths, parseGrant } from '../../resource/grants/grant.ts';
+import {
+  canonicalGrant,
+  faultOfGrantLengths,
+  type GrantReading,
+  parseGrant,
+} from '../../resource/grants/grant.ts';
 import type { RoleBody } from '../../resource/grants/role.ts';
-import type { ResourceInput, VerbRequest } from '../../resource/handler.ts';
-import { checkIds, idsOf } from '../../resource/links/fields.ts';
+import { checkIds, type LinkVerbRequest } from '../../resource/links/fields.ts';
 import { type LinkChange, planLinks } from '../../resource/links/plan.ts';
 import { commitChange, requireVersion } from '../../resource/operations.ts';
 import { isBound } from '../../resource/org-bounds/bounds.ts';
 import type { Resource } from '../../resource/resource.ts';
 import { readScopeTree, requireScope } from '../../resource/scope-tree/operations.ts';
 import { faultOfGrantScope, planGrantScopes } from './grant-scopes.ts';
-import { roleDefinition } from './operations.ts';
+import { type RoleKind, roleDefinition } from './operations.ts';
 import { moreOnceChanged, planRoom } from './room.operations.ts';
 
 const GRANTS = 'grant_strings';
 
-export function checkGrants(change: LinkChange) {
-  return (item: ResourceInput, errors: FieldErrors): void => {
-    const texts = idsOf(item, GRANTS);
-    if (texts.length === 0 && change !== 'set') errors.add(GRANTS, 'Must be non-empty.');
-    const unread = faultOfGrantLengths(texts);
-    if (unread !== undefined) {
-      errors.add(GRANTS, unread);
-      return;
-    }
+/** A grant that a request names. */
+interface NamedGrant {
+  text: string;
+  canonical: string;
+}
+
+export function checkGrants(
+  { grant_strings: texts = [] }: { readonly grant_strings?: readonly string[] | undefined },
+  errors: FieldErrors,
+  { change }: { change: LinkChange },
+): NamedGrant[] {
+  if (texts.length === 0 && change !== 'set') errors.add(GRANTS, 'Must be non-empty.');
+  const named: NamedGrant[] = [];
+  const unread = faultOfGrantLengths(texts);
+  if (unread !== undefined) errors.add(GRANTS, unread);
+  else {
     for (const text of texts) {
-      const fault = faultOfGrant(text, change);
-      if (fault === undefined) continue;
-      errors.add(GRANTS, fault);
-      return;
+      const reading = parseGrant(text);
+      const fault = faultOfGrant(text, reading, change);
+      if (fault !== undefined) {
+        errors.add(GRANTS, fault);
+        break;
+      }
+      named.push({ text, canonical: canonicalOf(text, reading) });
     }
-  };
+  }
+  return named;
 }
 
 /** @see B-48, B-49 */
-function faultOfGrant(text: string, change: LinkChange): string | undefined {
+function faultOfGrant(text: string, reading: GrantReading, change: LinkChange): string | undefined {
   if (text === '') return 'Grant strings must not be empty.';
-  const reading = parseGrant(text);
   // What is there already can be taken away, whatever it looks like by today's rules.
   if (change === 'remove') return undefined;
   if (!reading.valid) {
@@ -53,74 +67,67 @@ function faultOfGrant(text: string, change: LinkChange): string | undefined {
 }
 
 /** Adds, replaces or removes a role's grants; two that mean the same are one too many. */
-export function changeGrants(change: LinkChange) {
-  return async (
-    app: App,
-    caller: BrokerCaller,
-    { resource, item }: VerbRequest,
-  ): Promise<Resource> => {
-    const body = resource.body as RoleBody;
-    requireVersion(roleDefinition, resource, item.version ?? 0);
-    const present = new Map(body.grant_strings.map((text) => [canonicalOf(text), text]));
-    const named = new Map<string, string>();
-    for (const text of idsOf(item, GRANTS)) {
-      const canonical = canonicalOf(text);
-      if (named.has(canonical)) refuseField(GRANTS, `Grant "${text}" is given twice.`);
-      named.set(canonical, text);
-    }
-    const plan = planLinks(change, [...present.keys()], [...named.keys()]);
-    const [already] = plan.already;
-    if (already !== undefined) refuseField(GRANTS, `Grant "${already}" is there already.`);
-    const [absent] = plan.absent;
-    if (absent !== undefined) refuseField(GRANTS, `Grant "${absent}" is not there.`);
-    const next =
-      change === 'set'
-        ? [...named.values()]
-        : change === 'add'
-          ? [...present.values(), ...named.values()]
-          : [...present].filter(([key]) => !named.has(key)).map(([, text]) => text);
-    const because = change === 'remove' ? undefined : faultOfGrantLengths(next);
-    if (because !== undefined) refuseField(GRANTS, because);
-    return commitRole(app, caller, item, resource, { field: GRANTS, value: next });
-  };
+export async function changeGrants(
+  app: App,
+  caller: BrokerCaller,
+  { resource, version, change, checked }: LinkVerbRequest<RoleKind, readonly NamedGrant[]>,
+): Promise<Resource<RoleBody>> {
+  requireVersion(roleDefinition, resource, version);
+  const present = new Map(resource.body.grant_strings.map((text) => [canonicalOf(text), text]));
+  const named = new Map<string, string>();
+  for (const { text, canonical } of checked) {
+    if (named.has(canonical)) refuseField(GRANTS, `Grant "${text}" is given twice.`);
+    named.set(canonical, text);
+  }
+  const plan = planLinks(change, [...present.keys()], [...named.keys()]);
+  const [already] = plan.already;
+  if (already !== undefined) refuseField(GRANTS, `Grant "${already}" is there already.`);
+  const [absent] = plan.absent;
+  if (absent !== undefined) refuseField(GRANTS, `Grant "${absent}" is not there.`);
+  const next =
+    change === 'set'
+      ? [...named.values()]
+      : change === 'add'
+        ? [...present.values(), ...named.values()]
+        : [...present].filter(([key]) => !named.has(key)).map(([, text]) => text);
+  const because = change === 'remove' ? undefined : faultOfGrantLengths(next);
+  if (because !== undefined) refuseField(GRANTS, because);
+  return commitRole(app, caller, resource, version, { field: GRANTS, value: next });
 }
 
-function canonicalOf(text: string): string {
-  const reading = parseGrant(text);
-  return reading.valid ? canonicalGrant(reading.grant) : text;
-}
+const canonicalOf = (text: string, reading = parseGrant(text)): string =>
+  reading.valid ? canonicalGrant(reading.grant) : text;
 
 const GRANT_SCOPES = 'grant_scope_ids';
 
-export function checkGrantScopes(change: LinkChange) {
-  return (item: ResourceInput, errors: FieldErrors) =>
-    checkIds(item, errors, { field: GRANT_SCOPES, change, faultOf: faultOfGrantScope });
-}
+export const checkGrantScopes = (
+  item: { readonly grant_scope_ids?: readonly string[] | undefined },
+  errors: FieldErrors,
+  { change }: { change: LinkChange },
+): readonly string[] =>
+  checkIds(item, errors, { field: GRANT_SCOPES, change, faultOf: faultOfGrantScope });
 
 /** Changes where a role's grants reach. */
-export function changeGrantScopes(change: LinkChange) {
-  return async (
-    app: App,
-    caller: BrokerCaller,
-    { resource, item }: VerbRequest,
-  ): Promise<Resource> => {
-    const body = resource.body as RoleBody;
-    requireVersion(roleDefinition, resource, item.version ?? 0);
-    const tree = await readScopeTree(app);
-    const verdict = planGrantScopes(
-      await requireScope(app, resource.scope_id),
-      body.grant_scope_ids,
-      change,
-      idsOf(item, GRANT_SCOPES),
-      (id) => tree.byId.get(id),
-    );
-    if (!verdict.allowed) {
-      const message = `Unable to ${change} grant scopes on role ${resource.id}.`;
-      refuseField(GRANT_SCOPES, verdict.because, message);
-    }
-    const value = verdict.grant_scope_ids;
-    return commitRole(app, caller, item, resource, { field: GRANT_SCOPES, value });
-  };
+export async function changeGrantScopes(
+  app: App,
+  caller: BrokerCaller,
+  { resource, version, change, checked: ids }: LinkVerbRequest<RoleKind>,
+): Promise<Resource<RoleBody>> {
+  requireVersion(roleDefinition, resource, version);
+  const tree = await readScopeTree(app);
+  const verdict = planGrantScopes(
+    await requireScope(app, resource.scope_id),
+    resource.body.grant_scope_ids,
+    change,
+    ids,
+    (id) => tree.byId.get(id),
+  );
+  if (!verdict.allowed) {
+    const message = `Unable to ${change} grant scopes on role ${resource.id}.`;
+    refuseField(GRANT_SCOPES, verdict.because, message);
+  }
+  const value = verdict.grant_scope_ids;
+  return commitRole(app, caller, resource, version, { field: GRANT_SCOPES, value });
 }
 
 /**
@@ -130,14 +137,14 @@ export function changeGrantScopes(change: LinkChange) {
 async function commitRole(
   app: App,
   caller: BrokerCaller,
-  item: ResourceInput,
-  resource: Resource,
+  resource: Resource<RoleBody>,
+  version: number,
   { field, value }: { field: keyof RoleBody; value: readonly string[] },
-): Promise<Resource> {
-  const present = resource.body as RoleBody;
+): Promise<Resource<RoleBody>> {
+  const present = resource.body;
   const body: RoleBody = { ...present, [field]: value };
-  const commit = (effects: readonly Effect[]): Promise<Resource> =>
-    commitChange(app, caller, roleDefinition, resource, item.version ?? 0, { body, effects });
+  const commit = (effects: readonly Effect[]): Promise<Resource<RoleBody>> =>
+    commitChange(app, caller, roleDefinition, resource, version, { body, effects });
   const more = moreOnceChanged(resource, body);
   const had = new Set(present[field]);
   if (more <= 0 || value.every((one) => had.has(one))) return commit([]);

@@ -1,9 +1,11 @@
+import { z } from 'zod';
+import type { Immutable } from '../../../core/immutable.ts';
 import { omitEmpty } from '../../../core/omit-empty.ts';
 import type { Place } from '../../resource/by-ids.store.ts';
 import { type FieldErrors, refuseField } from '../../resource/field-errors.ts';
 import { canonicalGrant, grantJson, parseGrant } from '../../resource/grants/grant.ts';
 import { type RoleBody, roleFields } from '../../resource/grants/role.ts';
-import type { ResourceHandler, ResourceInput } from '../../resource/handler.ts';
+import type { ItemOf, Kind, ResourceHandler } from '../../resource/handler.ts';
 import { isIdOf } from '../../resource/ids.ts';
 import { showLinked } from '../../resource/links/shown.operations.ts';
 import { sizeOfGrants } from '../../resource/org-bounds/grant-room.ts';
@@ -19,16 +21,46 @@ const READ_ONLY = [
   'grant_scope_ids',
 ] as const;
 
-export const roleDefinition: ResourceHandler = {
+const principal = z.object({ id: z.string(), type: z.string(), scope_id: z.string() });
+const grant = z.object({
+  raw: z.string().describe('As it was written.'),
+  canonical: z.string().optional(),
+  json: z
+    .object({
+      id: z.string().optional(),
+      ids: z.array(z.string()).optional(),
+      type: z.string().optional(),
+      actions: z.array(z.string()).optional(),
+      output_fields: z.array(z.string()).optional(),
+    })
+    .optional(),
+});
+
+const shown = {
+  grant_scope_ids: z.array(z.string()).describe('Where the grants reach.'),
+  principal_ids: z.array(z.string()).describe('Whom the grants are for. Not in lists.'),
+  principals: z.array(principal).describe('The same with what they are. Not in lists.'),
+  grant_strings: z.array(z.string()).describe('Not in lists.'),
+  grants: z.array(grant).describe('The same as they are read. Not in lists.'),
+};
+
+export interface RoleKind extends Kind {
+  fields: typeof roleFields;
+  shown: typeof shown;
+  body: RoleBody;
+}
+
+export const roleDefinition: ResourceHandler<RoleKind> = {
   type: 'role',
   containerField: 'scope_id',
   fields: roleFields,
+  shown,
   cached: true,
   words: { stale: 'Role "%" doesn\'t exist or incorrect version provided.' },
 
   chooseSubtype: () => 'role',
   checkNew(item, _subtype, errors) {
-    if (!isIdOf(String(item.scope_id ?? ''), 'scope')) {
+    if (!isIdOf(item.scope_id ?? '', 'scope')) {
       errors.add('scope_id', 'Improperly formatted field.');
     }
     refuseReadOnly(item, errors);
@@ -49,8 +81,7 @@ export const roleDefinition: ResourceHandler = {
   endBeforehand,
   async describe(app, _caller, roles, how) {
     return Promise.all(
-      roles.map(async ({ id, body }) => {
-        const { grant_scope_ids, grant_strings } = body as RoleBody;
+      roles.map(async ({ id, body: { grant_scope_ids, grant_strings } }) => {
         if (how === 'list') return omitEmpty({ grant_scope_ids });
         const of = { from_id: id, kind: 'role-principal' } as const;
         const principals = await showLinked(app, of, showPrincipal);
@@ -66,14 +97,14 @@ export const roleDefinition: ResourceHandler = {
   },
 };
 
-function refuseReadOnly(item: ResourceInput, errors: FieldErrors): void {
+function refuseReadOnly(item: ItemOf<RoleKind>, errors: FieldErrors): void {
   for (const field of READ_ONLY) {
     if (item[field] !== undefined) errors.add(field, 'This is a read only field.');
   }
 }
 
 /** @see B-43 */
-function describeGrant(raw: string): Record<string, unknown> {
+function describeGrant(raw: string): Immutable<z.output<typeof grant>> {
   const reading = parseGrant(raw);
   if (!reading.valid) return { raw };
   return { raw, canonical: canonicalGrant(reading.grant), json: grantJson(reading.grant) };

@@ -2,24 +2,26 @@ import type { App } from '../../../app/app.ts';
 import { listPlacesById } from '../../resource/by-ids.store.ts';
 import { type BrokerCaller, RECOVERY_USER } from '../../resource/caller.ts';
 import { type FieldErrors, refuseField } from '../../resource/field-errors.ts';
-import type { ResourceInput, VerbRequest } from '../../resource/handler.ts';
+import type { RoleBody } from '../../resource/grants/role.ts';
 import { isIdOf } from '../../resource/ids.ts';
-import { checkIds, idsOf } from '../../resource/links/fields.ts';
+import { checkIds, type LinkVerbRequest } from '../../resource/links/fields.ts';
 import { changeLinks } from '../../resource/links/operations.ts';
 import type { LinkChange } from '../../resource/links/plan.ts';
 import { faultOfOrg, holdPrincipals } from '../../resource/org-bounds/store.ts';
 import type { Resource } from '../../resource/resource.ts';
 import { requireScope } from '../../resource/scope-tree/operations.ts';
-import { roleDefinition } from './operations.ts';
+import { type RoleKind, roleDefinition } from './operations.ts';
 import { moreOnceChanged, placeOf, planRoom } from './room.operations.ts';
 import { holdRoom } from './store.ts';
 
 const PRINCIPALS = 'principal_ids';
 
-export function checkPrincipals(change: LinkChange) {
-  return (item: ResourceInput, errors: FieldErrors) =>
-    checkIds(item, errors, { field: PRINCIPALS, change, faultOf: faultOfPrincipal });
-}
+export const checkPrincipals = (
+  item: { readonly principal_ids?: readonly string[] | undefined },
+  errors: FieldErrors,
+  { change }: { change: LinkChange },
+): readonly string[] =>
+  checkIds(item, errors, { field: PRINCIPALS, change, faultOf: faultOfPrincipal });
 
 /** @see B-42 */
 function faultOfPrincipal(id: string): string | undefined {
@@ -30,43 +32,41 @@ function faultOfPrincipal(id: string): string | undefined {
 }
 
 /** Adds, replaces or removes those a role's grants are for. */
-export function changePrincipals(change: LinkChange) {
-  return async (
-    app: App,
-    caller: BrokerCaller,
-    { resource, item }: VerbRequest,
-  ): Promise<Resource> => {
-    const message = `Unable to ${change} principals on role ${resource.id}.`;
-    const scope = await requireScope(app, resource.scope_id);
-    return changeLinks(app, caller, roleDefinition, {
-      resource,
-      version: item.version ?? 0,
-      change,
-      kind: 'role-principal',
-      ids: idsOf(item, PRINCIPALS),
-      field: PRINCIPALS,
-      message,
-      async requireLinkable(ids) {
-        const known = new Set((await listPlacesById(app.db, ids)).map(({ id }) => id));
-        const unknown = ids.find((id) => !known.has(id));
-        if (unknown !== undefined) {
-          refuseField(PRINCIPALS, `There is no principal "${unknown}".`, message);
-        }
-      },
-      async requireRoom({ added, removed }) {
-        // Whoever is to have a role no more is taken from it whether there is room or not.
-        if (added.length > 0) {
-          await planRoom(app, scope, moreOnceChanged(resource), PRINCIPALS, message);
-        }
-        const more = added.length - removed.length;
-        if (more <= 0) return;
-        const full = await faultOfOrg(app.db, 'principals', scope, more);
-        if (full !== undefined) refuseField(PRINCIPALS, full, message);
-      },
-      bounds: ({ added, removed }) => [
-        ...(added.length > removed.length ? holdPrincipals(scope) : []),
-        ...(added.length > 0 && moreOnceChanged(resource) > 0 ? holdRoom(placeOf(scope)) : []),
-      ],
-    });
-  };
+export async function changePrincipals(
+  app: App,
+  caller: BrokerCaller,
+  { resource, version, change, checked: ids }: LinkVerbRequest<RoleKind>,
+): Promise<Resource<RoleBody>> {
+  const message = `Unable to ${change} principals on role ${resource.id}.`;
+  const scope = await requireScope(app, resource.scope_id);
+  return changeLinks(app, caller, roleDefinition, {
+    resource,
+    version,
+    change,
+    kind: 'role-principal',
+    ids,
+    field: PRINCIPALS,
+    message,
+    async requireLinkable(ids) {
+      const known = new Set((await listPlacesById(app.db, ids)).map(({ id }) => id));
+      const unknown = ids.find((id) => !known.has(id));
+      if (unknown !== undefined) {
+        refuseField(PRINCIPALS, `There is no principal "${unknown}".`, message);
+      }
+    },
+    async requireRoom({ added, removed }) {
+      // Whoever is to have a role no more is taken from it whether there is room or not.
+      if (added.length > 0) {
+        await planRoom(app, scope, moreOnceChanged(resource), PRINCIPALS, message);
+      }
+      const more = added.length - removed.length;
+      if (more <= 0) return;
+      const full = await faultOfOrg(app.db, 'principals', scope, more);
+      if (full !== undefined) refuseField(PRINCIPALS, full, message);
+    },
+    bounds: ({ added, removed }) => [
+      ...(added.length > removed.length ? holdPrincipals(scope) : []),
+      ...(added.length > 0 && moreOnceChanged(resource) > 0 ? holdRoom(placeOf(scope)) : []),
+    ],
+  });
 }

@@ -8,7 +8,7 @@ import type { Resource } from '../../resource/resource.ts';
 import { holdRoom, type RolePlace, sumGrants } from './store.ts';
 
 /** What a role grows by: one that its scope brought counts once it is changed, whatever it is that changes. */
-export const moreOnceChanged = (resource: Resource, body = resource.body as RoleBody): number =>
+export const moreOnceChanged = (resource: Resource<RoleBody>, body = resource.body): number =>
   sizeOfGrants(body) - sizeOfRole(resource);
 
 export const placeOf = (scope: InScope): RolePlace => ({

@@ -6,7 +6,7 @@ import type { Effect } from '../../../store/write.ts';
 import { type BrokerCaller, RECOVERY_USER } from '../../resource/caller.ts';
 import { refuseField } from '../../resource/field-errors.ts';
 import type { RoleBody } from '../../resource/grants/role.ts';
-import type { ResourceHandler } from '../../resource/handler.ts';
+import type { Kind, ResourceHandler, ShownOf } from '../../resource/handler.ts';
 import { lockResource } from '../../resource/holds.store.ts';
 import { isIdOf, newResourceId, scopeTypeOf } from '../../resource/ids.ts';
 import { insertLink } from '../../resource/links/store.ts';
@@ -33,15 +33,25 @@ import {
   planScopeRoles,
   scopeActions,
   scopeFields,
+  shownOfScope,
 } from './scope.ts';
 import { holdScopeRoom, readScopeCounts } from './store.ts';
 
 const NO_SUCH_METHOD = 'There is no such auth method in this scope.';
 
-export const scopeDefinition: ResourceHandler = {
+interface ScopeKind extends Kind {
+  fields: typeof scopeFields;
+  shown: typeof shownOfScope;
+  body: ScopeBody;
+  /** The primary auth method, empty for none; absent where it stays. */
+  change: string | undefined;
+}
+
+export const scopeDefinition: ResourceHandler<ScopeKind> = {
   type: 'scope',
   containerField: 'scope_id',
   fields: scopeFields,
+  shown: shownOfScope,
   cached: true,
   showsType: true,
   words: {
@@ -52,7 +62,7 @@ export const scopeDefinition: ResourceHandler = {
   },
 
   chooseSubtype: (item, _parent, errors) =>
-    chooseScopeType(item.type ?? '', String(item.scope_id ?? ''), errors),
+    chooseScopeType(item.type ?? '', item.scope_id ?? '', errors),
   checkNew(item, _subtype, errors) {
     if (!item.scope_id) errors.add('scope_id', 'Missing value for scope_id.');
     if (item.primary_auth_method_id !== undefined) {
@@ -72,12 +82,11 @@ export const scopeDefinition: ResourceHandler = {
     );
     const parent_id = container.scope.id;
     await requireScopeRoom(app, parent_id);
-    const body: ScopeBody = { primary_auth_method_id: '' };
     const project = { id, type: 'project', parent_scope_id: parent_id } as const;
     const bounds =
       subtype === 'project' && roles.length > 0 ? await planRoomForRoles(app, project, roles) : [];
     return {
-      body,
+      body: { primary_auth_method_id: '' },
       effects: [
         ...roles.flatMap((role) => insertRole(app, id, role)),
         ...noteScopes({ ids: [id] }),
@@ -89,26 +98,26 @@ export const scopeDefinition: ResourceHandler = {
   requireRoom: requireScopeRoom,
 
   updatable: () => ['primary_auth_method_id'],
-  checkChange(item, { subtype, mask }, errors) {
-    const primary = item.primary_auth_method_id;
-    if (!mask.includes('primary_auth_method_id') || primary === undefined) return;
+  checkChange({ primary_auth_method_id: primary }, { subtype, mask }, errors) {
+    if (!mask.includes('primary_auth_method_id')) return undefined;
+    if (primary === undefined) return '';
     if (subtype === 'project') {
       errors.add('primary_auth_method_id', 'Projects have no auth methods.');
-    } else if (!isIdOf(String(primary), 'auth-method')) {
+    } else if (!isIdOf(primary, 'auth-method')) {
       errors.add('primary_auth_method_id', 'Improperly formatted identifier.');
     }
+    return primary;
   },
-  async planChange(app, _caller, { resource, item, mask }) {
+  async planChange(app, _caller, { resource, change: id }) {
     const noted = noteScopes({ ids: [resource.id] });
-    if (!mask.includes('primary_auth_method_id')) return { effects: noted };
-    const id = String(item.primary_auth_method_id ?? '');
+    if (id === undefined) return { effects: noted };
     if (id !== '') {
       const method = await findResource(app.db, id);
       if (method?.type !== 'auth-method' || method.scope_id !== resource.id) {
         refuseField('primary_auth_method_id', NO_SUCH_METHOD);
       }
     }
-    const body: ScopeBody = { primary_auth_method_id: id };
+    const body = { primary_auth_method_id: id };
     // It goes with its removal, which waits for this to be durable.
     const held = { ...lockResource(id), conflict: NO_SUCH_METHOD };
     return { body, effects: id === '' ? noted : [held, ...noted] };
@@ -122,7 +131,7 @@ export const scopeDefinition: ResourceHandler = {
   actionsOf: (resource) => scopeActions(scopeTypeOf(resource.id)),
   async describe(app, caller, resources) {
     const tree = await readScopeTree(app);
-    const described: Record<string, unknown>[] = [];
+    const described: ShownOf<ScopeKind>[] = [];
     const breath = new Breath();
     for (const resource of resources) {
       described.push(await describeScopeFields(caller, tree, resource, breath));
@@ -141,10 +150,10 @@ async function requireScopeRoom(app: App, parent_id: string): Promise<void> {
 async function describeScopeFields(
   caller: BrokerCaller,
   tree: ScopeTree,
-  { id, body }: Resource,
+  { id, body }: Resource<ScopeBody>,
   breath: Breath,
-): Promise<Record<string, unknown>> {
-  const { primary_auth_method_id } = body as ScopeBody;
+): Promise<ShownOf<ScopeKind>> {
+  const { primary_auth_method_id } = body;
   const parent_scope_id = tree.byId.get(id)?.parent_scope_id ?? '';
   const collections: Record<string, readonly string[]> = {};
   for (const { type, actions } of COLLECTIONS[scopeTypeOf(id)]) {

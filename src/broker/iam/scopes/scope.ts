@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import type { Action } from '../../resource/actions.ts';
+import { commonShown } from '../../resource/common-fields.ts';
 import type { FieldErrors } from '../../resource/field-errors.ts';
 import { isIdOf } from '../../resource/ids.ts';
 import { BROUGHT_GRANTS } from '../../resource/org-bounds/brought.ts';
@@ -11,6 +12,11 @@ export const scopeFields = {
     .optional()
     .describe('Auth method whose accounts stand for the users of this scope.'),
   storage_policy_id: z.string().optional().describe('Not used by this edition.'),
+};
+
+export const shownOfScope = {
+  primary_auth_method_id: scopeFields.primary_auth_method_id.unwrap(),
+  authorized_collection_actions: commonShown.authorized_collection_actions,
 };
 
 /** The kind of a new scope: as asked, or what its parent can hold. @see B-33 */

@@ -1,3 +1,4 @@
+import { z } from 'zod';
 import { removeLogInsAfterCommit } from '../../../access/leases/ended-tokens.operations.ts';
 import type { App } from '../../../app/app.ts';
 import { isConflict } from '../../../core/failure.ts';
@@ -19,10 +20,10 @@ import {
   RECOVERY_USER,
 } from '../../resource/caller.ts';
 import { type FieldErrors, refuseField } from '../../resource/field-errors.ts';
-import type { Plan, ResourceHandler, ResourceInput } from '../../resource/handler.ts';
+import type { Kind, Plan, ResourceHandler } from '../../resource/handler.ts';
 import { lockResources } from '../../resource/holds.store.ts';
 import { isIdOf } from '../../resource/ids.ts';
-import { checkIds, faultOfTotal, idsOf } from '../../resource/links/fields.ts';
+import { checkIds, faultOfTotal, type LinkVerbRequest } from '../../resource/links/fields.ts';
 import { type LinkChange, planLinks } from '../../resource/links/plan.ts';
 import { commitChange, planInTime, requireVersion } from '../../resource/operations.ts';
 import type { Resource } from '../../resource/resource.ts';
@@ -35,24 +36,38 @@ import { endBeforehand } from '../removal.operations.ts';
 
 const BUILT_IN: readonly string[] = [ANONYMOUS_USER, AUTHENTICATED_USER, RECOVERY_USER];
 
-export const userDefinition: ResourceHandler = {
+const account = z.object({ id: z.string(), scope_id: z.string() });
+const ofPrimary = (what: string) => z.string().describe(`${what} Of the primary account.`);
+
+const shown = {
+  account_ids: z.array(z.string()).describe('Accounts that stand for the user.'),
+  accounts: z.array(account).describe('Not in lists.'),
+  primary_account_id: z.string().describe("The one of the scope's primary auth method."),
+  login_name: ofPrimary('How they log in.'),
+  full_name: ofPrimary('What they are called.'),
+  email: ofPrimary('Where mail reaches them.'),
+};
+
+interface UserKind extends Kind {
+  shown: typeof shown;
+  body: UserBody;
+}
+
+export const userDefinition: ResourceHandler<UserKind> = {
   type: 'user',
   containerField: 'scope_id',
   fields: {},
+  shown,
   cached: true,
   words: { stale: 'User "%" doesn\'t exist or incorrect version provided.' },
 
   chooseSubtype: () => 'user',
-  checkNew(item, _subtype, errors) {
-    const scope_id = String(item.scope_id ?? '');
+  checkNew({ scope_id = '' }, _subtype, errors) {
     if (scope_id !== 'global' && !isIdOf(scope_id, 'scope', 'org')) {
       errors.add('scope_id', "Must be 'global' or a valid org scope id.");
     }
   },
-  async planNew() {
-    const body: UserBody = { entity_id: '', policies: [] };
-    return { body };
-  },
+  planNew: async () => ({ body: { entity_id: '', policies: [] } }),
   updatable: () => [],
   checkChange() {},
   planChange: async () => ({}),
@@ -99,47 +114,46 @@ const FIELD = 'account_ids';
 /** Of one user, who has one of each way to log in; each change plans for every one of them. */
 const MOST_ACCOUNTS = 64;
 
-export function checkAccounts(change: LinkChange) {
-  return (item: ResourceInput, errors: FieldErrors) =>
-    checkIds(item, errors, {
-      field: FIELD,
-      change,
-      faultOf: (id) => (isIdOf(id, 'account') ? undefined : 'Values must be valid account ids.'),
-    });
-}
+export const checkAccounts = (
+  item: { readonly account_ids?: readonly string[] | undefined },
+  errors: FieldErrors,
+  { change }: { change: LinkChange },
+): readonly string[] =>
+  checkIds(item, errors, {
+    field: FIELD,
+    change,
+    faultOf: (id) => (isIdOf(id, 'account') ? undefined : 'Values must be valid account ids.'),
+  });
 
 /** Says which accounts stand for a user. An account stands for one user at most. */
-export function changeAccounts(change: LinkChange) {
-  return async (
-    app: App,
-    caller: BrokerCaller,
-    { resource, item }: { resource: Resource; item: ResourceInput },
-  ): Promise<Resource> => {
-    const expected = item.version ?? 0;
-    requireVersion(userDefinition, resource, expected);
-    if (BUILT_IN.includes(resource.id)) {
-      refuseField('id', `The built-in user ${resource.id} has no accounts.`);
-    }
-    const plan = (): Promise<Plan> => planAccounts(app, { user: resource, item, change });
-    const planned = await planInTime(app, userDefinition, resource.id, expected, plan);
-    try {
-      const changed = await commitChange(app, caller, userDefinition, resource, expected, planned);
-      await removeLogInsAfterCommit(app, caller);
-      return changed;
-    } catch (error) {
-      // An account went away, or to somebody else, between reading and writing: say which.
-      if (isConflict(error)) await plan();
-      throw error;
-    }
-  };
+export async function changeAccounts(
+  app: App,
+  caller: BrokerCaller,
+  { resource, version, change, checked: ids }: LinkVerbRequest<UserKind>,
+): Promise<Resource<UserBody>> {
+  requireVersion(userDefinition, resource, version);
+  if (BUILT_IN.includes(resource.id)) {
+    refuseField('id', `The built-in user ${resource.id} has no accounts.`);
+  }
+  const plan = (): Promise<Plan<UserKind>> => planAccounts(app, { user: resource, ids, change });
+  const planned = await planInTime(app, userDefinition, resource.id, version, plan);
+  try {
+    const changed = await commitChange(app, caller, userDefinition, resource, version, planned);
+    await removeLogInsAfterCommit(app, caller);
+    return changed;
+  } catch (error) {
+    // An account went away, or to somebody else, between reading and writing: say which.
+    if (isConflict(error)) await plan();
+    throw error;
+  }
 }
 
 async function planAccounts(
   app: App,
-  { user, item, change }: { user: Resource; item: ResourceInput; change: LinkChange },
-): Promise<Plan> {
+  { user, ids, change }: { user: Resource; ids: readonly string[]; change: LinkChange },
+): Promise<Plan<UserKind>> {
   const present = await listOwnedIds(app.db, 'account', user.id);
-  const plan = planLinks(change, present, idsOf(item, FIELD));
+  const plan = planLinks(change, present, ids);
   const [already] = plan.already;
   if (already !== undefined) refuseField(FIELD, `"${already}" is there already.`);
   const [absent] = plan.absent;

@@ -1,4 +1,5 @@
 import { hasKeyTwice } from '../../../core/json-keys.ts';
+import { omitEmpty } from '../../../core/omit-empty.ts';
 import { type Action, DEPRECATED_ACTIONS, isAction, parentAction } from '../actions.ts';
 import { parseId } from '../ids.ts';
 import { RESOURCE_TYPES, type ResourceTypeName } from '../types.ts';
@@ -17,7 +18,7 @@ export interface Grant {
   legacy_id: boolean;
 }
 
-type GrantReading = { valid: true; grant: Grant } | { valid: false; because: string };
+export type GrantReading = { valid: true; grant: Grant } | { valid: false; because: string };
 
 const invalid = (because: string): GrantReading => ({ valid: false, because });
 
@@ -218,14 +219,10 @@ export function canonicalGrant(grant: Grant): string {
 }
 
 /** The `json` member of a role's `grants`. */
-export function grantJson(grant: Grant): Record<string, unknown> {
-  const { ids, type, actions, output_fields, legacy_id } = grant;
-  return {
-    ...(ids.length === 0 ? {} : legacy_id ? { id: ids[0] } : { ids }),
-    ...(type === '' ? {} : { type }),
-    ...(actions.length === 0 ? {} : { actions }),
-    ...(output_fields && output_fields.length > 0 ? { output_fields } : {}),
-  };
+export function grantJson(grant: Grant) {
+  const { ids, legacy_id, type, actions, output_fields } = grant;
+  const named = legacy_id ? { id: ids[0] } : { ids };
+  return omitEmpty({ ...named, type, actions, output_fields });
 }
 
 /**

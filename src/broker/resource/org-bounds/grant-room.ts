@@ -51,9 +51,12 @@ export const FIRST_VERSION = 1;
  * What a role comes to as it is, or nothing while it is as its scope brought it: it is for one user, or for
  * everybody, and there are as many as projects. Others of the very same grants count, since anybody may make those.
  */
-export function sizeOfRole({ version, body }: Pick<Resource, 'version' | 'body'>): number {
+export function sizeOfRole({
+  version,
+  body,
+}: Pick<Resource<RoleBody>, 'version' | 'body'>): number {
   const isAsBrought = version === FIRST_VERSION && BROUGHT_BODIES.includes(JSON.stringify(body));
-  return isAsBrought ? 0 : sizeOfGrants(body as RoleBody);
+  return isAsBrought ? 0 : sizeOfGrants(body);
 }
 
 /**
