@@ -39,6 +39,11 @@ export class Failure extends Error {
   }
 }
 
+/** The refusal of input that cannot be accepted as it stands. */
+export function invalid(message: string, detail?: FailureDetail): Failure {
+  return new Failure('invalid', message, detail);
+}
+
 /** Whether the present state refuses what was fine in itself: somebody else was quicker, or it is taken. */
 export function isConflict(error: unknown): error is Failure {
   return error instanceof Failure && error.kind === 'conflict';
