@@ -17,7 +17,7 @@ import { readMountState } from '../mount-state/operations.ts';
 import {
   findRevocation,
   insertRevocation,
-  listRevocations,
+  listRevokedSerials,
 } from '../mount-state/revocations.store.ts';
 import {
   type RevocationTarget,
@@ -108,7 +108,7 @@ function planRevocation(
   const { serial, revoked_at_ms } = revocation;
   return [
     ...insertRevocation(mount_id, { ...revocation, reason: 0 }),
-    markRevoked(mount_id, serial, { revoked_at_ms, revocation_reason: 0 }),
+    markRevoked({ mount_id, serial, revoked_at_ms, revocation_reason: 0 }),
   ];
 }
 
@@ -177,8 +177,6 @@ async function answer(
 
 /** Serial numbers of everything revoked, in byte order, or one page of them. */
 export function listRevoked(app: App, caller: Caller, page: { after: string; limit: number }) {
-  return listKeys(async (next) => {
-    const rows = await listRevocations(app.db, caller.mount.id, next);
-    return rows.map(({ serial }) => serial);
-  }, page);
+  const { id: mount_id } = caller.mount;
+  return listKeys((next) => listRevokedSerials(app.db, { mount_id, ...next }), page);
 }
