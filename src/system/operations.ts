@@ -3,7 +3,7 @@ import { listGrants } from '../acl/grants.ts';
 import { RuleWalk } from '../acl/rule-walk.ts';
 import { type App, perApp } from '../app/app.ts';
 import type { Caller } from '../app/caller.ts';
-import { Failure } from '../core/failure.ts';
+import { Failure, invalid } from '../core/failure.ts';
 import { FewInTurn } from '../core/fairness/few-in-turn.ts';
 import { BUILD_DATE, COMPATIBLE_VERSION } from '../core/version.ts';
 import { AUTH_TYPES, SECRET_TYPES } from '../mounts/rules.ts';
@@ -43,7 +43,7 @@ export async function reloadPlugins(
   input: { plugin: string; mounts: readonly string[] },
 ) {
   if ((input.plugin === '') === (input.mounts.length === 0)) {
-    throw new Failure('invalid', 'either plugin or mounts is needed, and not both');
+    throw invalid('either plugin or mounts is needed, and not both');
   }
   return { data: { reload_id: app.newId() } };
 }

@@ -1,4 +1,4 @@
-import { requireSigningKey } from '../../src/pki/keys/sealed-keys.operations.ts';
+import { openKey } from '../../src/pki/keys/sealed-keys.operations.ts';
 /** What is kept of a mount state goes with it: what is held by nothing is collected. */
 
 import assert from 'node:assert/strict';
@@ -117,8 +117,8 @@ test('a key that was deleted is opened nowhere any more', async (t) => {
   const open = async (): Promise<WeakRef<object>> => {
     const key = (await readMountState(app, mount_id)).keys.get(id);
     assert.ok(key);
-    const opened = await requireSigningKey(app, mount_id, key);
-    assert.equal(await requireSigningKey(app, mount_id, key), opened, 'it is opened once');
+    const opened = await openKey(app, mount_id, key);
+    assert.equal(await openKey(app, mount_id, key), opened, 'it is opened once');
     return new WeakRef(opened);
   };
   const opened = await open();

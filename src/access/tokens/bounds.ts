@@ -1,5 +1,5 @@
 import type { LogInAlias, PolicySet, TokenBounds } from '../../app/caller.ts';
-import { Failure } from '../../core/failure.ts';
+import { invalid } from '../../core/failure.ts';
 import { canonicalPolicies } from './policy-names.ts';
 
 /** A token as far as it decides what it may do. */
@@ -48,8 +48,7 @@ export function planBounds(making: Making): TokenBounds | undefined {
       ? above
       : [{ policies: parent.policies, entity_id: parent.entity_id }, ...above];
   if (ceilings.length > MOST_CEILINGS) {
-    throw new Failure(
-      'invalid',
+    throw invalid(
       `at most ${MOST_CEILINGS} tokens above another may have policies that differ: make it from one further up`,
     );
   }

@@ -1,54 +1,46 @@
 import type { TokenFacts } from '../../app/caller.ts';
+import { invalid } from '../../core/failure.ts';
 import { foldName } from '../../core/fold.ts';
 import { PatternSet } from '../../core/pattern-set.ts';
 import { areBlank, canonicalPolicies } from './policy-names.ts';
 import type { TokenRole } from './role.ts';
-import { type CreationFacts, refuse, type TokenRequest } from './wish.ts';
+import type { CreationFacts, TokenRequest } from './wish.ts';
 
 /** A policy that only the server itself hands out. @see S-47 */
 const NOT_ASSIGNABLE = ['response-wrapping', 'control-group'];
 
 export function choosePolicies(facts: CreationFacts): string[] {
-  const { request, parent, sudo, role } = facts;
+  const { request, parent, role } = facts;
   const wanted = canonicalPolicies(request.policies);
   const forbidden = wanted.find((name) => NOT_ASSIGNABLE.includes(name));
-  if (forbidden !== undefined) throw refuse(`cannot assign policy "${forbidden}"`);
+  if (forbidden !== undefined) throw invalid(`cannot assign policy "${forbidden}"`);
   const policies =
     role && restricts(role.rules)
       ? policiesOfRole(request, wanted, parent, role.rules)
-      : policiesOfParent(
-          request,
-          wanted,
-          parent,
-          sudo,
-          role?.rules.token_no_default_policy ?? false,
-        );
+      : policiesOfParent(facts, wanted);
   if (!policies.includes('root')) return policies;
   if (!parent.policies.includes('root')) {
-    throw refuse('root tokens may not be created without parent token being root');
+    throw invalid('root tokens may not be created without parent token being root');
   }
   return ['root'];
 }
 
 /** @see S-44 */
 function policiesOfParent(
-  request: TokenRequest,
+  { request, parent, sudo, role }: CreationFacts,
   wanted: string[],
-  parent: TokenFacts,
-  sudo: boolean,
-  noDefault: boolean,
 ): string[] {
+  const noDefault = request.no_default_policy || role?.rules.token_no_default_policy === true;
   // A list of blank names is a list: it does not stand for all that the parent has.
   const named = request.policies.length > 0;
   if (named && !sudo && !wanted.every((name) => parent.policies.includes(name))) {
-    throw refuse('child policies must be subset of parent');
+    throw invalid('child policies must be subset of parent');
   }
   const chosen = named ? wanted : [...parent.policies];
   // Whoever has no "default" can pass none on, unless there is nothing it may not do.
-  const adds =
-    !request.no_default_policy && !noDefault && (sudo || parent.policies.includes('default'));
+  const adds = !noDefault && (sudo || parent.policies.includes('default'));
   if (!named && !parent.policies.includes('default')) return canonicalPolicies(chosen);
-  const withoutDefault = (request.no_default_policy || noDefault) && !wanted.includes('default');
+  const withoutDefault = noDefault && !wanted.includes('default');
   const kept = withoutDefault ? chosen.filter((name) => name !== 'default') : chosen;
   return canonicalPolicies(adds ? [...kept, 'default'] : kept);
 }
@@ -85,12 +77,12 @@ function policiesOfRole(
     (name) => isListed && name !== 'default' && !allowed.includes(name) && !fitsAllowed(name),
   );
   if (beyond !== undefined) {
-    throw refuse(
+    throw invalid(
       `token policies must be subset of the role's allowed policies: "${beyond}" is not among them`,
     );
   }
   const refused = chosen.find(isDisallowed);
-  if (refused !== undefined) throw refuse(`token policy "${refused}" is disallowed by this role`);
+  if (refused !== undefined) throw invalid(`token policy "${refused}" is disallowed by this role`);
 
   const adds =
     !request.no_default_policy && !role.token_no_default_policy && !isDisallowed('default');

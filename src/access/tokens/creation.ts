@@ -1,11 +1,12 @@
 import type { TokenFacts } from '../../app/caller.ts';
+import { invalid } from '../../core/failure.ts';
 import { listNames, planBounds } from './bounds.ts';
 import { choosePolicies, restricts } from './child-policies.ts';
 import { type LifetimeBounds, planLifetime } from './lifetime.ts';
 import { requireModestNames } from './policy-names.ts';
 import type { TokenRole } from './role.ts';
 import { displayName, type PlannedToken, type TokenBody, type TokenType } from './token.ts';
-import { type CreationFacts, refuse, type TokenRequest } from './wish.ts';
+import type { CreationFacts, TokenRequest } from './wish.ts';
 
 export interface Creation {
   token: PlannedToken;
@@ -22,17 +23,17 @@ export function planToken(facts: CreationFacts): Creation {
   requireParentMayCreate(parent);
   if (request.id !== '') requireOwnId(request.id, sudo);
   if (request.no_parent && !sudo) {
-    throw refuse('root or sudo privileges required to create orphan token');
+    throw invalid('root or sudo privileges required to create orphan token');
   }
   if (request.period > 0 && !sudo) {
-    throw refuse('root or sudo privileges required to create periodic token');
+    throw invalid('root or sudo privileges required to create periodic token');
   }
   if (request.entity_alias !== '') {
-    throw refuse(
+    throw invalid(
       `entity_alias "${request.entity_alias}" is not among the role's allowed_entity_aliases`,
     );
   }
-  if (request.num_uses < 0) throw refuse('num_uses cannot be negative');
+  if (request.num_uses < 0) throw invalid('num_uses cannot be negative');
 
   const policies = choosePolicies(facts);
   const type = chooseType(request.type, role?.rules);
@@ -45,7 +46,7 @@ export function planToken(facts: CreationFacts): Creation {
   const unending =
     isRoot && request.ttl === 0 && limits.period === 0 && limits.explicit_max_ttl === 0;
   if (unending && parent.expires_at !== undefined) {
-    throw refuse('expiring root tokens cannot create non-expiring root tokens');
+    throw invalid('expiring root tokens cannot create non-expiring root tokens');
   }
   const bounds = planBounds({
     parent,
@@ -126,14 +127,14 @@ export function planned(
 
 /** @see S-46 */
 function requireParentMayCreate(parent: TokenFacts): void {
-  if (parent.type === 'batch') throw refuse('batch tokens cannot create more tokens');
-  if (parent.num_uses > 0) throw refuse('restricted use token cannot generate child tokens');
+  if (parent.type === 'batch') throw invalid('batch tokens cannot create more tokens');
+  if (parent.num_uses > 0) throw invalid('restricted use token cannot generate child tokens');
 }
 
 function requireOwnId(id: string, sudo: boolean): void {
-  if (!sudo) throw refuse('root or sudo privileges required to specify token id');
+  if (!sudo) throw invalid('root or sudo privileges required to specify token id');
   if (/^(hvs|hvb|hvr|s|b|r)\./.test(id) || /\s/.test(id)) {
-    throw refuse('a token id of your own may hold no white space and no prefix such as "hvs."');
+    throw invalid('a token id of your own may hold no white space and no prefix such as "hvs."');
   }
 }
 
@@ -143,11 +144,11 @@ function requireBatchable(
   policies: readonly string[],
   limits: LifetimeBounds,
 ): void {
-  if (policies.includes('root')) throw refuse('batch tokens cannot be root tokens');
-  if (request.id !== '') throw refuse('batch tokens cannot have an id of your own');
-  if (limits.explicit_max_ttl > 0) throw refuse('batch tokens cannot have "explicit_max_ttl" set');
-  if (limits.period > 0) throw refuse('batch tokens cannot have "period" set');
-  if (request.num_uses > 0) throw refuse('batch tokens cannot have "num_uses" set');
+  if (policies.includes('root')) throw invalid('batch tokens cannot be root tokens');
+  if (request.id !== '') throw invalid('batch tokens cannot have an id of your own');
+  if (limits.explicit_max_ttl > 0) throw invalid('batch tokens cannot have "explicit_max_ttl" set');
+  if (limits.period > 0) throw invalid('batch tokens cannot have "period" set');
+  if (request.num_uses > 0) throw invalid('batch tokens cannot have "num_uses" set');
 }
 
 function chooseType(wanted: string, role: TokenRole | undefined): TokenType {
@@ -160,7 +161,7 @@ function chooseType(wanted: string, role: TokenRole | undefined): TokenType {
     case 'batch':
       return wanted;
     default:
-      throw refuse(`invalid "type" value "${wanted}": it is "service" or "batch"`);
+      throw invalid(`invalid "type" value "${wanted}": it is "service" or "batch"`);
   }
 }
 

@@ -1,5 +1,5 @@
 import { countCharacters, MAX_LIST } from '../../core/conversions.ts';
-import { Failure } from '../../core/failure.ts';
+import { invalid } from '../../core/failure.ts';
 import { foldName } from '../../core/fold.ts';
 
 /** Names as they are compared and stored: lower case, each once, sorted, no empty one. */
@@ -26,8 +26,7 @@ export const MOST_CHARACTERS = MAX_LIST;
 export function requireModestNames(field: string, ...lists: readonly (readonly string[])[]): void {
   const characters = lists.reduce((sum, names) => sum + countCharacters(names), 0);
   if (characters <= MOST_CHARACTERS) return;
-  throw new Failure(
-    'invalid',
+  throw invalid(
     `${field}: the names of a token's policies, and of those that it was made from, have at most ${MOST_CHARACTERS} characters in all, these have ${characters}`,
   );
 }

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { requireCidrs } from '../../config/cidrs.ts';
-import { Failure } from '../../core/failure.ts';
+import { invalid } from '../../core/failure.ts';
 import { choice, duration, flag, integer, modestList, text } from '../../core/fields.ts';
 import { storedOf } from '../../core/stored-fields.ts';
 import { blockList, policyList } from './field-kinds.ts';
@@ -58,12 +58,11 @@ const PATH_SUFFIX = /^\w[\w.-]*\w$/;
 /** @throws Failure `invalid` for what cannot go together, or is no value at all */
 export function checkTokenRole(role: TokenRole): void {
   if (role.path_suffix !== '' && !PATH_SUFFIX.test(role.path_suffix)) {
-    throw new Failure(
-      'invalid',
+    throw invalid(
       'path_suffix: letters, digits, "_", "-" and ".", beginning and ending with one of the former',
     );
   }
-  if (role.token_num_uses < 0) throw new Failure('invalid', 'token_num_uses cannot be negative');
+  if (role.token_num_uses < 0) throw invalid('token_num_uses cannot be negative');
   const bounds = [
     role.token_explicit_max_ttl,
     role.explicit_max_ttl,
@@ -72,8 +71,7 @@ export function checkTokenRole(role: TokenRole): void {
   ];
   const isBounded = bounds.some((bound) => bound > 0) || role.token_num_uses > 0;
   if (role.token_type === 'batch' && isBounded) {
-    throw new Failure(
-      'invalid',
+    throw invalid(
       'token_type: batch tokens cannot have a period, an explicit maximum or counted uses',
     );
   }
@@ -84,7 +82,7 @@ export function checkTokenRole(role: TokenRole): void {
 /** Of a list without a name nobody can tell whether it was to allow nothing or to be no list. */
 function requireSomeName(field: string, names: readonly string[]): void {
   if (names.length === 0 || !areBlank(names)) return;
-  throw new Failure('invalid', `${field}: a list of blanks only; for no list leave it empty`, {
+  throw invalid(`${field}: a list of blanks only; for no list leave it empty`, {
     fields: { [field]: 'names of policies, or no items' },
   });
 }

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import type { LogInAlias } from '../../app/caller.ts';
 import { plainAddress, requireCidrs } from '../../config/cidrs.ts';
-import { Failure } from '../../core/failure.ts';
+import { Failure, invalid } from '../../core/failure.ts';
 import { choice, duration, flag, integer } from '../../core/fields.ts';
 import { type Creation, planned } from './creation.ts';
 import { blockList, policyList } from './field-kinds.ts';
@@ -38,20 +38,20 @@ export function checkTokenSettings(
   settings: TokenSettings,
   stored: Pick<TokenSettings, 'token_policies'> | undefined,
 ): void {
-  if (settings.token_num_uses < 0) throw refuse('token_num_uses cannot be negative');
+  if (settings.token_num_uses < 0) throw invalid('token_num_uses cannot be negative');
   if (settings.token_max_ttl > 0 && settings.token_ttl > settings.token_max_ttl) {
-    throw refuse('token_ttl cannot be greater than token_max_ttl');
+    throw invalid('token_ttl cannot be greater than token_max_ttl');
   }
   const { token_type, token_period, token_num_uses, token_explicit_max_ttl } = settings;
   const isBounded = token_period > 0 || token_num_uses > 0 || token_explicit_max_ttl > 0;
   if (token_type === 'batch' && isBounded) {
-    throw refuse(
+    throw invalid(
       'token_type: batch tokens cannot have a period, an explicit maximum or counted uses',
     );
   }
   const policies = canonicalPolicies(settings.token_policies);
   if (policies.includes('root')) {
-    throw refuse('token_policies: auth methods cannot create root tokens');
+    throw invalid('token_policies: auth methods cannot create root tokens');
   }
   // With the one that its tokens get besides.
   if (settings.token_policies !== stored?.token_policies) {
@@ -94,7 +94,7 @@ export function planLogIn(login: LogIn): Creation {
     ...(settings.token_no_default_policy ? [] : ['default']),
   ]);
   // Checked when the account is written; what is stored is not trusted with this.
-  if (policies.includes('root')) throw refuse('auth methods cannot create root tokens');
+  if (policies.includes('root')) throw invalid('auth methods cannot create root tokens');
   requireModestNames('token_policies', policies);
   const body = {
     policies,
@@ -128,8 +128,4 @@ function boundsOf({ settings, remote_address }: LogIn): string[] {
 function chooseType(byAccount: string, byMount: string): TokenType {
   const decided = byAccount === 'default' ? byMount : byAccount;
   return decided === 'batch' || decided === 'default-batch' ? 'batch' : 'service';
-}
-
-function refuse(message: string): Failure {
-  return new Failure('invalid', message);
 }

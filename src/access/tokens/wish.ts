@@ -1,5 +1,4 @@
 import type { TokenFacts } from '../../app/caller.ts';
-import { Failure } from '../../core/failure.ts';
 import type { TokenRole } from './role.ts';
 
 /** What a client asks for in `auth/token/create`. Seconds; undefined: not said. */
@@ -33,8 +32,4 @@ export interface CreationFacts {
   max_ttl: number;
   /** Unix seconds. */
   now: number;
-}
-
-export function refuse(message: string): Failure {
-  return new Failure('invalid', message);
 }

@@ -1,5 +1,5 @@
 import type { Caller } from '../../app/caller.ts';
-import { Failure } from '../../core/failure.ts';
+import { invalid } from '../../core/failure.ts';
 import { siteOf } from '../../core/fairness/party.ts';
 import type { PlannedToken } from './token.ts';
 
@@ -67,7 +67,7 @@ export function findFull({ answers, bytes }: Wrapped): string | undefined {
 /** @throws Failure `invalid` for more than one may have wrapped */
 export function requireWrappingRoom(wrapped: Wrapped): void {
   const full = findFull(wrapped);
-  if (full !== undefined) throw new Failure('invalid', full);
+  if (full !== undefined) throw invalid(full);
 }
 
 /** The bytes of an answer as they would have been sent. */

@@ -2,7 +2,7 @@ import { startFilling } from '../../access/concurrency/walks.operations.ts';
 import { refuseDeniedNow } from '../../access/standing/operations.ts';
 import type { App } from '../../app/app.ts';
 import type { Caller } from '../../app/caller.ts';
-import { Failure } from '../../core/failure.ts';
+import { Failure, invalid } from '../../core/failure.ts';
 import { listKeys } from '../../core/key-list.ts';
 import { canonicaliseSerial } from '../../x509/serial.ts';
 import type { Issuer } from '../mount-state/issuer.ts';
@@ -21,7 +21,7 @@ export async function findDefaultIssuer(app: App, caller: Caller): Promise<Issue
 /** @throws Failure `invalid` without a default issuer */
 export async function requireDefaultIssuer(app: App, caller: Caller): Promise<Issuer> {
   const issuer = await findDefaultIssuer(app, caller);
-  if (!issuer) throw new Failure('invalid', 'no default issuer currently configured');
+  if (!issuer) throw invalid('no default issuer currently configured');
   return issuer;
 }
 

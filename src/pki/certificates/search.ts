@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { Failure } from '../../core/failure.ts';
+import { invalid } from '../../core/failure.ts';
 import { choice, instant, integer, optional, text } from '../../core/fields.ts';
 import { formatTimestamp } from '../../core/timestamps.ts';
 import { nameText, serialText } from '../fields/field-kinds.ts';
@@ -82,7 +82,7 @@ export function parseCursor(text: string | undefined): CertificateQuery['after']
   if (text === undefined || text === '') return undefined;
   const [, end, serial] = /^(\d{1,15})\/([0-9a-f:]+)$/.exec(text) ?? [];
   if (end === undefined || serial === undefined) {
-    throw new Failure('invalid', 'after is not the "next" of an earlier answer');
+    throw invalid('after is not the "next" of an earlier answer');
   }
   return { not_after: Number(end), serial };
 }

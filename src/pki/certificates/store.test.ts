@@ -33,8 +33,8 @@ before(async () => {
     );
   }
   await store.commit([
-    markRevoked('m', '0b', { revoked_at_ms: 150_000, revocation_reason: 1 }),
-    markRevoked('m', '0b', { revoked_at_ms: 990_000, revocation_reason: 2 }),
+    markRevoked({ mount_id: 'm', serial: '0b', revoked_at_ms: 150_000, revocation_reason: 1 }),
+    markRevoked({ mount_id: 'm', serial: '0b', revoked_at_ms: 990_000, revocation_reason: 2 }),
   ]);
 });
 

@@ -77,10 +77,7 @@ const insertName = insertSomeNames(1);
 const insertNames = insertSomeNames(NAMES_AT_ONCE);
 
 /** Which certificate names are of. */
-interface Named {
-  mount_id: string;
-  serial: string;
-}
+type Named = { mount_id: string; serial: string };
 
 /** Names as a certificate is found by them, in the order of their index: its pages are each taken once. */
 const reverseAll = (names: Iterable<string>): string[] =>
@@ -171,32 +168,17 @@ export function insertCertificate(
   ];
 }
 
-const mark = preparedWrite(
-  (
-    sql,
-    p: {
-      mount_id: string;
-      serial: string;
-      revoked_at_ms: number;
-      revocation_reason: number | null;
-    },
-  ) =>
-    sql
-      .updateTable('pki_certificate')
-      .set({ revoked_at_ms: p.revoked_at_ms, revocation_reason: p.revocation_reason })
-      .where('mount_id', '=', p.mount_id)
-      .where('serial', '=', p.serial)
-      .where('revoked_at_ms', 'is', null),
-);
+type Marked = Named & { revoked_at_ms: number; revocation_reason: number | null };
 
 /** Notes on a stored certificate that it is revoked; one that is already stays as it is. */
-export function markRevoked(
-  mount_id: string,
-  serial: string,
-  revocation: { revoked_at_ms: number; revocation_reason: number | null },
-): Write {
-  return mark({ mount_id, serial, ...revocation });
-}
+export const markRevoked = preparedWrite((sql, p: Marked) =>
+  sql
+    .updateTable('pki_certificate')
+    .set({ revoked_at_ms: p.revoked_at_ms, revocation_reason: p.revocation_reason })
+    .where('mount_id', '=', p.mount_id)
+    .where('serial', '=', p.serial)
+    .where('revoked_at_ms', 'is', null),
+);
 
 /** Removes a certificate from the store and everything it is found by. */
 export function deleteCertificate(mount_id: string, serial: string): Write[] {

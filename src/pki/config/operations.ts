@@ -1,7 +1,7 @@
 import { refuseDenied, refuseDeniedNow } from '../../access/standing/operations.ts';
 import type { App } from '../../app/app.ts';
 import type { Caller } from '../../app/caller.ts';
-import { Failure } from '../../core/failure.ts';
+import { invalid } from '../../core/failure.ts';
 import { mergePatch } from '../../core/patches.ts';
 import { changeMountState, planDefaultChange } from '../mount-state/operations.ts';
 import { ownPaths } from '../mount-state/own-paths.ts';
@@ -41,8 +41,7 @@ async function chooseDefaultIssuer(
   return changeMountState(app, caller, async (mountState) => {
     const issuer = findIssuer(mountState, ref);
     if (!issuer) {
-      throw new Failure(
-        'invalid',
+      throw invalid(
         `Error resolving issuer reference: unable to find PKI issuer for reference: ${ref}`,
       );
     }
@@ -73,8 +72,7 @@ export async function writeKeysConfig(app: App, caller: Caller, input: { default
   return changeMountState(app, caller, async (mountState) => {
     const key = findKey(mountState, input.default);
     if (!key) {
-      throw new Failure(
-        'invalid',
+      throw invalid(
         `Error resolving key reference: unable to find PKI key for reference: ${input.default}`,
       );
     }
@@ -91,10 +89,7 @@ export async function writeKeysConfig(app: App, caller: Caller, input: { default
 /** @see P-97, P-104 */
 function requireExplicitRef(what: 'issuer' | 'key', ref: string): void {
   if (ref !== '' && ref.toLowerCase() !== 'default') return;
-  throw new Failure(
-    'invalid',
-    `Invalid ${what} specification; must be non-empty and can't be 'default'.`,
-  );
+  throw invalid(`Invalid ${what} specification; must be non-empty and can't be 'default'.`);
 }
 
 /** Changes the URLs that are sent and keeps the others. */

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { comparedBy } from '../../core/comparison.ts';
 import { parseDuration } from '../../core/durations.ts';
-import { Failure } from '../../core/failure.ts';
+import { invalid } from '../../core/failure.ts';
 import { durationText, flag, integer } from '../../core/fields.ts';
 import { memoizeWeak } from '../../core/memoize-weak.ts';
 import { mergePatch, patchOf } from '../../core/patches.ts';
@@ -68,8 +68,7 @@ function parseSeconds(
 ): number {
   const seconds = parseDuration(config[name]);
   if (seconds === undefined) {
-    throw new Failure(
-      'invalid',
+    throw invalid(
       `given ${name} could not be decoded: "${config[name]}" is not a duration such as "72h"`,
     );
   }
@@ -92,30 +91,25 @@ export function planCrlConfig(present: CrlConfig, patch: CrlPatch): CrlConfig {
     delta_rebuild_interval: interval,
   } = crlDurations(next);
   if (ocsp_expiry < 0) {
-    throw new Failure(
-      'invalid',
-      `ocsp_expiry must be greater than or equal to 0, got ${ocsp_expiry}`,
-    );
+    throw invalid(`ocsp_expiry must be greater than or equal to 0, got ${ocsp_expiry}`);
   }
-  if (expiry <= 0) throw new Failure('invalid', 'expiry must be longer than zero');
+  if (expiry <= 0) throw invalid('expiry must be longer than zero');
   if (next.auto_rebuild && grace >= expiry) {
-    throw new Failure(
-      'invalid',
+    throw invalid(
       `CRL auto-rebuilding grace period (${next.auto_rebuild_grace_period}) must be strictly shorter than CRL expiry (${next.expiry}) value when auto rebuilding of CRLs is enabled`,
     );
   }
   if (next.enable_delta && interval >= expiry) {
-    throw new Failure(
-      'invalid',
+    throw invalid(
       `CRL delta rebuild window (${next.delta_rebuild_interval}) must be strictly shorter than CRL expiry (${next.expiry}) value when delta CRLs are enabled`,
     );
   }
   if (next.enable_delta && !next.auto_rebuild) {
-    throw new Failure('invalid', 'Delta CRLs cannot be enabled when auto rebuilding is disabled');
+    throw invalid('Delta CRLs cannot be enabled when auto rebuilding is disabled');
   }
   for (const name of CLUSTER_SETTINGS) {
     if (next[name]) {
-      throw new Failure('invalid', `${name} can only be enabled on Vault Enterprise`);
+      throw invalid(`${name} can only be enabled on Vault Enterprise`);
     }
   }
   return next;

@@ -23,7 +23,7 @@ import { CrlCache } from './cache.ts';
 import { type CrlConfig, crlDurations } from './config.ts';
 import { crlFingerprint, type IssuerClass, planClass, planScope } from './issuer-class.ts';
 import { readCrlConfig } from './settings.operations.ts';
-import { findCrl, type StoredCrl, type StoredCrlSignature, saveCrl } from './store.ts';
+import { findCrl, type StoredCrl, saveCrl } from './store.ts';
 
 /** What one server remembers of the CRLs of all its mounts. */
 interface CrlMemory {
@@ -124,7 +124,7 @@ export async function buildCrl(app: App, mount_id: string, context: CrlContext):
   );
   // Not the time when it was begun: until now readers were given the one before.
   const modified_at_ms = app.now();
-  const published: StoredCrl & StoredCrlSignature = {
+  const published: StoredCrl = {
     number,
     revision,
     base: crlFingerprint(issuers, scope, config.expiry),
@@ -182,7 +182,7 @@ export async function fetchCrl(
   app: App,
   mount_id: string,
   context: CrlContext,
-  stored: StoredCrl & StoredCrlSignature,
+  stored: StoredCrl,
 ): Promise<void> {
   const { issuers } = context;
   const place = placeOf(mount_id, issuers);

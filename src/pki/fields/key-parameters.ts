@@ -1,4 +1,4 @@
-import { Failure } from '../../core/failure.ts';
+import { type Failure, invalid } from '../../core/failure.ts';
 import { judgeKeyParameters, type KeyType } from '../../x509/keys.ts';
 
 /** SHA-2 sizes that a signature may be asked for. */
@@ -32,8 +32,7 @@ export function resolveKeyParameters(wanted: KeyParameters): KeyParameters {
 /** @throws Failure `invalid` */
 export function checkSignatureSize(bits: number): void {
   if (bits !== 0 && !SIGNATURE_SIZES.includes(bits)) {
-    throw new Failure(
-      'invalid',
+    throw invalid(
       `unsupported hash signature algorithm: ${bits}; signature_bits is 0, 256, 384 or 512`,
       { fields: { signature_bits: '0, 256, 384 or 512' } },
     );
@@ -51,5 +50,5 @@ function resolveKeyBits(key_type: KeyType | 'any', bits: number): number {
 }
 
 function refuseSize(because: string): Failure {
-  return new Failure('invalid', because, { fields: { key_bits: because } });
+  return invalid(because, { fields: { key_bits: because } });
 }

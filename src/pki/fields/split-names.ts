@@ -1,4 +1,4 @@
-import { Failure } from '../../core/failure.ts';
+import { type Failure, invalid } from '../../core/failure.ts';
 import { MAX_NAMES } from '../../x509/general-names.ts';
 
 /**
@@ -12,7 +12,7 @@ export function splitNames(alt_names: string): string[] {
   if (items.length > MAX_NAMES) throw refuseCount(`more than ${MAX_NAMES}`);
   for (const item of items) {
     if (item.length > MAX_NAME_LENGTH) {
-      throw new Failure('invalid', `alt_names: ${quote(item)} is too long`, {
+      throw invalid(`alt_names: ${quote(item)} is too long`, {
         fields: { alt_names: `names of at most ${MAX_NAME_LENGTH} characters` },
       });
     }
@@ -24,11 +24,9 @@ export function splitNames(alt_names: string): string[] {
 const MAX_NAME_LENGTH = 1024;
 
 export function refuseCount(count: string): Failure {
-  return new Failure(
-    'invalid',
-    `${count} subject alternative names, at most ${MAX_NAMES} are accepted`,
-    { fields: { alt_names: `at most ${MAX_NAMES} names` } },
-  );
+  return invalid(`${count} subject alternative names, at most ${MAX_NAMES} are accepted`, {
+    fields: { alt_names: `at most ${MAX_NAMES} names` },
+  });
 }
 
 export function quote(name: string): string {

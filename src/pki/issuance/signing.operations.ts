@@ -2,7 +2,7 @@ import { setImmediate as nextTurn } from 'node:timers/promises';
 import { signInTurn } from '../../access/concurrency/operations.ts';
 import type { App } from '../../app/app.ts';
 import type { Caller } from '../../app/caller.ts';
-import { Failure } from '../../core/failure.ts';
+import { invalid } from '../../core/failure.ts';
 import type { Effect } from '../../store/write.ts';
 import type { KeyDescription } from '../../x509/keys.ts';
 import { formatColonHex, formatSerial } from '../../x509/serial.ts';
@@ -53,7 +53,7 @@ export async function planSigned(
   subject: Subject,
 ): Promise<SignedLeaf> {
   if (plan.metadata) {
-    throw new Failure('invalid', 'cert_metadata cannot be kept by this server', {
+    throw invalid('cert_metadata cannot be kept by this server', {
       fields: { cert_metadata: 'nothing' },
     });
   }

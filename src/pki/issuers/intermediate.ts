@@ -1,5 +1,5 @@
 import type { z } from 'zod';
-import { Failure } from '../../core/failure.ts';
+import { invalid } from '../../core/failure.ts';
 import { flag, longText, text } from '../../core/fields.ts';
 import {
   type BasicConstraints,
@@ -133,8 +133,7 @@ function planPathLength(
     };
   }
   if (issuer.path_length === 0) {
-    throw new Failure(
-      'invalid',
+    throw invalid(
       'signing certificate has a max path length of zero, and cannot issue further CA certificates',
     );
   }
@@ -188,7 +187,7 @@ const ISSUERS_OWN = new Set<string>([
 
 function takeCsrValues(request: IntermediateRequest, { csr }: SignedCsr): Content {
   if (isEmptyName(csr.subject)) {
-    throw new Failure('invalid', 'the CSR has no subject, and an authority needs one', {
+    throw invalid('the CSR has no subject, and an authority needs one', {
       fields: { csr: 'a request with a subject' },
     });
   }
@@ -229,7 +228,7 @@ function parseKeyIdentifier(text: string): Uint8Array | undefined {
   const hex = text.replaceAll(/[:\s-]/g, '');
   if (hex === '') return undefined;
   if (!/^(?:[0-9a-f]{2}){1,64}$/i.test(hex)) {
-    throw new Failure('invalid', 'skid is not a key identifier in hex', {
+    throw invalid('skid is not a key identifier in hex', {
       fields: { skid: 'up to 64 bytes in hex, with or without ":" between them' },
     });
   }

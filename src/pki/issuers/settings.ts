@@ -1,6 +1,6 @@
 import type { z } from 'zod';
 import { asSet, comparedBy } from '../../core/comparison.ts';
-import { Failure } from '../../core/failure.ts';
+import { type Failure, invalid } from '../../core/failure.ts';
 import { choice, flag, shortList, text } from '../../core/fields.ts';
 import { patchOf } from '../../core/patches.ts';
 import { findSignatureAlgorithm, fitsKey } from '../../x509/algorithms.ts';
@@ -78,19 +78,17 @@ export function planSettings(
 function planUsage(issuer: Issuer, wanted: readonly string[]): Usage[] {
   const unknown = wanted.filter((word) => !USAGES.some((usage) => usage === word));
   if (unknown.length > 0) {
-    throw new Failure(
-      'invalid',
+    throw invalid(
       `Unable to parse specified usages: [${wanted.join(' ')}] - valid values are ${USAGES.join(',')}`,
       { fields: { usage: USAGES.join(', ') } },
     );
   }
   const usage = USAGES.filter((word) => word === 'read-only' || wanted.includes(word));
   if (issuer.revoked_at_ms !== undefined && usage.includes('issuing-certificates')) {
-    throw new Failure('invalid', 'This issuer was revoked; it cannot issue certificates again');
+    throw invalid('This issuer was revoked; it cannot issue certificates again');
   }
   if (usage.includes('crl-signing') && !maySignCrls(issuer)) {
-    throw new Failure(
-      'invalid',
+    throw invalid(
       "the issuer's certificate lacks the CRLSign KeyUsage value: crl-signing is not possible",
     );
   }
@@ -128,13 +126,10 @@ function planManualChain(
   );
   const ids = members.map(({ id }) => id);
   if (ids[0] !== issuer.id) {
-    throw new Failure(
-      'invalid',
-      `expected first cert in chain to be a self-reference: "self" or ${issuer.id}`,
-    );
+    throw invalid(`expected first cert in chain to be a self-reference: "self" or ${issuer.id}`);
   }
   if (new Set(ids).size !== ids.length) {
-    throw new Failure('invalid', 'manual_chain names an issuer twice');
+    throw invalid('manual_chain names an issuer twice');
   }
   const bytes = chainLength(members.map(({ certificate }) => certificate));
   if (bytes > MOST_CHAIN_BYTES && !isStored) {
@@ -144,7 +139,7 @@ function planManualChain(
 }
 
 function refuseChain(what: string, most: string): Failure {
-  return new Failure('invalid', `${what}: ${most} are accepted`, {
+  return invalid(`${what}: ${most} are accepted`, {
     fields: { manual_chain: most },
   });
 }
@@ -159,11 +154,11 @@ function planAlgorithm(
   if (wanted === present) return present;
   const algorithm = findSignatureAlgorithm(wanted);
   if (!algorithm) {
-    throw new Failure('invalid', `Unknown signature algorithm value: "${wanted.slice(0, 64)}"`);
+    throw invalid(`Unknown signature algorithm value: "${wanted.slice(0, 64)}"`);
   }
   const { key_type } = describePublicKey(issuer.certificate.subjectPublicKeyInfo);
   if (!fitsKey(algorithm, key_type)) {
-    throw new Failure('invalid', `${algorithm} does not go with the issuer's ${key_type} key`);
+    throw invalid(`${algorithm} does not go with the issuer's ${key_type} key`);
   }
   return algorithm;
 }

@@ -2,7 +2,7 @@ import { refuseDenied } from '../../access/standing/operations.ts';
 import type { App } from '../../app/app.ts';
 import type { Caller } from '../../app/caller.ts';
 import type { NothingResult } from '../../app/output.ts';
-import { Failure } from '../../core/failure.ts';
+import { Failure, invalid } from '../../core/failure.ts';
 import { keyIdentifier } from '../../x509/keys.ts';
 import { exportPrivateKey } from '../../x509/private-keys.ts';
 import { formatColonHex } from '../../x509/serial.ts';
@@ -50,7 +50,7 @@ export async function updateKey(
     if (name !== '') {
       checkName('key', name);
       if ([...mountState.keys.values()].some((other) => other.name === name)) {
-        throw new Failure('invalid', 'key name already in use');
+        throw invalid('key name already in use');
       }
     }
     const warnings =
@@ -77,8 +77,7 @@ export async function removeKey(
     if (!key) return { effects: [], result: {} };
     const users = [...mountState.issuers.values()].filter(({ key_id }) => key_id === key.id);
     if (users.length > 0) {
-      throw new Failure(
-        'invalid',
+      throw invalid(
         `Failed to Delete Key.  Key in Use by Issuer: ${users.map(({ id }) => id).join(', ')}`,
       );
     }
@@ -107,7 +106,7 @@ interface NewKey {
 /** Makes a key and keeps it; the private part is answered only if it shall be `exported`. */
 export async function generateStoredKey(app: App, caller: Caller, input: NewKey) {
   if (input.exported === 'kms') {
-    throw new Failure('invalid', 'managed keys are not available: use internal or exported');
+    throw invalid('managed keys are not available: use internal or exported');
   }
   await refuseDenied(caller, ownPaths(caller, 'key', { name: input.key_name }));
   const { key_bits } = resolveKeyParameters({ ...input, signature_bits: 0 });

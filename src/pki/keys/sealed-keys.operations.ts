@@ -38,6 +38,7 @@ const openKeys = perApp((app) => {
   return kept;
 });
 
+/** @throws Failure `unavailable` while the server is sealed */
 export async function openKey(app: App, mount_id: string, of: Key): Promise<KeyObject> {
   const { keys } = openKeys(app);
   const known = keys.get(of);
@@ -50,13 +51,4 @@ export async function openKey(app: App, mount_id: string, of: Key): Promise<KeyO
   plain.fill(0);
   keys.set(of, key);
   return key;
-}
-
-/**
- * A stored key, opened, for a signature that is made elsewhere in this process.
- *
- * @throws Failure `unavailable` while the server is sealed
- */
-export function requireSigningKey(app: App, mount_id: string, key: Key): Promise<KeyObject> {
-  return openKey(app, mount_id, key);
 }

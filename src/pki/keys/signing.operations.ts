@@ -1,6 +1,6 @@
 import type { KeyObject } from 'node:crypto';
 import type { App } from '../../app/app.ts';
-import { Failure } from '../../core/failure.ts';
+import { invalid } from '../../core/failure.ts';
 import { isCheap, type SignatureAlgorithm, signAsync, signSync } from '../../x509/algorithms.ts';
 import {
   assembleSigned,
@@ -45,13 +45,12 @@ export async function signCertificate(
 ): Promise<Uint8Array> {
   const problems = lintTbsCertificate(tbs);
   if (problems.length > 0) {
-    throw new Failure('invalid', `no valid certificate can be made of this: ${tellSome(problems)}`);
+    throw invalid(`no valid certificate can be made of this: ${tellSome(problems)}`);
   }
   const data = encodeTbsCertificate(tbs);
   const most = most_bytes - SIGNATURE_ROOM;
   if (data.length > most) {
-    throw new Failure(
-      'invalid',
+    throw invalid(
       `no valid certificate can be made of this: ${data.length} bytes, at most ${most} are accepted before it is signed`,
     );
   }

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { Failure } from '../../core/failure.ts';
+import { invalid } from '../../core/failure.ts';
 import type { KeyType } from '../../x509/keys.ts';
 import { KEY_TYPES } from '../fields/key-field-kinds.ts';
 
@@ -45,10 +45,10 @@ export function checkNewName(
   if (wanted === undefined) return '';
   const name = wanted.trim();
   if (name === '') {
-    throw new Failure('invalid', `expected non-empty ${what} name, or no ${what}_name at all`);
+    throw invalid(`expected non-empty ${what} name, or no ${what}_name at all`);
   }
   checkName(what, name);
-  if (taken(name)) throw new Failure('invalid', `${what} name already in use`);
+  if (taken(name)) throw invalid(`${what} name already in use`);
   return name;
 }
 
@@ -60,15 +60,14 @@ export const hasFormOfId = (ref: string): boolean => ID.test(ref);
 /** @throws Failure `invalid` for a reserved name or one that could not stand in a path */
 export function checkName(what: 'issuer' | 'key', name: string): void {
   if (name.toLowerCase() === 'default') {
-    throw new Failure('invalid', `reserved keyword 'default' can not be used as ${what} name`);
+    throw invalid(`reserved keyword 'default' can not be used as ${what} name`);
   }
   // It would take the place of what has the ID, once that is removed.
   if (hasFormOfId(name)) {
-    throw new Failure('invalid', `${what} name must not have the form of an ID (a UUID)`);
+    throw invalid(`${what} name must not have the form of an ID (a UUID)`);
   }
   if (!NAME.test(name) || name.length > 255) {
-    throw new Failure(
-      'invalid',
+    throw invalid(
       `${what} name contained invalid characters: letters, digits and "_" are accepted, and "." and "-" between them`,
     );
   }

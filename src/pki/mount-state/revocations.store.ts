@@ -1,4 +1,5 @@
 import { type Db, prepared, preparedWrite } from '../../store/database.ts';
+import { keyPages } from '../../store/key-page.ts';
 import type { Write } from '../../store/write.ts';
 
 /** That a certificate is revoked, as the store keeps it. */
@@ -30,24 +31,8 @@ export function findRevocation(
   return bySerial.first(db, { mount_id, serial });
 }
 
-const page = prepared((sql, p: { mount_id: string; after: string; limit: number }) =>
-  sql
-    .selectFrom('pki_revocation')
-    .select(COLUMNS)
-    .where('mount_id', '=', p.mount_id)
-    .where('serial', '>', p.after)
-    .orderBy('serial')
-    .limit(p.limit),
-);
-
-/** Revocations in order of their serial numbers' text, after `after`. */
-export function listRevocations(
-  db: Db,
-  mount_id: string,
-  from: { after: string; limit: number },
-): Promise<Revocation[]> {
-  return page.all(db, { mount_id, ...from });
-}
+/** Serial numbers of a mount's revocations in order of their text, a page of them. */
+export const listRevokedSerials = keyPages('pki_revocation', 'serial', ['mount_id']);
 
 const insertRow = preparedWrite(
   (sql, p: Revocation & { mount_id: string } & Record<string, string | number>) =>
@@ -134,7 +119,8 @@ export async function readRevocationState(db: Db, mount_id: string): Promise<Rev
   return row ?? { revision: 0, epoch: 0, lists_modified_at_ms: 0 };
 }
 
-const pageUpTo = prepared(
+/** Revocations up to a revision, in order of their serial numbers' text, after `after`. */
+export const revocationsUpTo = prepared(
   (sql, p: { mount_id: string; revision: number; after: string; limit: number }) =>
     sql
       .selectFrom('pki_revocation')
@@ -146,30 +132,14 @@ const pageUpTo = prepared(
       .limit(p.limit),
 );
 
-/** Revocations up to a revision, in order of their serial numbers' text, after `after`. */
-export function listRevocationsUpTo(
-  db: Db,
-  mount_id: string,
-  from: { revision: number; after: string; limit: number },
-): Promise<Revocation[]> {
-  return pageUpTo.all(db, { mount_id, ...from });
-}
-
-const between = prepared((sql, p: { mount_id: string; after: number; up_to: number }) =>
-  sql
-    .selectFrom('pki_revocation')
-    .select(COLUMNS)
-    .where('mount_id', '=', p.mount_id)
-    .where('revision', '>', p.after)
-    .where('revision', '<=', p.up_to)
-    .orderBy('revision'),
-);
-
 /** The revocations of some revisions, `after` excluded, oldest first; meant for a few thousand. */
-export function listRevocationsBetween(
-  db: Db,
-  mount_id: string,
-  revisions: { after: number; up_to: number },
-): Promise<Revocation[]> {
-  return between.all(db, { mount_id, ...revisions });
-}
+export const revocationsBetween = prepared(
+  (sql, p: { mount_id: string; after: number; up_to: number }) =>
+    sql
+      .selectFrom('pki_revocation')
+      .select(COLUMNS)
+      .where('mount_id', '=', p.mount_id)
+      .where('revision', '>', p.after)
+      .where('revision', '<=', p.up_to)
+      .orderBy('revision'),
+);

@@ -1,4 +1,4 @@
-import { Failure } from '../../core/failure.ts';
+import { type Failure, invalid } from '../../core/failure.ts';
 import { textBytes } from '../../core/kept.ts';
 import { memoizeWeak } from '../../core/memoize-weak.ts';
 import type { Issuer, IssuerRecord, IssuerSettings } from './issuer.ts';
@@ -48,8 +48,7 @@ function requireBytes(mountState: MountState, more: number): void {
 }
 
 function refuse(what: string, most: number): Failure {
-  return new Failure(
-    'invalid',
+  return invalid(
     `${what}, and may have at most ${most}: remove what is not needed, or use another mount`,
   );
 }

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { parseUrl } from '../../core/domain-names.ts';
-import { Failure } from '../../core/failure.ts';
+import { Failure, invalid } from '../../core/failure.ts';
 import { flag, modestList } from '../../core/fields.ts';
 import { patchOf } from '../../core/patches.ts';
 import { mayHaveUser } from '../../core/place.ts';
@@ -65,15 +65,14 @@ export function checkUrls(urls: AuthorityUrls, templating: boolean): void {
     for (const url of urls[field]) {
       const filled = templating ? url.replaceAll(TEMPLATE, sampleOf) : url;
       if (hasUser(filled)) {
-        throw new Failure('invalid', `${field}: a URL in certificates has no user or password`, {
+        throw invalid(`${field}: a URL in certificates has no user or password`, {
           fields: { [field]: 'URLs without user information' },
         });
       }
       if (!isUrl(filled)) {
         // What may let somebody in is not repeated, nor a part of it that a comma makes one.
         const which = urls[field].some(mayHaveUser) ? '' : `: ${url}`;
-        throw new Failure(
-          'invalid',
+        throw invalid(
           `invalid URL found in Authority Information Access (AIA) parameter ${field}${which}`,
           { fields: { [field]: 'URLs with a scheme and a host' } },
         );
@@ -156,7 +155,7 @@ export function expandUrls(
     });
     if (!isUrl(filled)) {
       const which = mayHaveUser(filled) ? 'one' : filled;
-      throw new Failure('invalid', `unable to template AIA URLs: ${which} is not a URL`);
+      throw invalid(`unable to template AIA URLs: ${which} is not a URL`);
     }
     return filled;
   };

@@ -80,7 +80,7 @@ const LIGHT_CONVERSIONS = 16_384;
  * alone: nothing is looked at yet.
  */
 export function isHeavyLeaf(role: Role, request: IssueRequest | SignRequest): boolean {
-  const length = weighRequest(request);
+  const length = weighTexts(Object.values(request));
   const { patterns, conversions } = weighRole(role);
   return (
     length > LIGHT ||
@@ -93,10 +93,6 @@ export function isHeavyLeaf(role: Role, request: IssueRequest | SignRequest): bo
 /** {@link isHeavyLeaf} of a root, over whose names no role rules. */
 export function isHeavyRoot(request: RootRequest): boolean {
   return weighTexts(Object.values(request)) > LIGHT;
-}
-
-function weighRequest(request: IssueRequest | SignRequest): number {
-  return weighTexts(Object.values(request));
 }
 
 function weighTexts(values: readonly unknown[]): number {

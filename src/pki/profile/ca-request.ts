@@ -1,5 +1,5 @@
 import type { z } from 'zod';
-import { Failure } from '../../core/failure.ts';
+import { type Failure, invalid } from '../../core/failure.ts';
 import { flag, integer, list } from '../../core/fields.ts';
 import type { SubjectAltNames } from '../../x509/general-names.ts';
 import { encodeSubject, isEmptyName } from '../../x509/names.ts';
@@ -58,7 +58,7 @@ export function parsePathLength({
 }: Pick<CaIssueRequest, 'max_path_length'>): number | undefined {
   if (max_path_length >= 0) return max_path_length;
   if (max_path_length === -1) return undefined;
-  throw new Failure('invalid', `max_path_length: ${max_path_length} is less than -1`, {
+  throw invalid(`max_path_length: ${max_path_length} is less than -1`, {
     fields: { max_path_length: 'how many authorities may follow, or -1 for any number' },
   });
 }
@@ -76,7 +76,7 @@ export function planCaSubject(request: CaSubjectRequest): {
 } {
   const subject = encodeSubject(request);
   if (isEmptyName(subject)) {
-    throw new Failure('invalid', 'common_name is required, or other parts of the subject are', {
+    throw invalid('common_name is required, or other parts of the subject are', {
       fields: { common_name: 'a name for the authority' },
     });
   }
@@ -141,7 +141,7 @@ function findEmail(name: string): string | undefined {
 
 function refuseName(name: string, what: string): Failure {
   const shown = JSON.stringify(name.slice(0, 256));
-  return new Failure('invalid', `subject alternate name ${shown} is not ${what}`, {
+  return invalid(`subject alternate name ${shown} is not ${what}`, {
     fields: { alt_names: 'DNS names and e-mail addresses, with commas between them' },
   });
 }

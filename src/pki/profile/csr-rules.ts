@@ -1,4 +1,4 @@
-import { Failure } from '../../core/failure.ts';
+import { Failure, invalid } from '../../core/failure.ts';
 import { type Csr, isCsrSignatureValid, parseCsr, verifyCsrSignature } from '../../x509/csr.ts';
 import { findExtension, parseBasicConstraints } from '../../x509/extensions.ts';
 import { describePublicKey, type KeyDescription, type KeyType } from '../../x509/keys.ts';
@@ -41,20 +41,20 @@ export function requireCsrSync(text: string): SignedCsr {
 export function requireSoundKey(subjectPublicKeyInfo: Uint8Array): void {
   const verdict = judgePublicKey(subjectPublicKeyInfo);
   if (verdict.sound) return;
-  throw new Failure('invalid', `refusing to certify a weak key: ${verdict.because}`, {
+  throw invalid(`refusing to certify a weak key: ${verdict.because}`, {
     fields: { csr: 'a request for a key that nobody else can find' },
   });
 }
 
 function refuseSignature({ signatureAlgorithm }: Csr): Failure {
   const unknown = signatureAlgorithm === undefined ? ': its algorithm is not supported' : '';
-  return new Failure('invalid', `request signature invalid${unknown}`);
+  return invalid(`request signature invalid${unknown}`);
 }
 
 /** {@link requireCsr} but for the signature: nothing may be certified for what this returns. */
 export function readCsr(text: string): SignedCsr {
   if (text.trim() === '') {
-    throw new Failure('invalid', '"csr" is empty', { fields: { csr: 'PKCS #10 in PEM' } });
+    throw invalid('"csr" is empty', { fields: { csr: 'PKCS #10 in PEM' } });
   }
   const csr = parseCsr(text);
   return { csr, key: describeCsrKey(csr) };
@@ -67,7 +67,7 @@ function describeCsrKey(csr: Csr): KeyDescription {
   } catch (error) {
     if (!(error instanceof Failure)) throw error;
     const message = `Refusing to sign CSR with empty PublicKey: ${error.message}`;
-    throw new Failure('invalid', message, { cause: error });
+    throw invalid(message, { cause: error });
   }
   return key;
 }
@@ -85,20 +85,14 @@ export function checkCsrKey(
 ): void {
   const { key_type, key_bits } = key;
   if (wanted.key_type !== 'any' && wanted.key_type !== key_type) {
-    throw new Failure('invalid', `role requires keys of type ${wanted.key_type}`);
+    throw invalid(`role requires keys of type ${wanted.key_type}`);
   }
   if (key_type === 'rsa' && key_bits < MIN_BITS.rsa) {
-    throw new Failure(
-      'invalid',
-      `RSA keys < 2048 bits are unsafe and not supported: got ${key_bits}`,
-    );
+    throw invalid(`RSA keys < 2048 bits are unsafe and not supported: got ${key_bits}`);
   }
   const min = wanted.key_type === 'any' ? MIN_BITS[key_type] : wanted.key_bits;
   if (key_type !== 'ed25519' && key_bits < min) {
-    throw new Failure(
-      'invalid',
-      `role requires a minimum of a ${min}-bit key, but CSR's key is ${key_bits} bits`,
-    );
+    throw invalid(`role requires a minimum of a ${min}-bit key, but CSR's key is ${key_bits} bits`);
   }
 }
 

@@ -1,4 +1,4 @@
-import { Failure } from '../../core/failure.ts';
+import { invalid } from '../../core/failure.ts';
 import { WorkedOut } from '../../core/fairness/worked-out.ts';
 import { memoizeWeak } from '../../core/memoize-weak.ts';
 import { type Certificate, isSelfIssued } from '../../x509/certificate.ts';
@@ -139,7 +139,7 @@ export function checkNameConstraints(issuer: IssuingFacts, names: ConstrainedNam
   for (const constraints of issuer.name_constraints) {
     const verdict = judgeNameConstraints(constraints, names);
     if (!verdict.allowed) {
-      throw new Failure('invalid', `the issuer's name constraints refuse it: ${verdict.because}`);
+      throw invalid(`the issuer's name constraints refuse it: ${verdict.because}`);
     }
   }
 }

@@ -1,4 +1,4 @@
-import { Failure } from '../../core/failure.ts';
+import { invalid } from '../../core/failure.ts';
 import type { IdentityFacts } from '../../core/identity-template.ts';
 import { memoizeWeak } from '../../core/memoize-weak.ts';
 import type { BasicConstraints } from '../../x509/extensions.ts';
@@ -90,7 +90,7 @@ function planLeaf(
 ): LeafPlan {
   const { issuer } = context;
   const verdict = judgeNames(role, names, context.identity, source);
-  if (!verdict.allowed) throw new Failure('invalid', verdict.because);
+  if (!verdict.allowed) throw invalid(verdict.because);
   const ext_key_usage = extKeyUsagesOf(role);
   checkNameConstraints(issuer, { ...names, is_for_servers: isForServers(ext_key_usage) });
   const validity = planValidity({
@@ -147,8 +147,7 @@ export function planLeafConstraints(stated: boolean): { basic_constraints?: Basi
 function chooseKey(role: Role, request: IssueRequest): { key: KeyDescription; warnings: string[] } {
   if (role.key_type === 'any') {
     if (request.key_type === undefined) {
-      throw new Failure(
-        'invalid',
+      throw invalid(
         'role key type "any" not allowed for issuing certificates, only signing; or send key_type',
         { fields: { key_type: '"rsa", "ec" or "ed25519"' } },
       );
@@ -184,12 +183,12 @@ export function parseMetadata(
   if (text === '') return undefined;
   if (!role || role.no_store_metadata) {
     const because = role ? 'the role has no_store_metadata' : 'it needs a role';
-    throw new Failure('invalid', `cert_metadata cannot be kept: ${because}`, {
+    throw invalid(`cert_metadata cannot be kept: ${because}`, {
       fields: { cert_metadata: because },
     });
   }
   if (!/^(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?$/.test(text)) {
-    throw new Failure('invalid', 'cert_metadata is not base64', {
+    throw invalid('cert_metadata is not base64', {
       fields: { cert_metadata: 'standard base64 with padding' },
     });
   }

@@ -1,4 +1,4 @@
-import { Failure } from '../../core/failure.ts';
+import { type Failure, invalid } from '../../core/failure.ts';
 import type { Csr } from '../../x509/csr.ts';
 import { MAX_NAMES } from '../../x509/general-names.ts';
 import { isAscii, toAsciiDnsName, toAsciiHostName } from '../fields/host-name.ts';
@@ -105,8 +105,7 @@ function makeNames(): NameLists {
 /** @see P-27 */
 function requireCommonName(common_name: string, rules: Pick<Role, 'require_cn'>): void {
   if (common_name !== '' || !rules.require_cn) return;
-  throw new Failure(
-    'invalid',
+  throw invalid(
     'the common_name field is required, or must be provided in a CSR with "use_csr_common_name" set to true, unless "require_cn" is set to false',
     { fields: { common_name: 'a name' } },
   );
@@ -168,7 +167,7 @@ function toAsciiEmail(address: string): string | undefined {
 }
 
 function refuseConversion(name: string): Failure {
-  return new Failure('invalid', `alt_names: ${quote(name)} cannot be written as a domain name`, {
+  return invalid(`alt_names: ${quote(name)} cannot be written as a domain name`, {
     fields: { alt_names: 'host names and e-mail addresses' },
   });
 }
@@ -177,7 +176,7 @@ function refuseConversion(name: string): Failure {
 export function requireOtherSan(text: string): OtherSan {
   const parsed = parseOtherSan(text);
   if ('because' in parsed) {
-    throw new Failure('invalid', parsed.because, {
+    throw invalid(parsed.because, {
       fields: { other_sans: '"<oid>;UTF8:<value>"' },
     });
   }

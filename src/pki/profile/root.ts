@@ -1,5 +1,5 @@
 import type { z } from 'zod';
-import { Failure } from '../../core/failure.ts';
+import { invalid } from '../../core/failure.ts';
 import { optional, text } from '../../core/fields.ts';
 import type { TbsCertificate } from '../../x509/certificate.ts';
 import type { KeyDescription } from '../../x509/keys.ts';
@@ -114,8 +114,7 @@ function requireFewNames(names: Record<(typeof NAME_FIELDS)[number], readonly st
   const count = counts.reduce((sum, one) => sum + one.count, 0);
   if (count <= MOST_NAMES) return;
   const sent = counts.filter((one) => one.count > 0).map(({ field }) => field);
-  throw new Failure(
-    'invalid',
+  throw invalid(
     `${sent.join(', ')}: ${count} names of a root, at most ${MOST_NAMES} are accepted`,
     {
       fields: Object.fromEntries(

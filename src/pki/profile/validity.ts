@@ -1,5 +1,5 @@
 import { formatDuration } from '../../core/durations.ts';
-import { Failure } from '../../core/failure.ts';
+import { invalid } from '../../core/failure.ts';
 import { formatTimestamp, parseTimestamp } from '../../core/timestamps.ts';
 import { DEFAULT_BACKDATING } from '../fields/field-kinds.ts';
 import type { NotAfterBehavior } from '../mount-state/issuer.ts';
@@ -60,13 +60,12 @@ export function planValidity(wanted: ValidityRequest): Validity {
   const warnings: string[] = [];
   const notBefore = now - (role.not_before_duration || DEFAULT_BACKDATING);
   if (notBefore < 0) {
-    throw new Failure('invalid', 'not_before_duration reaches back beyond 1970');
+    throw invalid('not_before_duration reaches back beyond 1970');
   }
   refuseForbiddenEnd(wanted);
   const fixed = role.not_after || wanted.not_after;
   if (fixed !== '' && wanted.ttl > 0) {
-    throw new Failure(
-      'invalid',
+    throw invalid(
       'Either ttl or not_after should be provided. Both should not be provided in the same request.',
       { fields: { ttl: 'not together with not_after' } },
     );
@@ -85,8 +84,7 @@ export function planValidity(wanted: ValidityRequest): Validity {
   }
   refuseLateEnd(notAfter, role.not_after_bound);
   if (notBefore > notAfter) {
-    throw new Failure(
-      'invalid',
+    throw invalid(
       `the certificate's Not Before ${formatTimestamp(notBefore)} is later than the certificate's Not After ${formatTimestamp(notAfter)}`,
       { fields: { not_after: 'a time in the future' } },
     );
@@ -101,11 +99,9 @@ export function planValidity(wanted: ValidityRequest): Validity {
 
 function refuseForbiddenEnd({ not_after, role }: ValidityRequest): void {
   if (not_after === '' || role.not_after_bound !== 'forbid') return;
-  throw new Failure(
-    'invalid',
-    'not_after_bound is set to forbid: not_after cannot be provided under this role',
-    { fields: { not_after: 'nothing; ttl instead' } },
-  );
+  throw invalid('not_after_bound is set to forbid: not_after cannot be provided under this role', {
+    fields: { not_after: 'nothing; ttl instead' },
+  });
 }
 
 /**
@@ -121,8 +117,7 @@ function planEnd(fixed: string, wanted: ValidityRequest, warnings: string[]): nu
   if (role.not_after === '' && role.not_after_bound === 'ttl-limited') {
     const ttl = planTtl({ ...wanted, ttl: 0 }, []);
     if (end > now + ttl) {
-      throw new Failure(
-        'invalid',
+      throw invalid(
         `not_after_bound is set to ttl-limited: notAfter of ${shown} is beyond the TTL of ${formatDuration(ttl)}`,
         { fields: { not_after: `an end not after ${formatTimestamp(now + ttl)}` } },
       );
@@ -142,8 +137,7 @@ function planEnd(fixed: string, wanted: ValidityRequest, warnings: string[]): nu
 function refuseLateEnd(notAfter: number, bound: string): void {
   const last = parseTimestamp(bound);
   if (last === undefined || notAfter <= last) return;
-  throw new Failure(
-    'invalid',
+  throw invalid(
     `not_after_bound is set to ${bound}: notAfter of ${formatTimestamp(notAfter)} is beyond it`,
     { fields: { not_after: `an end not after ${formatTimestamp(last)}` } },
   );
@@ -163,8 +157,7 @@ function planTtl({ ttl, role, mount }: ValidityRequest, warnings: string[]): num
 function parseEnd(text: string): number {
   const end = parseTimestamp(text);
   if (end !== undefined) return end;
-  throw new Failure(
-    'invalid',
+  throw invalid(
     `not_after ${JSON.stringify(text.slice(0, 64))} is not a timestamp such as "2030-01-31T12:00:00Z"`,
     { fields: { not_after: 'an RFC 3339 timestamp' } },
   );
@@ -182,8 +175,7 @@ function boundByIssuer(asked: number, wanted: ValidityRequest, warnings: string[
       return asked;
     case 'truncate':
       if (issuer.not_after <= now) {
-        throw new Failure(
-          'invalid',
+        throw invalid(
           `cannot satisfy request, as the expiration of the CA certificate at ${formatTimestamp(issuer.not_after)} is in the past`,
         );
       }
@@ -193,8 +185,7 @@ function boundByIssuer(asked: number, wanted: ValidityRequest, warnings: string[
       return issuer.not_after;
     case 'err':
     case 'always_enforce_err':
-      throw new Failure(
-        'invalid',
+      throw invalid(
         `cannot satisfy request, as TTL would result in notAfter of ${formatTimestamp(asked)} that is beyond the expiration of the CA certificate at ${formatTimestamp(issuer.not_after)}${adviseTtl(wanted)}`,
         { fields: { ttl: `an end not after ${formatTimestamp(issuer.not_after)}` } },
       );

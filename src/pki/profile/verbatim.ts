@@ -1,4 +1,4 @@
-import { Failure } from '../../core/failure.ts';
+import { invalid } from '../../core/failure.ts';
 import type { Csr } from '../../x509/csr.ts';
 import { sequence } from '../../x509/der.ts';
 import { readDer } from '../../x509/der-reader.ts';
@@ -60,8 +60,7 @@ export function planVerbatim(
   checkSignatureSize(request.signature_bits);
   const constraints = findCsrBasicConstraints(csr);
   if (constraints?.ca) {
-    throw new Failure(
-      'invalid',
+    throw invalid(
       'the CSR asks for a CA certificate, which is not signed verbatim; sign-intermediate does it',
       { fields: { csr: 'a request without CA:TRUE in its Basic Constraints' } },
     );

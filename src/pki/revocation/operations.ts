@@ -3,7 +3,7 @@ import { z } from 'zod';
 import { signInTurn } from '../../access/concurrency/operations.ts';
 import type { App, LeaseKind } from '../../app/app.ts';
 import type { Caller } from '../../app/caller.ts';
-import { Failure, isConflict } from '../../core/failure.ts';
+import { invalid, isConflict } from '../../core/failure.ts';
 import { listKeys } from '../../core/key-list.ts';
 import type { Effect } from '../../store/write.ts';
 import { parseCertificate } from '../../x509/certificate.ts';
@@ -17,7 +17,7 @@ import { readMountState } from '../mount-state/operations.ts';
 import {
   findRevocation,
   insertRevocation,
-  listRevocations,
+  listRevokedSerials,
 } from '../mount-state/revocations.store.ts';
 import {
   type RevocationTarget,
@@ -49,17 +49,17 @@ export async function revokeWithKey(
   // With a key of the caller's, which may be long, or made to take long.
   const kind = describePublicKey(subjectPublicKeyInfo);
   if (!(await signInTurn(app, caller, kind, () => provePair(key, subjectPublicKeyInfo)))) {
-    throw new Failure('invalid', "provided private key does not match certificate's public key");
+    throw invalid("provided private key does not match certificate's public key");
   }
   return revoke(app, caller, target);
 }
 
 function parseProof(pem: string): KeyObject {
   if (pem === '') {
-    throw new Failure('invalid', 'the private_key parameter must be provided: a PEM block');
+    throw invalid('the private_key parameter must be provided: a PEM block');
   }
   if (pem.length < 64) {
-    throw new Failure('invalid', 'private_key is too short to be a PEM private key');
+    throw invalid('private_key is too short to be a PEM private key');
   }
   return parsePrivateKey(pem);
 }
@@ -108,7 +108,7 @@ function planRevocation(
   const { serial, revoked_at_ms } = revocation;
   return [
     ...insertRevocation(mount_id, { ...revocation, reason: 0 }),
-    markRevoked(mount_id, serial, { revoked_at_ms, revocation_reason: 0 }),
+    markRevoked({ mount_id, serial, revoked_at_ms, revocation_reason: 0 }),
   ];
 }
 
@@ -177,8 +177,6 @@ async function answer(
 
 /** Serial numbers of everything revoked, in byte order, or one page of them. */
 export function listRevoked(app: App, caller: Caller, page: { after: string; limit: number }) {
-  return listKeys(async (next) => {
-    const rows = await listRevocations(app.db, caller.mount.id, next);
-    return rows.map(({ serial }) => serial);
-  }, page);
+  const { id: mount_id } = caller.mount;
+  return listKeys((next) => listRevokedSerials(app.db, { mount_id, ...next }), page);
 }

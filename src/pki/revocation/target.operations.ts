@@ -1,6 +1,6 @@
 import type { App } from '../../app/app.ts';
 import type { Caller } from '../../app/caller.ts';
-import { Failure } from '../../core/failure.ts';
+import { invalid } from '../../core/failure.ts';
 import { Breath } from '../../core/fairness/breath.ts';
 import { parsePem } from '../../core/pem.ts';
 import { type Certificate, isSignedBy, parseCertificate } from '../../x509/certificate.ts';
@@ -36,13 +36,10 @@ export interface RevocationTarget {
 /** @see P-112 */
 export function requireOneOf({ serial_number, certificate }: RevokeInput): void {
   if (serial_number === undefined && certificate === undefined) {
-    throw new Failure('invalid', 'The serial number or certificate to revoke must be provided.');
+    throw invalid('The serial number or certificate to revoke must be provided.');
   }
   if (serial_number !== undefined && certificate !== undefined) {
-    throw new Failure(
-      'invalid',
-      'Must provide either the certificate or the serial to revoke; not both.',
-    );
+    throw invalid('Must provide either the certificate or the serial to revoke; not both.');
   }
 }
 
@@ -64,19 +61,18 @@ async function findBySerial(
   mountState: MountState,
   text: string,
 ): Promise<RevocationTarget> {
-  if (text === '') throw new Failure('invalid', 'The serial number must be provided');
+  if (text === '') throw invalid('The serial number must be provided');
   const serial = serialOf(text);
   refuseIssuers(mountState, serial);
   const stored = await findCertificate(app.db, caller.mount.id, serial);
-  if (!stored) throw new Failure('invalid', `certificate with serial ${text} not found.`);
+  if (!stored) throw invalid(`certificate with serial ${text} not found.`);
   return targetOf(stored);
 }
 
 function serialOf(text: string): string {
   const serial = canonicaliseSerial(text);
   if (serial === undefined) {
-    throw new Failure(
-      'invalid',
+    throw invalid(
       `serial_number "${text.slice(0, 64)}" is no serial number: hex digits, in pairs set apart by colons or hyphens`,
     );
   }
@@ -87,10 +83,7 @@ function serialOf(text: string): string {
 function refuseIssuers(mountState: MountState, serial: string): void {
   for (const issuer of mountState.issuers.values()) {
     if (issuer.certificate.serial === serial) {
-      throw new Failure(
-        'invalid',
-        `adding issuer (id: ${issuer.id}) to its own CRL is not allowed`,
-      );
+      throw invalid(`adding issuer (id: ${issuer.id}) to its own CRL is not allowed`);
     }
   }
 }
@@ -103,34 +96,29 @@ async function findPresented(
   pem: string,
 ): Promise<RevocationTarget> {
   if (pem.length < 75) {
-    throw new Failure(
-      'invalid',
+    throw invalid(
       'provided certificate is too short; perhaps a path was passed to the API rather than the contents of a PEM file?',
     );
   }
   const block = parsePem(pem).find(({ label }) => label === 'CERTIFICATE');
-  if (!block) throw new Failure('invalid', 'certificate contains no PEM data');
+  if (!block) throw invalid('certificate contains no PEM data');
   let certificate: Certificate;
   try {
     certificate = parseCertificate(block.der);
   } catch (cause) {
-    throw new Failure('invalid', 'certificate could not be parsed', { cause });
+    throw invalid('certificate could not be parsed', { cause });
   }
   refuseIssuers(mountState, certificate.serial);
   const stored = await findCertificate(app.db, caller.mount.id, certificate.serial);
   if (stored) {
     if (Buffer.compare(stored.der, certificate.raw) !== 0) {
-      throw new Failure(
-        'invalid',
-        'certificate has the same serial but unequal value to one that is stored',
-      );
+      throw invalid('certificate has the same serial but unequal value to one that is stored');
     }
     return { ...targetOf(stored), certificate };
   }
   const issuer = await findSigner(mountState, certificate);
   if (!issuer) {
-    throw new Failure(
-      'invalid',
+    throw invalid(
       'unable to verify signature on presented cert from any present issuer in this mount',
     );
   }

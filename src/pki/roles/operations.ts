@@ -3,7 +3,7 @@ import { refuseDenied, refuseDeniedNow } from '../../access/standing/operations.
 import type { App } from '../../app/app.ts';
 import type { Caller } from '../../app/caller.ts';
 import type { DataResult, NothingResult } from '../../app/output.ts';
-import { Failure } from '../../core/failure.ts';
+import { Failure, invalid } from '../../core/failure.ts';
 import { Kept, textBytes } from '../../core/kept.ts';
 import { listKeys } from '../../core/key-list.ts';
 import { ROOMS } from '../../core/rooms.ts';
@@ -52,7 +52,7 @@ const weighFound = ({ found }: { found: StoredRole | undefined }): number =>
 export async function requireRole(app: App, caller: Caller, name: string): Promise<StoredRole> {
   const role = await findCachedRole(app, caller.mount.id, name);
   if (role) return role;
-  throw new Failure('invalid', `unknown role: ${name}`);
+  throw invalid(`unknown role: ${name}`);
 }
 
 export async function readRole(
@@ -94,7 +94,7 @@ export async function updateRole(
   const { name, ...patch } = input;
   return keepRole(app, caller, { name, issuer_ref: patch.issuer_ref }, (existing) => {
     if (existing) return patchRole(existing, patch);
-    throw new Failure('invalid', `Unable to fetch role entry to patch: no role ${name}`);
+    throw invalid(`Unable to fetch role entry to patch: no role ${name}`);
   });
 }
 

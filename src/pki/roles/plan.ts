@@ -1,5 +1,5 @@
 import { requireCidrs } from '../../config/cidrs.ts';
-import { Failure } from '../../core/failure.ts';
+import { type Failure, invalid } from '../../core/failure.ts';
 import { mergePatch } from '../../core/patches.ts';
 import { isOid } from '../../x509/der.ts';
 import { isNotAfterBound } from '../fields/field-kinds.ts';
@@ -22,7 +22,7 @@ export interface PlannedRole {
  */
 export function planRole(input: Role): PlannedRole {
   if (input.max_ttl !== 0 && input.ttl > input.max_ttl) {
-    throw new Failure('invalid', '"ttl" value must be less than "max_ttl" value', {
+    throw invalid('"ttl" value must be less than "max_ttl" value', {
       fields: { ttl: `at most max_ttl, ${input.max_ttl} seconds` },
     });
   }
@@ -72,7 +72,7 @@ const MOST_BLOCKS = 1_000;
 
 function checkAddressBlocks(cidrs: readonly string[]): void {
   if (cidrs.length > MOST_BLOCKS) {
-    throw new Failure('invalid', `allowed_ip_sans_cidr: at most ${MOST_BLOCKS} address blocks`);
+    throw invalid(`allowed_ip_sans_cidr: at most ${MOST_BLOCKS} address blocks`);
   }
   requireCidrs('allowed_ip_sans_cidr', cidrs);
 }
@@ -82,11 +82,9 @@ function checkNotAfterBound(bound: string): string {
   if (isNotAfterBound(bound)) return bound;
   const accepted =
     '"permit", "ttl-limited", "forbid", or a timestamp such as "2030-01-31T12:00:00Z"';
-  throw new Failure(
-    'invalid',
-    `not_after_bound ${JSON.stringify(bound.slice(0, 64))} is none of ${accepted}`,
-    { fields: { not_after_bound: accepted } },
-  );
+  throw invalid(`not_after_bound ${JSON.stringify(bound.slice(0, 64))} is none of ${accepted}`, {
+    fields: { not_after_bound: accepted },
+  });
 }
 
 /** @see P-15 */
@@ -108,7 +106,7 @@ function checkCnValidations(values: readonly string[]): string[] {
 }
 
 function refuseCnValidations(because: string): Failure {
-  return new Failure('invalid', `cn_validations value incorrect: ${because}`, {
+  return invalid(`cn_validations value incorrect: ${because}`, {
     fields: { cn_validations: '"email", "hostname", both, or "disabled" alone' },
   });
 }
@@ -117,7 +115,7 @@ function checkOtherSanRule(rule: string, all: readonly string[]): void {
   if (rule === '*' && all.length === 1) return;
   const parsed = parseOtherSan(rule);
   if (!('because' in parsed)) return;
-  throw new Failure('invalid', `error parsing allowed_other_sans: ${parsed.because}`, {
+  throw invalid(`error parsing allowed_other_sans: ${parsed.because}`, {
     fields: { allowed_other_sans: '"<oid>;UTF8:<value>", or "*" alone' },
   });
 }
@@ -127,14 +125,13 @@ const MAX_USAGES = 1000;
 
 function checkUsageOids(oids: readonly string[]): void {
   if (oids.length > MAX_USAGES) {
-    throw new Failure('invalid', `${oids.length} extended key usages, at most ${MAX_USAGES}`, {
+    throw invalid(`${oids.length} extended key usages, at most ${MAX_USAGES}`, {
       fields: { ext_key_usage_oids: `at most ${MAX_USAGES} object identifiers` },
     });
   }
   const oid = oids.find((one) => !isOid(one));
   if (oid === undefined) return;
-  throw new Failure(
-    'invalid',
+  throw invalid(
     `"${oid.slice(0, 64)}" could not be parsed as a valid oid for an extended key usage`,
     { fields: { ext_key_usage_oids: 'object identifiers such as "1.3.6.1.5.5.7.3.1"' } },
   );

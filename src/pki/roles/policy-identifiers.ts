@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { comparedBy, eachText } from '../../core/comparison.ts';
-import { Failure } from '../../core/failure.ts';
+import { type Failure, invalid } from '../../core/failure.ts';
 import { fieldKind } from '../../core/field-kind.ts';
 import { parseJsonText } from '../../core/json-text.ts';
 import { mayHaveUser } from '../../core/place.ts';
@@ -122,7 +122,7 @@ function checkOid(text: string): string {
 }
 
 function refuse(because: string): Failure {
-  return new Failure('invalid', `could not parse policy_identifiers: ${because}`, {
+  return invalid(`could not parse policy_identifiers: ${because}`, {
     fields: { policy_identifiers: because },
   });
 }

@@ -1,4 +1,4 @@
-import { Failure } from '../../core/failure.ts';
+import { invalid } from '../../core/failure.ts';
 import type { Role } from './role.ts';
 
 /** Of one role as JSON: what a request's body can make, but for what JSON adds. */
@@ -17,8 +17,7 @@ export function requireRoom(before: Role | undefined, next: Role): void {
   const bytes = jsonBytes(next);
   if (bytes <= MOST_OF_ROLE || (before && bytes <= jsonBytes(before))) return;
   const longest = listLongest(next);
-  throw new Failure(
-    'invalid',
+  throw invalid(
     `the role would have ${bytes} bytes as JSON, and may have at most ${MOST_OF_ROLE}: its longest fields are ${longest.join(', ')}`,
     { fields: Object.fromEntries(longest.map((name) => [name, 'less of it'])) },
   );

@@ -3,7 +3,7 @@ import { refuseDenied, refuseDeniedNow } from '../../access/standing/operations.
 import { type App, perApp } from '../../app/app.ts';
 import type { Caller } from '../../app/caller.ts';
 import { effectiveLeaseTtls, type Mount } from '../../app/mount.ts';
-import { Failure } from '../../core/failure.ts';
+import { invalid } from '../../core/failure.ts';
 import { presentMount } from '../../mounts/operations.ts';
 import { holdSettings } from '../../mounts/store.ts';
 import type { Effect } from '../../store/write.ts';
@@ -189,23 +189,19 @@ const planRow = (
 function parseKeySource(exported: string): KeySource {
   const source = KEY_SOURCES.find((one) => one === exported);
   if (!source) {
-    throw new Failure(
-      'invalid',
+    throw invalid(
       'the "exported" path parameter must be "internal", "existing", "exported" or "kms"',
     );
   }
   if (source !== 'kms') return source;
-  throw new Failure(
-    'invalid',
-    'managed keys are not available: use internal, exported or existing',
-  );
+  throw invalid('managed keys are not available: use internal, exported or existing');
 }
 
 function planKey(request: RootRequest) {
   const wanted = request.key_type ?? 'rsa';
   const key_type = KEY_TYPES.find((type) => type === wanted);
   if (!key_type) {
-    throw new Failure('invalid', `unknown key type ${wanted.slice(0, 64)}`, {
+    throw invalid(`unknown key type ${wanted.slice(0, 64)}`, {
       fields: { key_type: KEY_TYPES.join(', ') },
     });
   }
@@ -238,8 +234,7 @@ async function requireExistingKey(
   request: RootRequest,
 ): Promise<Key> {
   if (request.key_type !== undefined || request.key_bits !== undefined) {
-    throw new Failure(
-      'invalid',
+    throw invalid(
       'invalid parameter for the kms/existing path parameter, key_type nor key_bits arguments can be set in this mode',
     );
   }

@@ -12,7 +12,7 @@ import {
   type Place,
   placeOf,
 } from '../../app/mount.ts';
-import { Failure } from '../../core/failure.ts';
+import { Failure, invalid } from '../../core/failure.ts';
 import { Breath } from '../../core/fairness/breath.ts';
 import { FewInTurn } from '../../core/fairness/few-in-turn.ts';
 import type { Soon } from '../../core/steps.ts';
@@ -38,7 +38,7 @@ export async function readMount(app: App, input: Place) {
   const mount = await findByPath(app, input);
   if (!mount) {
     const what = input.kind === 'auth' ? 'No auth engine at' : 'No secret engine mount at';
-    throw new Failure('invalid', `${what} ${input.path.replace(/\/$/, '')}/`);
+    throw invalid(`${what} ${input.path.replace(/\/$/, '')}/`);
   }
   return { data: describeMount(mount) };
 }

@@ -5,7 +5,7 @@ import type { Caller } from '../../app/caller.ts';
 import { type Mount, type MountKind, placeOf } from '../../app/mount.ts';
 import type { NothingResult } from '../../app/output.ts';
 import { isSmallMap } from '../../core/conversions.ts';
-import { Failure } from '../../core/failure.ts';
+import { invalid } from '../../core/failure.ts';
 import { accessorOf } from '../../mounts/operations.ts';
 import { boundsOf, PLACES, planGrowth, requireRoom, type Size } from '../../mounts/room.ts';
 import {
@@ -113,8 +113,7 @@ function addOptions(
 ): Record<string, string> {
   const options = { ...present, ...more };
   if (isSmallMap(options)) return options;
-  throw new Failure(
-    'invalid',
+  throw invalid(
     'options: with those that the mount has, at most 1000 names and 65536 characters in all',
   );
 }

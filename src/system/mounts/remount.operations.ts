@@ -8,7 +8,7 @@ import type { App } from '../../app/app.ts';
 import type { Caller } from '../../app/caller.ts';
 import { fullPath, type Mount, type Place } from '../../app/mount.ts';
 import type { DataResult } from '../../app/output.ts';
-import { Failure } from '../../core/failure.ts';
+import { Failure, invalid } from '../../core/failure.ts';
 import { planMountPath, refusePathInUse, requireRemovable } from '../../mounts/rules.ts';
 import {
   deleteRemountsBefore,
@@ -65,7 +65,7 @@ const reader = readerOfFields(mountFields, OLD_NAMES);
 /** @throws Failure `invalid` for what is not there or not to be moved, and a path that it cannot have */
 async function planMove(app: App, caller: Caller, input: { from: string; to: string }) {
   const stored = await findStoredMount(app.db, sourceOf(input.from));
-  if (!stored) throw new Failure('invalid', `no matching mount at "${input.from}"`);
+  if (!stored) throw invalid(`no matching mount at "${input.from}"`);
   const source = stored.mount;
   requireRemovable(source);
   const next: Mount = { ...source, path: await planTarget(app, source, input.to) };
@@ -84,12 +84,12 @@ function sourceOf(from: string): Place {
 /** @throws Failure `invalid` for a path that the mount cannot have */
 async function planTarget(app: App, source: Mount, target: string): Promise<string> {
   if (source.kind === 'auth' && !target.startsWith('auth/')) {
-    throw new Failure('invalid', `cannot remount auth mount to non-auth mount "${target}/"`);
+    throw invalid(`cannot remount auth mount to non-auth mount "${target}/"`);
   }
   const wanted = source.kind === 'auth' ? target.slice('auth/'.length) : target;
   const { kind } = source;
   const clash = await findClash(app.db, { kind, path: `${wanted}/` }, source.path);
-  if (clash === `${wanted}/`) throw new Failure('invalid', `path already in use at "${target}/"`);
+  if (clash === `${wanted}/`) throw invalid(`path already in use at "${target}/"`);
   const path = planMountPath(kind, wanted);
   if (clash !== undefined) throw refusePathInUse(clash);
   return path;

@@ -4,7 +4,7 @@ import type { Caller } from '../../app/caller.ts';
 import type { MountKind } from '../../app/mount.ts';
 import { either, flat, nothing } from '../../app/output.ts';
 import { type AnyRoute, type SetElsewhere, vaultRoute } from '../../app/route.ts';
-import { Failure } from '../../core/failure.ts';
+import { type Failure, invalid } from '../../core/failure.ts';
 import { text } from '../../core/fields.ts';
 import { listedMountSchema, mountSchema, tuneSchema } from '../../mounts/description.ts';
 import type { MountSettings } from '../../mounts/rules.ts';
@@ -133,7 +133,7 @@ const tuning = (base: Base): SetElsewhere => ({
 
 function refuseHere(what: 'mount' | 'unmount', path: string): Failure {
   const name = path.replace(/\/$/, '');
-  return new Failure('invalid', `cannot ${what} "auth/${name}/" here: use sys/auth/${name}`);
+  return invalid(`cannot ${what} "auth/${name}/" here: use sys/auth/${name}`);
 }
 
 interface MountInput extends MountSettings {

@@ -6,9 +6,9 @@ import { parsePublicKey } from '../../../x509/keys.ts';
 import { RevokedListWriter } from '../../../x509/revoked-list.ts';
 import { decodeSerial, MAX_SERIAL_BYTES } from '../../../x509/serial.ts';
 import {
-  listRevocationsBetween,
-  listRevocationsUpTo,
   type Revocation,
+  revocationsBetween,
+  revocationsUpTo,
 } from '../../mount-state/revocations.store.ts';
 import { type CrlJob, type CrlScope, isBasis, isListedIn, refuseLongCrl } from './job.ts';
 import { reportExternalMemory } from './weight.ts';
@@ -83,7 +83,7 @@ async function collectAll(db: Db, { content, max_entries }: CrlJob): Promise<Rev
   if (scope.empty) return writer;
   const belongs = isListedIn(scope);
   for (let after = ''; ; ) {
-    const rows = await listRevocationsUpTo(db, mount_id, { revision, after, limit: PAGE });
+    const rows = await revocationsUpTo.all(db, { mount_id, revision, after, limit: PAGE });
     for (const row of rows) if (belongs(row)) append(writer, row);
     refuseLongCrl(writer.count, max_entries);
     const last = rows.at(-1);
@@ -106,7 +106,7 @@ async function collectSince(
   const rows: Revocation[] = [];
   for (let after = since; after < revision; after += PAGE) {
     const up_to = Math.min(revision, after + PAGE);
-    for (const row of await listRevocationsBetween(db, mount_id, { after, up_to })) {
+    for (const row of await revocationsBetween.all(db, { mount_id, after, up_to })) {
       if (belongs(row)) rows.push(row);
     }
   }

@@ -5,7 +5,7 @@ import { FewInTurn } from '../../../core/fairness/few-in-turn.ts';
 import { OnDemandThread } from '../../../core/on-demand.pool.ts';
 import { isCheap } from '../../../x509/algorithms.ts';
 import type { AssembledCrl } from '../../../x509/crl-assembly.ts';
-import { requireSigningKey } from '../../keys/sealed-keys.operations.ts';
+import { openKey } from '../../keys/sealed-keys.operations.ts';
 import { signWithKey } from '../../keys/signing.operations.ts';
 import type { Key } from '../../mount-state/key.ts';
 import type { CrlJob } from './job.ts';
@@ -36,7 +36,7 @@ export async function makeSignedCrl(
   }
   const answer = await makingOf(app).run(async () => {
     // In its turn: a server that is sealed meanwhile has no key any more.
-    const task: ListTask = { kind: 'make', key: await requireSigningKey(app, mount_id, key) };
+    const task: ListTask = { kind: 'make', key: await openKey(app, mount_id, key) };
     return { job, task };
   });
   if (answer.type !== 'made') throw new Error(`the CRL thread answered "${answer.type}"`);
