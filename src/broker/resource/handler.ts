@@ -94,13 +94,12 @@ export type CommonAnswer = { readonly [Name in ContainerField]?: string } & {
 export type AnswerOf<K extends Kind> = CommonAnswer & ShownOf<K>;
 
 /** What a verb is about: an item as it was read, and what is asked of it. */
-export interface VerbRequest<K extends Kind = AnyKind, Checked = unknown, Item = ResourceInput> {
+export interface VerbRequest<K extends Kind = AnyKind, Checked = unknown> {
   resource: Resource<K['body']>;
   /** That the caller gave. */
   version: number;
   /** What the check has found in the fields. */
   checked: Checked;
-  item: Item;
 }
 
 /** Where a new item goes: its scope, and the item that holds it for types that live in one. */

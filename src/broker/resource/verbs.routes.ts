@@ -28,7 +28,7 @@ interface VerbOptions<K extends Kind, Shape extends z.ZodRawShape, Checked> {
   run(
     app: App,
     caller: BrokerCaller,
-    request: VerbRequest<K, Checked, VerbItem<Shape>>,
+    request: VerbRequest<K, Checked>,
   ): Promise<Resource<K['body']>>;
 }
 
@@ -63,7 +63,7 @@ export function actionRoute<K extends Kind, Shape extends z.ZodRawShape, Checked
       if (version === 0) errors.add('version', 'Required field.');
       const checked = options.check(item, errors, id);
       errors.refuse(IN_FIELDS);
-      return { item, version, checked };
+      return { version, checked };
     },
     run: async (app, caller, { checked }, { resource }) => {
       const changed = await options.run(app, caller, { resource, ...checked });

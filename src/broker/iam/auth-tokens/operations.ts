@@ -28,7 +28,7 @@ import {
 } from '../../principals/log-ins.store.ts';
 import { listPlacesById } from '../../resource/by-ids.store.ts';
 import { type BrokerCaller, RECOVERY_USER } from '../../resource/caller.ts';
-import { isOf, type Kind, type ResourceHandler } from '../../resource/handler.ts';
+import { isOf, type Kind, type ShownHandler } from '../../resource/handler.ts';
 import { newResourceId } from '../../resource/ids.ts';
 import { insertLink } from '../../resource/links/store.ts';
 import { removeResources, takeResources } from '../../resource/removals.store.ts';
@@ -44,17 +44,10 @@ interface AuthTokenKind extends Kind {
   body: AuthTokenBody;
 }
 
-export const authTokenDefinition: ResourceHandler<AuthTokenKind> = {
+export const authTokenDefinition: ShownHandler<AuthTokenKind> = {
   type: 'auth-token',
   containerField: 'scope_id',
-  fields: {},
   shown: authTokenShown,
-  chooseSubtype: () => 'token',
-  checkNew() {},
-  planNew: () => Promise.reject(new TypeError('auth tokens are made by logging in')),
-  updatable: () => [],
-  checkChange() {},
-  planChange: async () => ({}),
   endBeforehand: async (app, caller, { id }) => {
     const work = await pagesOf(app, caller);
     await noteTokens(app, work, [id]);

@@ -1,7 +1,7 @@
 import type { AnyBoundaryRoute } from '../../resource/route.ts';
-import { standardRoutes } from '../../resource/routes.ts';
+import { shownRoutes } from '../../resource/routes.ts';
 import { authTokenDefinition } from './operations.ts';
 
-export const authTokenRoutes: readonly AnyBoundaryRoute[] = standardRoutes(authTokenDefinition, {
+export const authTokenRoutes: readonly AnyBoundaryRoute[] = shownRoutes(authTokenDefinition, {
   only: ['list', 'read', 'delete'],
 });

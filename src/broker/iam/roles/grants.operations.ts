@@ -10,7 +10,7 @@ import {
   parseGrant,
 } from '../../resource/grants/grant.ts';
 import type { RoleBody } from '../../resource/grants/role.ts';
-import { checkIds, type LinkVerbRequest } from '../../resource/links/fields.ts';
+import { idCheck, type LinkVerbRequest } from '../../resource/links/fields.ts';
 import { type LinkChange, planLinks } from '../../resource/links/plan.ts';
 import { commitChange, requireVersion } from '../../resource/operations.ts';
 import { isBound } from '../../resource/org-bounds/bounds.ts';
@@ -100,12 +100,7 @@ const canonicalOf = (text: string, reading = parseGrant(text)): string =>
 
 const GRANT_SCOPES = 'grant_scope_ids';
 
-export const checkGrantScopes = (
-  item: { readonly grant_scope_ids?: readonly string[] | undefined },
-  errors: FieldErrors,
-  { change }: { change: LinkChange },
-): readonly string[] =>
-  checkIds(item, errors, { field: GRANT_SCOPES, change, faultOf: faultOfGrantScope });
+export const checkGrantScopes = idCheck(GRANT_SCOPES, faultOfGrantScope);
 
 /** Changes where a role's grants reach. */
 export async function changeGrantScopes(

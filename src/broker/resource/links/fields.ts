@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import type { FieldErrors } from '../field-errors.ts';
-import type { Kind, ResourceInput, VerbRequest } from '../handler.ts';
+import type { Kind, VerbRequest } from '../handler.ts';
 import type { LinkChange } from './plan.ts';
 
 /** As {@link VerbRequest}, of one of three verbs that add, set and remove what an item is linked to. */
@@ -22,15 +22,6 @@ export const idList = (about: string) => z.array(z.string()).optional().describe
 type ListsOf<Field extends string> = {
   readonly [Name in Field]?: readonly string[] | undefined;
 };
-
-/** The ids of a request's field. */
-export function idsOf<Field extends string>(
-  item: ListsOf<Field> | ResourceInput,
-  field: Field,
-): readonly string[] {
-  const value: unknown = Reflect.get(item, field);
-  return Array.isArray(value) ? value.map(String) : [];
-}
 
 /** What keeps a list from being looked at further: it is too long, or something in it is. */
 export function faultOfLengths(ids: readonly string[]): string | undefined {
@@ -56,7 +47,7 @@ export function faultOfTotal(
 
 /** What is wrong with a list of ids by its looks, and what it names. */
 export function checkIds<Field extends string>(
-  item: ListsOf<Field> | ResourceInput,
+  item: ListsOf<Field>,
   errors: FieldErrors,
   rule: {
     field: Field;
@@ -65,7 +56,7 @@ export function checkIds<Field extends string>(
     faultOf(id: string): string | undefined;
   },
 ): readonly string[] {
-  const ids = idsOf(item, rule.field);
+  const ids: readonly string[] = item[rule.field] ?? [];
   if (ids.length === 0 && rule.change !== 'set') errors.add(rule.field, 'Must be non-empty.');
   const unread = faultOfLengths(ids);
   if (unread !== undefined) {
@@ -80,3 +71,9 @@ export function checkIds<Field extends string>(
   }
   return ids;
 }
+
+/** The check of a verb that names a list of ids and nothing else. */
+export const idCheck =
+  <Field extends string>(field: Field, faultOf: (id: string) => string | undefined) =>
+  (item: ListsOf<Field>, errors: FieldErrors, { change }: { change: LinkChange }) =>
+    checkIds(item, errors, { field, change, faultOf });
