@@ -34,20 +34,18 @@ export function checkGrants(
   { change }: { change: LinkChange },
 ): NamedGrant[] {
   if (texts.length === 0 && change !== 'set') errors.add(GRANTS, 'Must be non-empty.');
-  const named: NamedGrant[] = [];
   const unread = faultOfGrantLengths(texts);
-  if (unread !== undefined) errors.add(GRANTS, unread);
-  else {
-    for (const text of texts) {
-      const reading = parseGrant(text);
-      const fault = faultOfGrant(text, reading, change);
-      if (fault !== undefined) {
-        errors.add(GRANTS, fault);
-        break;
-      }
-      named.push({ text, canonical: canonicalOf(text, reading) });
+  const named: NamedGrant[] = [];
+  for (const text of unread === undefined ? texts : []) {
+    const reading = parseGrant(text);
+    const fault = faultOfGrant(text, reading, change);
+    if (fault !== undefined) {
+      errors.add(GRANTS, fault);
+      break;
     }
+    named.push({ text, canonical: canonicalOf(text, reading) });
   }
+  if (unread !== undefined) errors.add(GRANTS, unread);
   return named;
 }
 
