@@ -76,8 +76,6 @@ export type ItemOf<K extends Kind> = CommonItem &
 export type SentOf<K extends Kind> = CommonItem &
   FieldsOf<K['fields']> & { readonly attributes?: Fields | undefined };
 
-export type ResourceInput = ItemOf<AnyKind>;
-
 /** What an item shows besides the common fields. */
 export type ShownOf<K extends Kind> = {
   readonly [Name in keyof K['shown']]?:
@@ -94,7 +92,7 @@ export type CommonAnswer = { readonly [Name in ContainerField]?: string } & {
 export type AnswerOf<K extends Kind> = CommonAnswer & ShownOf<K>;
 
 /** What a verb is about: an item as it was read, and what is asked of it. */
-export interface VerbRequest<K extends Kind = AnyKind, Checked = unknown> {
+export interface VerbRequest<K extends Kind, Checked> {
   resource: Resource<K['body']>;
   /** That the caller gave. */
   version: number;
@@ -135,7 +133,7 @@ export interface ShownHandler<K extends Kind = AnyKind> {
   /** Field that says where an item lies: `scope_id`, `host_catalog_id`, … */
   containerField: ContainerField;
   /** Fields that items show besides the common ones, `attributes` among them. */
-  shown?: K['shown'];
+  shown: K['shown'];
   /** Whether every change of such an item is a change of configuration that nodes have cached. */
   cached?: boolean;
   /** Whether items show `type`. */

@@ -27,8 +27,6 @@ const inputOf = ({ fields, containerField }: ResourceHandler) =>
 
 /** What an item shows; grants may leave any of it out. */
 export function shownSchema({ containerField, showsType, shown }: ShownHandler): z.ZodType<object> {
-  // Of one that declares nothing.
-  if (!shown) return z.looseObject({});
   const { id, type, ...common } = commonShown;
   const place = z.string().describe('What the resource lies in.');
   const shape = { id, [containerField]: place, ...common, ...(showsType && { type }), ...shown };

@@ -1,5 +1,5 @@
 import { type SeedSettings, secondSuffix } from '../../config/seed.ts';
-import type { ResourceInput } from '../resource/handler.ts';
+import type { AnyKind, ItemOf } from '../resource/handler.ts';
 
 /** Types of what a development server begins with. */
 export type SeedType =
@@ -22,7 +22,7 @@ export interface SeedThing {
   id?: string;
   /** What it lies in: a scope, or the catalog, store or auth method that holds it. */
   container_id: string;
-  item: ResourceInput;
+  item: ItemOf<AnyKind>;
   /** The user that an account stands for. */
   owner_id?: string;
   /** What the API cannot say of it. */
@@ -94,7 +94,7 @@ export function listPeople(settings: SeedSettings): SeedThing[] {
   const person = (
     user_id: string,
     account_id: string,
-    item: ResourceInput,
+    item: ItemOf<AnyKind>,
     logIn: { login_name: string; password: string },
     policies: readonly string[],
   ): SeedThing[] => [
@@ -185,13 +185,13 @@ const listHosts = (ids: SeedIds): SeedThing[] => [
 ];
 
 function listTargets(ids: SeedIds, own: OwnIds): SeedThing[] {
-  const target = (port: number, item: ResourceInput): SeedThing => ({
+  const target = (port: number, item: ItemOf<AnyKind>): SeedThing => ({
     type: 'target',
     subtype: 'tcp',
     container_id: ids.project,
     item: { ...item, attributes: { default_port: port } },
   });
-  const aliased = (alias: string, port: number, item: ResourceInput): SeedThing =>
+  const aliased = (alias: string, port: number, item: ItemOf<AnyKind>): SeedThing =>
     target(port, { ...item, with_aliases: [{ value: alias, scope_id: 'global' }] });
   return [
     {

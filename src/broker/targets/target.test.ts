@@ -2,7 +2,6 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { Failure } from '../../core/failure.ts';
 import { FieldErrors } from '../resource/field-errors.ts';
-import type { ResourceInput } from '../resource/handler.ts';
 import {
   checkNewTarget,
   checkTargetChange,
@@ -10,6 +9,7 @@ import {
   TARGET_DEFAULTS,
   TARGET_TYPES,
   type TargetBody,
+  type TargetItem,
   updatablePaths,
 } from './target.ts';
 
@@ -25,7 +25,7 @@ function fieldsOf(check: (errors: FieldErrors) => void): Record<string, string> 
   return {};
 }
 
-const BASE: ResourceInput = { scope_id: 'p_1', name: 'one', attributes: { default_port: 22 } };
+const BASE: TargetItem = { scope_id: 'p_1', name: 'one', attributes: { default_port: 22 } };
 
 const REQUIRED = 'This field is required.';
 const PROJECT = 'This field is required to have a properly formatted project scope id.';
@@ -38,11 +38,11 @@ const EGRESS = 'Unable to successfully parse egress filter expression.';
 const INGRESS = 'Ingress Worker Filter field is not supported in OSS';
 const PORT = 'attributes.default_port';
 const CLIENT_PORT = 'attributes.default_client_port';
-const ports = (default_port: unknown, default_client_port?: unknown): ResourceInput => ({
+const ports = (default_port: number | undefined, default_client_port?: number): TargetItem => ({
   attributes: { default_port, default_client_port },
 });
 
-const made: [item: ResourceInput, fields: Record<string, string>, why: string, type?: string][] = [
+const made: [item: TargetItem, fields: Record<string, string>, why: string, type?: string][] = [
   [{}, {}, 'a name, a project and a port'],
   [{ scope_id: 'p_' }, {}, 'the looks of a project are enough here'],
   [{ scope_id: 'o_1' }, { scope_id: PROJECT }, 'an org'],
@@ -116,12 +116,7 @@ const CHANGE_ZERO = 'This cannot be set to zero.';
 const EXCLUSIVE = (field: string): string =>
   `Cannot set worker_filter and ${field}; they are mutually exclusive fields.`;
 
-const changed: [
-  item: ResourceInput,
-  mask: string[],
-  fields: Record<string, string>,
-  why: string,
-][] = [
+const changed: [item: TargetItem, mask: string[], fields: Record<string, string>, why: string][] = [
   [{}, [], {}, 'nothing'],
   [{ name: 'x' }, ['name'], {}, 'a name'],
   [{}, ['name'], { name: 'This field cannot be set to empty.' }, 'a name to null'],
@@ -198,7 +193,7 @@ const BEFORE: TargetBody = {
 };
 
 const planned: [
-  item: ResourceInput,
+  item: TargetItem,
   mask: string[],
   next: Partial<TargetBody>,
   why: string,
@@ -225,7 +220,7 @@ for (const [item, mask, next, why, type = 'tcp'] of planned) {
 }
 
 test('a new target has defaults for all that is not said', () => {
-  const plan = (type: string, item: ResourceInput): TargetBody =>
+  const plan = (type: string, item: TargetItem): TargetBody =>
     planTarget(TARGET_DEFAULTS, type, item, 'all');
   assert.deepEqual(plan('tcp', BASE), { ...TARGET_DEFAULTS, default_port: 22 });
   assert.equal(plan('rdp', { ...BASE, attributes: {} }).default_port, 3389);
