@@ -4,12 +4,11 @@ import type { App } from '../../../app/app.ts';
 import { omitEmpty } from '../../../core/omit-empty.ts';
 import { listPlacesById } from '../../resource/by-ids.store.ts';
 import { type BrokerCaller, RECOVERY_USER } from '../../resource/caller.ts';
-import { type FieldErrors, refuseField } from '../../resource/field-errors.ts';
+import { refuseField } from '../../resource/field-errors.ts';
 import type { Kind, ResourceHandler } from '../../resource/handler.ts';
 import { isIdOf } from '../../resource/ids.ts';
-import { checkIds, type LinkVerbRequest } from '../../resource/links/fields.ts';
+import { idCheck, type LinkVerbRequest } from '../../resource/links/fields.ts';
 import { changeLinks } from '../../resource/links/operations.ts';
-import type { LinkChange } from '../../resource/links/plan.ts';
 import { showLinked } from '../../resource/links/shown.operations.ts';
 import {
   faultOfOrg,
@@ -71,21 +70,13 @@ export const groupDefinition: ResourceHandler<GroupKind> = {
 
 const FIELD = 'member_ids';
 
-export const checkMembers = (
-  item: { readonly member_ids?: readonly string[] | undefined },
-  errors: FieldErrors,
-  { change }: { change: LinkChange },
-): readonly string[] =>
-  checkIds(item, errors, {
-    field: FIELD,
-    change,
-    faultOf: (id) =>
-      id === RECOVERY_USER
-        ? 'u_recovery cannot be a member of a group.'
-        : isIdOf(id, 'user') || id === 'u_anon' || id === 'u_auth'
-          ? undefined
-          : 'Must only have valid user ids.',
-  });
+export const checkMembers = idCheck(FIELD, (id) =>
+  id === RECOVERY_USER
+    ? 'u_recovery cannot be a member of a group.'
+    : isIdOf(id, 'user') || id === 'u_anon' || id === 'u_auth'
+      ? undefined
+      : 'Must only have valid user ids.',
+);
 
 /** Adds, replaces or removes the users in a group. */
 export async function changeMembers(

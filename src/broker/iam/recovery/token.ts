@@ -82,7 +82,7 @@ function readToken(text: string): RecoveryToken | undefined {
     return undefined;
   }
   if (typeof info !== 'object' || info === null) return undefined;
-  const { nonce, creation_time } = info as Readonly<Record<string, unknown>>;
+  const { nonce, creation_time }: { nonce?: unknown; creation_time?: unknown } = info;
   if (typeof nonce !== 'string' || !/^[A-Za-z0-9+/]+$/.test(nonce)) return undefined;
   if (Buffer.from(nonce, 'base64').length !== NONCE_BYTES) return undefined;
   const created_ms = typeof creation_time === 'string' ? Date.parse(creation_time) : Number.NaN;

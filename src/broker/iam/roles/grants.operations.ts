@@ -10,7 +10,7 @@ import {
   parseGrant,
 } from '../../resource/grants/grant.ts';
 import type { RoleBody } from '../../resource/grants/role.ts';
-import { checkIds, type LinkVerbRequest } from '../../resource/links/fields.ts';
+import { idCheck, type LinkVerbRequest } from '../../resource/links/fields.ts';
 import { type LinkChange, planLinks } from '../../resource/links/plan.ts';
 import { commitChange, requireVersion } from '../../resource/operations.ts';
 import { isBound } from '../../resource/org-bounds/bounds.ts';
@@ -34,20 +34,18 @@ export function checkGrants(
   { change }: { change: LinkChange },
 ): NamedGrant[] {
   if (texts.length === 0 && change !== 'set') errors.add(GRANTS, 'Must be non-empty.');
-  const named: NamedGrant[] = [];
   const unread = faultOfGrantLengths(texts);
-  if (unread !== undefined) errors.add(GRANTS, unread);
-  else {
-    for (const text of texts) {
-      const reading = parseGrant(text);
-      const fault = faultOfGrant(text, reading, change);
-      if (fault !== undefined) {
-        errors.add(GRANTS, fault);
-        break;
-      }
-      named.push({ text, canonical: canonicalOf(text, reading) });
+  const named: NamedGrant[] = [];
+  for (const text of unread === undefined ? texts : []) {
+    const reading = parseGrant(text);
+    const fault = faultOfGrant(text, reading, change);
+    if (fault !== undefined) {
+      errors.add(GRANTS, fault);
+      break;
     }
+    named.push({ text, canonical: canonicalOf(text, reading) });
   }
+  if (unread !== undefined) errors.add(GRANTS, unread);
   return named;
 }
 
@@ -100,12 +98,7 @@ const canonicalOf = (text: string, reading = parseGrant(text)): string =>
 
 const GRANT_SCOPES = 'grant_scope_ids';
 
-export const checkGrantScopes = (
-  item: { readonly grant_scope_ids?: readonly string[] | undefined },
-  errors: FieldErrors,
-  { change }: { change: LinkChange },
-): readonly string[] =>
-  checkIds(item, errors, { field: GRANT_SCOPES, change, faultOf: faultOfGrantScope });
+export const checkGrantScopes = idCheck(GRANT_SCOPES, faultOfGrantScope);
 
 /** Changes where a role's grants reach. */
 export async function changeGrantScopes(

@@ -1,12 +1,11 @@
 import type { App } from '../../../app/app.ts';
 import { listPlacesById } from '../../resource/by-ids.store.ts';
 import { type BrokerCaller, RECOVERY_USER } from '../../resource/caller.ts';
-import { type FieldErrors, refuseField } from '../../resource/field-errors.ts';
+import { refuseField } from '../../resource/field-errors.ts';
 import type { RoleBody } from '../../resource/grants/role.ts';
 import { isIdOf } from '../../resource/ids.ts';
-import { checkIds, type LinkVerbRequest } from '../../resource/links/fields.ts';
+import { idCheck, type LinkVerbRequest } from '../../resource/links/fields.ts';
 import { changeLinks } from '../../resource/links/operations.ts';
-import type { LinkChange } from '../../resource/links/plan.ts';
 import { faultOfOrg, holdPrincipals } from '../../resource/org-bounds/store.ts';
 import type { Resource } from '../../resource/resource.ts';
 import { requireScope } from '../../resource/scope-tree/operations.ts';
@@ -16,20 +15,13 @@ import { holdRoom } from './store.ts';
 
 const PRINCIPALS = 'principal_ids';
 
-export const checkPrincipals = (
-  item: { readonly principal_ids?: readonly string[] | undefined },
-  errors: FieldErrors,
-  { change }: { change: LinkChange },
-): readonly string[] =>
-  checkIds(item, errors, { field: PRINCIPALS, change, faultOf: faultOfPrincipal });
-
 /** @see B-42 */
-function faultOfPrincipal(id: string): string | undefined {
+export const checkPrincipals = idCheck(PRINCIPALS, (id) => {
   if (id === RECOVERY_USER) return 'u_recovery cannot be assigned to a role';
   if (id === 'u_anon' || id === 'u_auth') return undefined;
   if (isIdOf(id, 'user') || isIdOf(id, 'group') || isIdOf(id, 'managed-group')) return undefined;
   return 'Must only have valid user, group, and/or managed group ids.';
-}
+});
 
 /** Adds, replaces or removes those a role's grants are for. */
 export async function changePrincipals(

@@ -19,11 +19,11 @@ import {
   type BrokerCaller,
   RECOVERY_USER,
 } from '../../resource/caller.ts';
-import { type FieldErrors, refuseField } from '../../resource/field-errors.ts';
+import { refuseField } from '../../resource/field-errors.ts';
 import type { Kind, Plan, ResourceHandler } from '../../resource/handler.ts';
 import { lockResources } from '../../resource/holds.store.ts';
 import { isIdOf } from '../../resource/ids.ts';
-import { checkIds, faultOfTotal, type LinkVerbRequest } from '../../resource/links/fields.ts';
+import { faultOfTotal, idCheck, type LinkVerbRequest } from '../../resource/links/fields.ts';
 import { type LinkChange, planLinks } from '../../resource/links/plan.ts';
 import { commitChange, planInTime, requireVersion } from '../../resource/operations.ts';
 import type { Resource } from '../../resource/resource.ts';
@@ -114,16 +114,9 @@ const FIELD = 'account_ids';
 /** Of one user, who has one of each way to log in; each change plans for every one of them. */
 const MOST_ACCOUNTS = 64;
 
-export const checkAccounts = (
-  item: { readonly account_ids?: readonly string[] | undefined },
-  errors: FieldErrors,
-  { change }: { change: LinkChange },
-): readonly string[] =>
-  checkIds(item, errors, {
-    field: FIELD,
-    change,
-    faultOf: (id) => (isIdOf(id, 'account') ? undefined : 'Values must be valid account ids.'),
-  });
+export const checkAccounts = idCheck(FIELD, (id) =>
+  isIdOf(id, 'account') ? undefined : 'Values must be valid account ids.',
+);
 
 /** Says which accounts stand for a user. An account stands for one user at most. */
 export async function changeAccounts(

@@ -71,3 +71,9 @@ export function checkIds<Field extends string>(
   }
   return ids;
 }
+
+/** The check of a verb that names a list of ids and nothing else. */
+export const idCheck =
+  <Field extends string>(field: Field, faultOf: (id: string) => string | undefined) =>
+  (item: ListsOf<Field>, errors: FieldErrors, { change }: { change: LinkChange }) =>
+    checkIds(item, errors, { field, change, faultOf });
