@@ -3,7 +3,7 @@ import type { OwnPath } from '../../acl/name-form.ts';
 import type { App } from '../../app/app.ts';
 import type { Caller } from '../../app/caller.ts';
 import type { DataResult, NothingResult } from '../../app/output.ts';
-import { Failure, invalid } from '../../core/failure.ts';
+import { Failure } from '../../core/failure.ts';
 import { mergePatch } from '../../core/patches.ts';
 import { classIdOf, numberWarnings, warnOfChange } from '../crl/issuer-class.ts';
 import { describeIssuer, type Issuer, type IssuerRecord } from '../mount-state/issuer.ts';
@@ -139,10 +139,7 @@ function recordOf(issuer: Issuer): IssuerRecord {
 
 function planName(mountState: MountState, issuer: Issuer, name: string): string {
   if (name === '' || name === issuer.name) return name;
-  checkName('issuer', name);
-  if ([...mountState.issuers.values()].some((other) => other.name === name)) {
-    throw invalid('issuer name already in use');
-  }
+  checkName('issuer', name, mountState.issuers);
   return name;
 }
 

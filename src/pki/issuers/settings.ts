@@ -1,7 +1,7 @@
 import type { z } from 'zod';
 import { asSet, comparedBy } from '../../core/comparison.ts';
 import { type Failure, invalid } from '../../core/failure.ts';
-import { choice, flag, shortList, text } from '../../core/fields.ts';
+import { choice, shortList, text } from '../../core/fields.ts';
 import { patchOf } from '../../core/patches.ts';
 import { findSignatureAlgorithm, fitsKey } from '../../x509/algorithms.ts';
 import { describePublicKey } from '../../x509/keys.ts';
@@ -10,6 +10,7 @@ import { chainLength, MOST_CHAIN_BYTES, MOST_MEMBERS } from '../mount-state/chai
 import {
   type Issuer,
   type IssuerSettings,
+  issuerFlags,
   NOT_AFTER_BEHAVIORS,
   USAGES,
   type Usage,
@@ -38,11 +39,7 @@ export const issuerFields = {
     'With what CRLs and OCSP answers are signed, e.g. "SHA384WithRSA"; empty: as fits the key.',
   ),
   ...urlFields,
-  enable_aia_url_templating: flag(false).describe('Fill in templates in the URLs above.'),
-  disable_critical_extension_checks: flag(false).describe('Kept and answered.'),
-  disable_path_length_checks: flag(false).describe('Kept and answered.'),
-  disable_name_checks: flag(false).describe('Kept and answered.'),
-  disable_name_constraint_checks: flag(false).describe('Kept and answered.'),
+  ...issuerFlags,
 };
 
 export type IssuerUpdate = z.output<z.ZodObject<typeof issuerFields>>;

@@ -47,12 +47,7 @@ export async function updateKey(
     const key = resolveKey(mountState, input.key_ref);
     const name = (input.key_name ?? '').trim();
     if (name === key.name) return { effects: [], result: { data: describeKey(key), warnings: [] } };
-    if (name !== '') {
-      checkName('key', name);
-      if ([...mountState.keys.values()].some((other) => other.name === name)) {
-        throw invalid('key name already in use');
-      }
-    }
+    if (name !== '') checkName('key', name, mountState.keys);
     const warnings =
       name === '' ? [`key name "${key.name}" was cleared: refer to the key by its id`] : [];
     return {
@@ -113,8 +108,7 @@ export async function generateStoredKey(app: App, caller: Caller, input: NewKey)
   const fresh = await generateKey(app, caller, { key_type: input.key_type, key_bits });
   return changeMountState(app, caller, (mountState) => {
     requireRoomForKey(mountState);
-    const names = new Set([...mountState.keys.values()].map(({ name }) => name));
-    const name = checkNewName('key', input.key_name, (wanted) => names.has(wanted));
+    const name = checkNewName('key', input.key_name, mountState.keys);
     const { key, insert } = sealKey(app, caller.mount.id, fresh, name);
     caller.record.outcome.key_id = key.id;
     return {

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { flag } from '../../core/fields.ts';
 import { memoizeWeak } from '../../core/memoize-weak.ts';
 import { encodePem } from '../../core/pem.ts';
 import { formatTimestamp } from '../../core/timestamps.ts';
@@ -13,8 +14,18 @@ export type Usage = (typeof USAGES)[number];
 export const NOT_AFTER_BEHAVIORS = ['err', 'truncate', 'permit', 'always_enforce_err'] as const;
 export type NotAfterBehavior = (typeof NOT_AFTER_BEHAVIORS)[number];
 
+/** Settings of an issuer that are told as they are written. */
+export const issuerFlags = {
+  enable_aia_url_templating: flag(false).describe('Fill in templates in the URLs above.'),
+  disable_critical_extension_checks: flag(false).describe('Kept and answered.'),
+  disable_path_length_checks: flag(false).describe('Kept and answered.'),
+  disable_name_checks: flag(false).describe('Kept and answered.'),
+  disable_name_constraint_checks: flag(false).describe('Kept and answered.'),
+};
+const issuerFlagsSchema = z.object(issuerFlags);
+
 /** The settings of an issuer that a client can change, apart from its name. */
-export interface IssuerSettings extends AuthorityUrls {
+export interface IssuerSettings extends AuthorityUrls, z.output<typeof issuerFlagsSchema> {
   leaf_not_after_behavior: NotAfterBehavior;
   /** Sorted; always with `read-only`. */
   usage: Usage[];
@@ -22,24 +33,15 @@ export interface IssuerSettings extends AuthorityUrls {
   manual_chain: string[] | null;
   /** Empty: as fits the key. */
   revocation_signature_algorithm: SignatureAlgorithm | '';
-  enable_aia_url_templating: boolean;
-  disable_critical_extension_checks: boolean;
-  disable_path_length_checks: boolean;
-  disable_name_checks: boolean;
-  disable_name_constraint_checks: boolean;
 }
 
 export const DEFAULT_SETTINGS: IssuerSettings = {
   ...NO_URLS,
+  ...issuerFlagsSchema.parse({}),
   leaf_not_after_behavior: 'err',
   usage: [...USAGES],
   manual_chain: null,
   revocation_signature_algorithm: '',
-  enable_aia_url_templating: false,
-  disable_critical_extension_checks: false,
-  disable_path_length_checks: false,
-  disable_name_checks: false,
-  disable_name_constraint_checks: false,
 };
 
 /** A CA certificate of a mount with its settings, as the store keeps it. */
@@ -94,11 +96,7 @@ export const issuerSchema = z.object({
     .enum(['', ...SIGNATURE_ALGORITHMS])
     .describe('Empty: as fits the key.'),
   ...urlFields,
-  enable_aia_url_templating: z.boolean(),
-  disable_critical_extension_checks: z.boolean(),
-  disable_path_length_checks: z.boolean(),
-  disable_name_checks: z.boolean(),
-  disable_name_constraint_checks: z.boolean(),
+  ...issuerFlags,
   revoked: z.boolean(),
   revocation_time: z.int().optional().describe('Unix seconds; of a revoked one.'),
   revocation_time_rfc3339: z.string().optional().describe('Of a revoked one.'),
@@ -116,31 +114,17 @@ export function describeIssuerChain(issuer: Issuer) {
 
 /** @see P-90 */
 export function describeIssuer(issuer: Issuer): z.output<typeof issuerSchema> {
-  const { settings } = issuer;
+  const { usage, ...settings } = issuer.settings;
   return {
-    ca_chain: issuer.chain.map(({ certificate }) => `${pemOf(certificate)}\n`),
-    certificate: `${pemOf(issuer.certificate)}\n`,
-    crl_distribution_points: settings.crl_distribution_points,
-    delta_crl_distribution_points: settings.delta_crl_distribution_points,
-    disable_critical_extension_checks: settings.disable_critical_extension_checks,
-    disable_name_checks: settings.disable_name_checks,
-    disable_name_constraint_checks: settings.disable_name_constraint_checks,
-    disable_path_length_checks: settings.disable_path_length_checks,
-    enable_aia_url_templating: settings.enable_aia_url_templating,
-    issuer_id: issuer.id,
-    issuer_name: issuer.name,
-    issuing_certificates: settings.issuing_certificates,
+    ...describeIssuerChain(issuer),
+    ...settings,
     key_id: issuer.key_id,
-    leaf_not_after_behavior: settings.leaf_not_after_behavior,
-    manual_chain: settings.manual_chain,
-    ocsp_servers: settings.ocsp_servers,
-    revocation_signature_algorithm: settings.revocation_signature_algorithm,
     ...(issuer.revoked_at_ms !== undefined && {
       revocation_time: Math.floor(issuer.revoked_at_ms / 1000),
       revocation_time_rfc3339: formatTimestampMs(issuer.revoked_at_ms),
     }),
     revoked: issuer.revoked_at_ms !== undefined,
-    usage: settings.usage.join(','),
+    usage: usage.join(','),
   };
 }
 

@@ -32,7 +32,7 @@ const NAME = /^\w(?:[\w.-]*\w)?$/;
  * Checks a name that a new key or issuer shall bear.
  *
  * @param wanted undefined when none was sent
- * @param taken names in use
+ * @param others what bears names already
  * @returns the name; empty when none was sent
  * @throws Failure `invalid`
  * @see P-87
@@ -40,15 +40,14 @@ const NAME = /^\w(?:[\w.-]*\w)?$/;
 export function checkNewName(
   what: 'issuer' | 'key',
   wanted: string | undefined,
-  taken: (name: string) => boolean,
+  others: ReadonlyMap<string, { name: string }>,
 ): string {
   if (wanted === undefined) return '';
   const name = wanted.trim();
   if (name === '') {
     throw invalid(`expected non-empty ${what} name, or no ${what}_name at all`);
   }
-  checkName(what, name);
-  if (taken(name)) throw invalid(`${what} name already in use`);
+  checkName(what, name, others);
   return name;
 }
 
@@ -57,8 +56,12 @@ const ID = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
 /** Whether a reference to an issuer or a key can only be an ID. */
 export const hasFormOfId = (ref: string): boolean => ID.test(ref);
 
-/** @throws Failure `invalid` for a reserved name or one that could not stand in a path */
-export function checkName(what: 'issuer' | 'key', name: string): void {
+/** @throws Failure `invalid` for a reserved name, one that could not stand in a path, or one in use */
+export function checkName(
+  what: 'issuer' | 'key',
+  name: string,
+  others: ReadonlyMap<string, { name: string }>,
+): void {
   if (name.toLowerCase() === 'default') {
     throw invalid(`reserved keyword 'default' can not be used as ${what} name`);
   }
@@ -70,5 +73,8 @@ export function checkName(what: 'issuer' | 'key', name: string): void {
     throw invalid(
       `${what} name contained invalid characters: letters, digits and "_" are accepted, and "." and "-" between them`,
     );
+  }
+  for (const other of others.values()) {
+    if (other.name === name) throw invalid(`${what} name already in use`);
   }
 }

@@ -26,12 +26,7 @@ export type UrlSettings = z.output<typeof urlSettingsSchema>;
 export const urlPatchSchema = patchOf(urlSettingFields);
 export type UrlPatch = z.output<typeof urlPatchSchema>;
 
-export const NO_URLS: AuthorityUrls = {
-  issuing_certificates: [],
-  crl_distribution_points: [],
-  ocsp_servers: [],
-  delta_crl_distribution_points: [],
-};
+export const NO_URLS: AuthorityUrls = z.object(urlFields).parse({});
 
 /** @param body as it was stored, by whatever rules there were then; undefined for nothing yet */
 export function readUrlSettings(body: string | undefined): UrlSettings {
@@ -63,7 +58,7 @@ const TEMPLATE = /\{\{\s*(\w+)\s*\}\}/g;
 export function checkUrls(urls: AuthorityUrls, templating: boolean): void {
   for (const field of URL_FIELDS) {
     for (const url of urls[field]) {
-      const filled = templating ? url.replaceAll(TEMPLATE, sampleOf) : url;
+      const filled = templating ? fillIn(url, SAMPLES) : url;
       if (hasUser(filled)) {
         throw invalid(`${field}: a URL in certificates has no user or password`, {
           fields: { [field]: 'URLs without user information' },
@@ -81,23 +76,20 @@ export function checkUrls(urls: AuthorityUrls, templating: boolean): void {
   }
 }
 
-function sampleOf(template: string, name: string): string {
-  switch (name) {
-    case 'cluster_path':
-    case 'cluster_aia_path':
-      return 'http://cluster.invalid';
-    case 'issuer_id':
-      return 'id';
-    default:
-      return template;
-  }
-}
+const SAMPLES = new Map([
+  ['cluster_path', () => 'http://cluster.invalid'],
+  ['cluster_aia_path', () => 'http://cluster.invalid'],
+  ['issuer_id', () => 'id'],
+]);
+
+const fillIn = (url: string, values: ReadonlyMap<string, () => string>): string =>
+  url.replaceAll(TEMPLATE, (template, name: string) => values.get(name)?.() ?? template);
 
 // The URL goes into an IA5String as it was written, so only what needs no escaping is taken.
 function isUrl(text: string): boolean {
   return (
     /^[a-zA-Z][\w+.-]*:\/\/[^\s{}<>"\\^`|/?#][^\s{}<>"\\^`|]*$/.test(text) &&
-    isAscii(text) &&
+    /^[\x21-\x7e]*$/.test(text) &&
     parseUrl(text) !== undefined
   );
 }
@@ -107,10 +99,6 @@ function hasUser(text: string): boolean {
   const url = parseUrl(text);
   if (!url) return /:\/\/[^/?#]*@/.test(text);
   return url.username !== '' || url.password !== '';
-}
-
-function isAscii(text: string): boolean {
-  return /^[\x21-\x7e]*$/.test(text);
 }
 
 export function hasUrls(urls: AuthorityUrls): boolean {
@@ -138,21 +126,15 @@ export function warnOfTemplates(templating: boolean, cluster: ClusterPaths): str
  */
 export function expandUrls(
   urls: AuthorityUrls,
-  values: { issuer_id: string; cluster: ClusterPaths },
+  { issuer_id, cluster }: { issuer_id: string; cluster: ClusterPaths },
 ): AuthorityUrls {
+  const values = new Map([
+    ['cluster_path', () => requirePath(cluster.path)],
+    ['cluster_aia_path', () => requirePath(cluster.aia_path)],
+    ['issuer_id', () => issuer_id],
+  ]);
   const expand = (url: string): string => {
-    const filled = url.replaceAll(TEMPLATE, (template, name: string) => {
-      switch (name) {
-        case 'cluster_path':
-          return requirePath(values.cluster.path);
-        case 'cluster_aia_path':
-          return requirePath(values.cluster.aia_path);
-        case 'issuer_id':
-          return values.issuer_id;
-        default:
-          return template;
-      }
-    });
+    const filled = fillIn(url, values);
     if (!isUrl(filled)) {
       const which = mayHaveUser(filled) ? 'one' : filled;
       throw invalid(`unable to template AIA URLs: ${which} is not a URL`);

@@ -49,9 +49,7 @@ export async function generateRoot(
   const mount_id = caller.mount.id;
 
   return changeMountState(app, caller, async (mountState) => {
-    const issuer_name = checkNewName('issuer', request.issuer_name, (name) =>
-      [...mountState.issuers.values()].some((other) => other.name === name),
-    );
+    const issuer_name = checkNewName('issuer', request.issuer_name, mountState.issuers);
     const { key, effects } = fresh
       ? planFreshKey(app, mount_id, mountState, fresh, request.key_name)
       : { key: await requireExistingKey(caller, mountState, request), effects: [] };
@@ -221,9 +219,7 @@ function planFreshKey(
   wanted: string | undefined,
 ): { key: Key; effects: Effect[] } {
   requireRoomForKey(mountState);
-  const name = checkNewName('key', wanted, (taken) =>
-    [...mountState.keys.values()].some((other) => other.name === taken),
-  );
+  const name = checkNewName('key', wanted, mountState.keys);
   const { key, insert } = sealKey(app, mount_id, fresh, name);
   return { key, effects: [insert] };
 }
