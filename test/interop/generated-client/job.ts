@@ -85,7 +85,7 @@ async function authorizeSession(): Promise<void> {
     });
   const wrong: components['schemas']['BoundaryError'] | undefined = (await logIn('wrong')).error;
   assert.equal(wrong?.kind, 'Unauthenticated');
-  const token: unknown = Object(must(await logIn('password')).attributes).token;
+  const token = must(await logIn('password')).attributes?.token;
   assert.ok(typeof token === 'string');
 
   const broker = createClient<paths>({ baseUrl, headers: { Authorization: `Bearer ${token}` } });
