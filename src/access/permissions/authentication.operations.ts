@@ -12,7 +12,7 @@ import { readPermissionVersion } from '../standing/operations.ts';
 import { isLineDead } from '../tokens/line.store.ts';
 import { nowSeconds, openBatchToken, tokenId } from '../tokens/minting.operations.ts';
 import { findToken, useToken } from '../tokens/store.ts';
-import { isParentOf, judgeLife, type Token, tokenFacts } from '../tokens/token.ts';
+import { isAlive, isParentOf, type Token, tokenFacts } from '../tokens/token.ts';
 import { isWrappingToken } from '../tokens/wrapping.ts';
 import { readPermissions } from './operations.ts';
 
@@ -182,7 +182,7 @@ export async function findLiving(app: App, text: string): Promise<Token | undefi
 /** Says whether a token can be used: neither it nor any above it has run out, nor its mount gone. */
 export async function isLiving(app: App, token: Token): Promise<boolean> {
   const now = nowSeconds(app);
-  if (!judgeLife(token, now).alive) return false;
+  if (!isAlive(token, now)) return false;
   if (token.mount_id !== '' && !(await findMountById(app, token.mount_id))) return false;
   if (token.parent_id === undefined) return true;
   // A stored token's parent is nothing to it once that was ended alone; a batch token's row it is.
