@@ -93,24 +93,13 @@ export async function endPages(
   { force = false }: { force?: boolean } = {},
 ): Promise<number> {
   let failed = 0;
-  await goThrough(work, next, async (page) => {
-    failed += (await endEach(app, work, page, force)).length;
-  });
-  return failed;
-}
-
-async function goThrough(
-  work: Pick<EndingWork, 'stopping'>,
-  next: NextPage,
-  take: (page: Lease[]) => Promise<void>,
-): Promise<void> {
-  let last: Lease | undefined;
-  while (!work.stopping) {
+  for (let last: Lease | undefined; !work.stopping; ) {
     const page = await next(last);
-    if (page.length === 0) return;
-    await take(page);
+    if (page.length === 0) break;
+    failed += (await endEach(app, work, page, force)).length;
     last = page.at(-1);
   }
+  return failed;
 }
 
 /**

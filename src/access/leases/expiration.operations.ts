@@ -30,7 +30,7 @@ export async function expireInPages(app: App, work: EndingWork, range: IdRange):
   const now = Math.floor(app.now() / 1000);
   for (let { from } = range; ; ) {
     // It begins the next page; so far nothing before it is alive.
-    const next = await findNthInRange(app.db, { ...range, from }, { after: '', nth: MADE_DUE + 1 });
+    const next = await findNthInRange(app.db, { ...range, from }, MADE_DUE + 1);
     const page = expireRange({ from, to: next ?? range.to }, now);
     await commitEnd(app, () => work.commit([page]));
     if (next === undefined) return;

@@ -87,19 +87,13 @@ export const deleteLease: (parameters: { id: string }) => Write = preparedWrite<
   { rows: 1, conflict: 'the lease was ended in the meantime' },
 );
 
-/** Makes a lease due: it is dead at once, and what it stands for is ended by the job. */
-export function expireLease(id: string, now: number): Write {
-  const due = build.updateTable('lease').set({ expires_at: now });
-  return write(due.where('id', '=', id).where('expires_at', '>', now));
-}
-
-/** As {@link expireLease}, for some. */
+/** Makes leases due: they are dead at once, and what they stand for is ended by the job. */
 export function expireLeases(ids: readonly string[], now: number): Write {
   const due = build.updateTable('lease').set({ expires_at: now });
   return write(due.where('id', 'in', ids).where('expires_at', '>', now));
 }
 
-/** As {@link expireLease}, for all ids with `from` ≤ id < `to`. */
+/** As {@link expireLeases}, for all ids with `from` ≤ id < `to`. */
 export function expireRange(range: { from: string; to: string }, now: number): Write {
   const due = build.updateTable('lease').set({ expires_at: now }).where('expires_at', '>', now);
   return write(due.where('id', '>=', range.from).where('id', '<', range.to));
@@ -120,13 +114,13 @@ export async function listUnexpiredOfMount(
   return (await of.where('expires_at', '>', now).limit(limit).execute()).map(({ id }) => id);
 }
 
-/** The id that stands so far after another in a range; undefined when there are fewer. */
+/** The id that stands so far on in a range; undefined when there are fewer. */
 export async function findNthInRange(
   db: Db,
   range: IdRange,
-  { after, nth }: { after: string; nth: number },
+  nth: number,
 ): Promise<string | undefined> {
-  const ids = beneath(db, range, { after, limit: 1 }).select('id');
+  const ids = between(db, '>=', { ...range, limit: 1 }).select('id');
   return (await ids.offset(nth - 1).executeTakeFirst())?.id;
 }
 

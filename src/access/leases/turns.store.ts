@@ -49,32 +49,23 @@ const mountPage = prepared((from, p: { after: string; limit: number }) =>
 
 /** Mounts of which leases are due; empty for those that belong to none. */
 export async function listMountsOfDue(db: Db): Promise<string[]> {
-  const pageOf = async (from: Db, page: KeyPage): Promise<string[]> =>
-    (await mountPage.all(from, { after: page.after, limit: page.limit })).map(
-      ({ mount_id }) => mount_id,
-    );
+  const pageOf = async (from: Db, { after, limit }: KeyPage): Promise<string[]> =>
+    (await mountPage.all(from, { after, limit })).map(({ mount_id }) => mount_id);
   return ['', ...(await listDistinct(db, pageOf))];
 }
 
-const firstTurns = prepared((from, p: { mount_id: string; limit: number }) =>
+type TurnsPage = { mount_id: string; limit: number };
+const inTurns = (from: Pick<Db, 'selectFrom'>, p: TurnsPage) =>
   from
     .selectFrom('lease')
     .selectAll()
     .where('mount_id', '=', p.mount_id)
-    .where('turn', 'is not', null)
     .orderBy('turn')
     .orderBy('id')
-    .limit(p.limit),
-);
-const nextTurns = prepared((from, p: { mount_id: string; after: string; limit: number }) =>
-  from
-    .selectFrom('lease')
-    .selectAll()
-    .where('mount_id', '=', p.mount_id)
-    .where('turn', '>', p.after)
-    .orderBy('turn')
-    .orderBy('id')
-    .limit(p.limit),
+    .limit(p.limit);
+const firstTurns = prepared((from, p: TurnsPage) => inTurns(from, p).where('turn', 'is not', null));
+const nextTurns = prepared((from, p: TurnsPage & { after: string }) =>
+  inTurns(from, p).where('turn', '>', p.after),
 );
 
 /** A lease that is due, and its turn. */

@@ -13,7 +13,7 @@ import { readPermissionVersion } from '../standing/operations.ts';
 import { isLineDead } from '../tokens/line.store.ts';
 import { nowSeconds, openBatchToken, tokenId } from '../tokens/minting.operations.ts';
 import { findToken, useToken } from '../tokens/store.ts';
-import { isParentOf, judgeLife, type Token, tokenFacts } from '../tokens/token.ts';
+import { isAlive, isParentOf, type Token, tokenFacts } from '../tokens/token.ts';
 import { isWrappingToken } from '../tokens/wrapping.ts';
 import { type Permissions, readPermissions } from './operations.ts';
 
@@ -202,7 +202,7 @@ export function findLiving(app: App, text: string): Soon<Token | undefined> {
 /** Says whether a token can be used: neither it nor any above it has run out, nor its mount gone. */
 export function isLiving(app: App, token: Token): Soon<boolean> {
   const now = nowSeconds(app);
-  if (!judgeLife(token, now).alive) return false;
+  if (!isAlive(token, now)) return false;
   const { mount_id, parent_id } = token;
   return whenThere(mount_id === '' || findMountById(app, mount_id), (mount) => {
     if (!mount) return false;

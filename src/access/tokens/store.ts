@@ -68,7 +68,8 @@ const unmounted = prepared<{ after: string; limit: number }, { id: string; body:
  * cannot be born while the one above it is being revoked.
  */
 export function insertToken(token: Token): Write {
-  const { id, accessor, parent_id, mount_id, expires_at, uses_left, renewed_at } = token;
+  const { id, accessor, parent_id, mount_id, expires_at, uses_left, renewed_at, ...fixed } = token;
+  const { type: _, parent_accessor: __, ...body } = fixed;
   const row: TokenRow = {
     id,
     accessor,
@@ -78,7 +79,8 @@ export function insertToken(token: Token): Write {
     expires_at: expires_at ?? null,
     uses_left,
     renewed_at: renewed_at ?? null,
-    body: bodyOf(token),
+    // What is undefined, or not restricted, is left out.
+    body: JSON.stringify({ ...body, restricted: body.restricted || undefined }),
   };
   return write(build.insertInto('token').values(row), {
     rows: 1,
@@ -130,27 +132,4 @@ function tokenOf(row: TokenRow): Token {
     expires_at: expires_at ?? undefined,
     renewed_at: renewed_at ?? undefined,
   };
-}
-
-function bodyOf(token: TokenBody): string {
-  const body: TokenBody = {
-    policies: token.policies,
-    path: token.path,
-    meta: token.meta,
-    display_name: token.display_name,
-    num_uses: token.num_uses,
-    created_at: token.created_at,
-    creation_ttl: token.creation_ttl,
-    explicit_max_ttl: token.explicit_max_ttl,
-    role_max_ttl: token.role_max_ttl,
-    period: token.period,
-    renewable: token.renewable,
-    role: token.role,
-    entity_id: token.entity_id,
-    bound_cidrs: token.bound_cidrs,
-    ...(token.restricted ? { restricted: true } : {}),
-    ...(token.bounds ? { bounds: token.bounds } : {}),
-    ...(token.alias ? { alias: token.alias } : {}),
-  };
-  return JSON.stringify(body);
 }

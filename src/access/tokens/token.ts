@@ -60,20 +60,12 @@ export interface Token extends TokenBody {
   renewed_at: number | undefined;
 }
 
-type LifeVerdict = { alive: true } | { alive: false; because: string };
-
 /** Says whether a token can still be used, on its own account: its parents are another question. */
-export function judgeLife(
-  token: Pick<Token, 'expires_at' | 'num_uses' | 'uses_left'>,
+export function isAlive(
+  { expires_at, num_uses, uses_left }: Pick<Token, 'expires_at' | 'num_uses' | 'uses_left'>,
   now: number,
-): LifeVerdict {
-  if (token.expires_at !== undefined && token.expires_at <= now) {
-    return { alive: false, because: 'it has run out' };
-  }
-  if (token.num_uses > 0 && token.uses_left <= 0) {
-    return { alive: false, because: 'its uses are used up' };
-  }
-  return { alive: true };
+): boolean {
+  return (expires_at === undefined || expires_at > now) && (num_uses <= 0 || uses_left > 0);
 }
 
 /**
@@ -114,34 +106,34 @@ export function tokenFacts(token: Token): TokenFacts {
 /** A token that is yet without a text. */
 export type PlannedToken = Omit<Token, 'id' | 'accessor'>;
 
+/** A service token without anything that only some have: of nobody, and without end. */
+export const plainToken = () => ({
+  type: 'service' as const,
+  parent_id: undefined,
+  mount_id: '',
+  expires_at: undefined,
+  uses_left: 0,
+  renewed_at: undefined,
+  meta: null,
+  num_uses: 0,
+  creation_ttl: 0,
+  explicit_max_ttl: 0,
+  role_max_ttl: 0,
+  period: 0,
+  renewable: false,
+  role: '',
+  entity_id: '',
+  bound_cidrs: [],
+});
+
 /**
  * The first token of a server: everything is allowed to it, for ever.
  *
  * @param now Unix seconds
  */
 export function planRootToken(now: number): PlannedToken {
-  return {
-    type: 'service',
-    parent_id: undefined,
-    mount_id: '',
-    expires_at: undefined,
-    uses_left: 0,
-    renewed_at: undefined,
-    policies: ['root'],
-    path: 'auth/token/root',
-    meta: null,
-    display_name: 'root',
-    num_uses: 0,
-    created_at: now,
-    creation_ttl: 0,
-    explicit_max_ttl: 0,
-    role_max_ttl: 0,
-    period: 0,
-    renewable: false,
-    role: '',
-    entity_id: '',
-    bound_cidrs: [],
-  };
+  const path = 'auth/token/root';
+  return { ...plainToken(), policies: ['root'], path, display_name: 'root', created_at: now };
 }
 
 /** `ci job` becomes `token-ci-job`; nothing asked for is `token`. @see S-48 */

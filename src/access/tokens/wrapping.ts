@@ -1,7 +1,7 @@
 import type { Caller } from '../../app/caller.ts';
 import { invalid } from '../../core/failure.ts';
 import { siteOf } from '../../core/fairness/party.ts';
-import type { PlannedToken } from './token.ts';
+import { type PlannedToken, plainToken } from './token.ts';
 
 /** The policy that marks the token of a wrapped answer; no other token can have it. */
 const WRAPPING_POLICY = 'response-wrapping';
@@ -81,26 +81,17 @@ export function planWrappingToken(wrapping: PlannedWrapping): PlannedToken {
   const created_at = Math.floor(wrapping.created_at_ms / 1000);
   const { ttl, mount_id } = wrapping;
   return {
-    type: 'service',
-    parent_id: undefined,
+    ...plainToken(),
     mount_id,
     expires_at: created_at + ttl,
     uses_left: 1,
-    renewed_at: undefined,
     policies: [WRAPPING_POLICY],
     path: wrapping.creation_path,
-    meta: null,
     display_name: '',
     num_uses: 1,
     created_at,
     creation_ttl: ttl,
     explicit_max_ttl: ttl,
-    role_max_ttl: 0,
-    period: 0,
-    renewable: false,
-    role: '',
-    entity_id: '',
-    bound_cidrs: [],
   };
 }
 

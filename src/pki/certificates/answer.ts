@@ -46,8 +46,7 @@ export function encodeIssued(issued: {
   chain: Issuer['chain'];
   request: { format: Format; remove_roots_from_chain: boolean };
 }): SignedAnswer {
-  const { der, facts, request } = issued;
-  const chain = issued.chain.map(({ certificate }) => certificate);
+  const { der, facts, chain, request } = issued;
   const kept = request.remove_roots_from_chain
     ? chain.filter((certificate) => !isSelfSigned(certificate))
     : chain;

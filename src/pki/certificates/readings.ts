@@ -34,5 +34,5 @@ export function describeCertificate(
 
 /** PEM of the chain of an issuer, blocks one beneath the other. */
 export function chainPem(issuer: Issuer): string {
-  return issuer.chain.map(({ certificate }) => pemOf(certificate)).join('\n');
+  return issuer.chain.map(pemOf).join('\n');
 }

@@ -59,17 +59,12 @@ export async function planSigned(
   }
   const mount_id = caller.mount.id;
   const serialNumber = newSerialNumber(app);
+  const isLong = countNames(plan.names) > LONG;
   // By identity what every certificate of the issuer has is encoded once, also where the plan was
   // made on another thread.
-  const { signer, urls } = { signer: context.issuer, urls: context.issuer.urls };
-  const isLong = countNames(plan.names) > LONG;
   const tbs = planCertificate(
-    { ...plan.certificate, signer, urls },
-    {
-      subjectPublicKeyInfo: subject.subjectPublicKeyInfo,
-      key: { key_type: subject.key.key_type, key_bits: subject.key.key_bits },
-      serialNumber,
-    },
+    { ...plan.certificate, signer: context.issuer, urls: context.issuer.urls },
+    { ...subject, serialNumber },
   );
   if (isLong) await nextTurn();
   const der = await signCertificate(tbs, (algorithm, data) =>

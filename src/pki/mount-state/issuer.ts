@@ -65,13 +65,7 @@ export interface IssuerRecord {
 export interface Issuer extends Omit<IssuerRecord, 'certificate'> {
   certificate: Certificate;
   /** Itself first, then its parents. */
-  chain: readonly ChainLink[];
-}
-
-/** A certificate of a chain, ready to be sent. */
-export interface ChainLink {
-  issuer_id: string;
-  certificate: Certificate;
+  chain: readonly Certificate[];
 }
 
 /** A CA certificate for all the answers it is part of: PEM, made when it is asked for first. */
@@ -105,7 +99,7 @@ export const issuerSchema = z.object({
 /** Its certificate and chain, as everybody may read them. @see P-90 */
 export function describeIssuerChain(issuer: Issuer) {
   return {
-    ca_chain: issuer.chain.map(({ certificate }) => `${pemOf(certificate)}\n`),
+    ca_chain: issuer.chain.map((certificate) => `${pemOf(certificate)}\n`),
     certificate: `${pemOf(issuer.certificate)}\n`,
     issuer_id: issuer.id,
     issuer_name: issuer.name,

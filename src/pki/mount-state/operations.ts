@@ -12,8 +12,8 @@ import { type Soon, whenThere } from '../../core/steps.ts';
 import { readMountsById } from '../../mounts/operations.ts';
 import type { Effect, Write } from '../../store/write.ts';
 import { parseCertificate } from '../../x509/certificate.ts';
-import { planChains } from './chain.ts';
-import type { ChainLink, Issuer, IssuerRecord } from './issuer.ts';
+import { type ChainMember, planChains } from './chain.ts';
+import type { Issuer, IssuerRecord } from './issuer.ts';
 import { listIssuerRecords, touchIssuer } from './issuers.store.ts';
 import { listKeys } from './keys.store.ts';
 import { touchCrls } from './revocations.store.ts';
@@ -152,11 +152,6 @@ async function findLast(
   return { version, mountState: isCurrent ? before.mountState : undefined };
 }
 
-function readLink(before: Issuer | undefined, { id, certificate }: IssuerRecord): ChainLink {
-  const same = before && Buffer.compare(before.certificate.raw, certificate) === 0;
-  return { issuer_id: id, certificate: same ? before.certificate : parseCertificate(certificate) };
-}
-
 /** All issuers with their chains; of a thousand of them others have their turn meanwhile. */
 async function makeIssuers(
   app: App,
@@ -165,22 +160,21 @@ async function makeIssuers(
 ): Promise<Map<string, Issuer>> {
   const breath = new Breath();
   const before = lastMountStates(app).find(mount_id)?.mountState.issuers;
-  const links = new Map<string, ChainLink>();
-  for (const record of records) {
-    links.set(record.id, readLink(before?.get(record.id), record));
+  const members = new Map<string, ChainMember>();
+  for (const { id, certificate: der, settings } of records) {
+    const known = before?.get(id)?.certificate;
+    const isSame = known && Buffer.compare(known.raw, der) === 0;
+    const certificate = isSame ? known : parseCertificate(der);
+    members.set(id, { id, certificate, manual_chain: settings.manual_chain });
     await breath.take();
   }
-  const members = records.flatMap(({ id, settings }) => {
-    const certificate = links.get(id)?.certificate;
-    return certificate ? [{ id, certificate, manual_chain: settings.manual_chain }] : [];
-  });
-  const chains = await planChains(members, () => breath.take());
+  const chains = await planChains([...members.values()], () => breath.take());
   const issuers = new Map<string, Issuer>();
   for (const record of records) {
-    const link = links.get(record.id);
-    if (!link) continue;
-    const chain = (chains.get(record.id) ?? []).flatMap((id) => links.get(id) ?? []);
-    issuers.set(record.id, { ...record, certificate: link.certificate, chain });
+    const certificate = members.get(record.id)?.certificate;
+    if (!certificate) continue;
+    const chain = (chains.get(record.id) ?? []).flatMap((id) => members.get(id)?.certificate ?? []);
+    issuers.set(record.id, { ...record, certificate, chain });
   }
   return issuers;
 }

@@ -36,7 +36,7 @@ function issuerOf(chain: Certificate[], settings: Partial<IssuerSettings> = {}):
     name: '',
     key_id: 'k',
     certificate,
-    chain: chain.map((link) => ({ issuer_id: '', certificate: link })),
+    chain,
     settings: { ...DEFAULT_SETTINGS, ...settings },
     revoked_at_ms: undefined,
     modified_at_ms: 0,

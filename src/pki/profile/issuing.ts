@@ -77,13 +77,14 @@ function gatherFacts(issuer: Issuer, key: Key, urls: AuthorityUrls): Gathered {
  */
 function findPath(issuer: Issuer): Certificate[] {
   const path: Certificate[] = [];
-  const known = issuer.chain.map(({ certificate }) => certificate);
   let at: Certificate | undefined = issuer.certificate;
   while (at && !path.includes(at)) {
     path.push(at);
     if (isSelfIssued(at)) break;
     const child: Certificate = at;
-    const parents = known.filter(({ subject }) => Buffer.compare(subject, child.issuer) === 0);
+    const parents = issuer.chain.filter(
+      ({ subject }) => Buffer.compare(subject, child.issuer) === 0,
+    );
     at = parents.length === 1 ? parents[0] : undefined;
   }
   return path;

@@ -31,17 +31,7 @@ import {
 import { bumpConfigVersion } from '../../store/config-version.ts';
 import type { Write } from '../../store/write.ts';
 
-interface NewMount {
-  kind: MountKind;
-  path: string;
-  type: string;
-  description: string;
-  config: MountSettings;
-  options: Record<string, string> | null;
-  local: boolean;
-  seal_wrap: boolean;
-  external_entropy_access: boolean;
-}
+type NewMount = Omit<Mount, 'id' | 'accessor' | 'config'> & { config: MountSettings };
 
 /** Mounts an engine at a path of its own. */
 export async function enableMount(

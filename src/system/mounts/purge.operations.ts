@@ -1,11 +1,13 @@
 import { listAliasIdsOfMount, planAliasPage } from '../../access/identity/aliases.store.ts';
 import { listLeasesOfAliases, loosenSome } from '../../access/leases/store.ts';
-import { endTokensOfMountInPages } from '../../access/tokens/expiration.operations.ts';
+import {
+  endTokensOfMountInPages,
+  type RemovalWork,
+} from '../../access/tokens/expiration.operations.ts';
 import type { App } from '../../app/app.ts';
 import { eachApart } from '../../core/fairness/each-apart.ts';
 import { listMounts } from '../../mounts/store.ts';
 import { bumpPermissionVersion } from '../../store/permission-version.ts';
-import type { Effect } from '../../store/write.ts';
 import {
   deleteMountRows,
   deleteRemovedMount,
@@ -26,10 +28,7 @@ const GRACE = 3_600;
  * Deletes what is left of mounts that were disabled, page by page. Their rows are out of reach
  * from that moment on; here they give back their room, and sealed keys cease to exist.
  */
-export async function purgeRemovedMounts(
-  app: App,
-  work: { commit(effects: Effect[]): Promise<void>; readonly stopping: boolean },
-): Promise<void> {
+export async function purgeRemovedMounts(app: App, work: RemovalWork): Promise<void> {
   await eachApart(await listRemovedMounts(app.db), async ({ id, accessor, removed_at }) => {
     if (work.stopping) return;
     // Aliases are left where the server that removed the mount was killed.
@@ -52,7 +51,7 @@ const ALIASES = 500;
  */
 export async function deleteAliasesOfMount(
   app: App,
-  work: { commit(effects: Effect[]): Promise<void> },
+  work: Pick<RemovalWork, 'commit'>,
   mount_accessor: string,
 ): Promise<void> {
   for (let found = false; ; found = true) {
@@ -67,7 +66,7 @@ export async function deleteAliasesOfMount(
 /** Detaches leases from some aliases, a page at a time: one alias may have any number, of as many log-ins. */
 async function loosenLeasesOfPage(
   app: App,
-  work: { commit(effects: Effect[]): Promise<void> },
+  work: Pick<RemovalWork, 'commit'>,
   mount_accessor: string,
 ): Promise<void> {
   const alias_ids = await listAliasIdsOfMount(app.db, mount_accessor, ALIASES);
@@ -82,10 +81,7 @@ async function loosenLeasesOfPage(
  * Ends tokens and leases whose mount is not there. Removals end them themselves; whatever is found
  * here was left by an older program, or by a database that was mended.
  */
-export async function endStrays(
-  app: App,
-  work: { commit(effects: Effect[]): Promise<void>; readonly stopping: boolean },
-): Promise<void> {
+export async function endStrays(app: App, work: RemovalWork): Promise<void> {
   // Before the mounts: one that is made meanwhile is among them.
   const owners = [...(await listOwners(app.db, 'token')), ...(await listOwners(app.db, 'lease'))];
   const known = new Set((await listMounts(app.db)).map(({ id }) => id));
@@ -98,7 +94,7 @@ export async function endStrays(
 
 async function deletePages(
   app: App,
-  work: { commit(effects: Effect[]): Promise<void>; readonly stopping: boolean },
+  work: RemovalWork,
   mount_id: string,
   place: Place,
 ): Promise<void> {

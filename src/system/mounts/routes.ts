@@ -7,7 +7,6 @@ import { type AnyRoute, type SetElsewhere, vaultRoute } from '../../app/route.ts
 import { type Failure, invalid } from '../../core/failure.ts';
 import { text } from '../../core/fields.ts';
 import { listedMountSchema, mountSchema, tuneSchema } from '../../mounts/description.ts';
-import type { MountSettings } from '../../mounts/rules.ts';
 import { mountPath } from './field-kinds.ts';
 import { mountFields, OLD_NAMES, ownFields, settings, TUNED } from './fields.ts';
 import {
@@ -136,17 +135,7 @@ function refuseHere(what: 'mount' | 'unmount', path: string): Failure {
   return invalid(`cannot ${what} "auth/${name}/" here: use sys/auth/${name}`);
 }
 
-interface MountInput extends MountSettings {
-  path: string;
-  type: string;
-  plugin_name?: string | undefined;
-  description?: string | undefined;
-  config: MountSettings;
-  options?: Record<string, string> | undefined;
-  local: boolean;
-  seal_wrap: boolean;
-  external_entropy_access: boolean;
-}
+type MountInput = z.output<z.ZodObject<typeof mountFields>> & { path: string };
 
 function writeMount(app: App, caller: Caller, kind: MountKind, input: MountInput) {
   if (input.path.endsWith('/tune')) {

@@ -28,7 +28,7 @@ import { endLease, endPages, workOf } from '../../leases/ending.operations.ts';
 import { endDueLeases, expireInPages, PAGE } from '../../leases/expiration.operations.ts';
 import {
   countLeases,
-  expireLease,
+  expireLeases,
   findLease,
   findLivingLease,
   type IdRange,
@@ -157,7 +157,7 @@ export async function revokeLease(
   const id = input.lease_id;
   await refuseDeniedLease(caller, 'revoke', id);
   if (id === '') throw new Failure('invalid', 'lease_id must be specified');
-  if (!input.sync) return postpone(app, caller, [expireLease(id, nowSeconds(app))]);
+  if (!input.sync) return postpone(app, caller, [expireLeases([id], nowSeconds(app))]);
   const lease = await findLease(app.db, id);
   if (lease) await endLease(app, workOf(app, caller), lease);
   return {};
