@@ -53,8 +53,8 @@ async function handle<S extends Stages>(
   } catch (thrown) {
     dressed = await refuse(app, dialect, exchange, thrown);
   }
-  if (greeting || dialect.takeQuota) {
-    Object.assign(dressed.headers, exchange.headers, greeting?.headers);
+  for (const headers of [exchange.headers, greeting?.headers ?? {}]) {
+    for (const name in headers) dressed.headers[name] = headers[name] ?? '';
   }
   countRequest(app, trace.record.route, dressed.status, (performance.now() - started) / 1000);
   const { see } = answerWatch(app);
