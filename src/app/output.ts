@@ -1,4 +1,5 @@
 import type { z } from 'zod';
+import type { Immutable } from '../core/immutable.ts';
 import type { AuthAnswer, RawAnswer, VaultResult, WrapInfo } from './result.ts';
 
 /**
@@ -67,15 +68,6 @@ export const nothing = { form: 'nothing' } as const;
 /** 202 without data: what was asked for is begun, and goes on by itself. */
 export const accepted = { form: 'accepted' } as const;
 
-/** Nobody changes what was handed back: it may be kept, and is written as it is. */
-export type Shown<T> = T extends Uint8Array
-  ? T
-  : T extends readonly (infer Item)[]
-    ? readonly Shown<Item>[]
-    : T extends object
-      ? { readonly [Name in keyof T]: Shown<T[Name]> }
-      : T;
-
 /** What may be told beside any answer. */
 type Notes = Pick<VaultResult, 'warnings' | 'last_modified' | 'headers' | 'wrapped_accessor'>;
 type Dataless = { data?: undefined };
@@ -96,11 +88,11 @@ export type ResultOf<Out extends Output> =
   Out extends EitherOutput<infer Choices> ? OneResult<Choices[number]> : OneResult<Out>;
 
 type OneResult<Out> = Out extends z.ZodType
-  ? DataResult<Shown<z.output<Out>>>
+  ? DataResult<Immutable<z.output<Out>>>
   : Out extends FlatOutput<infer S>
-    ? DataResult<Shown<z.output<S>>>
+    ? DataResult<Immutable<z.output<S>>>
     : Out extends BareOutput<infer S>
-      ? Dataless & { bare: Shown<z.output<S>>; status?: number }
+      ? Dataless & { bare: Immutable<z.output<S>>; status?: number }
       : Out extends BytesOutput
         ? BytesResult
         : Out extends { form: infer Form }

@@ -23,12 +23,10 @@ export interface VaultResult<Data = unknown> {
   long_list?: LongList;
   /** The answer is wrapped already; nothing else is set then. */
   wrap_info?: WrapInfo;
-  /** Already dressed JSON text (sys/health and its like, which have no envelope). */
+  /** JSON without an envelope (sys/health and its like). */
   bare?: Record<string, unknown>;
   /** Of what was made where that is no token: told beside an answer that is wrapped. */
   wrapped_accessor?: string;
-  /** Keys of `data` repeated beside the envelope's own, for readers of old. */
-  flat?: boolean;
   /** When the thing read last changed, Unix milliseconds; answers conditional reads. */
   last_modified?: number;
   /** Further headers; sent if the mount's `allowed_response_headers` has them. */

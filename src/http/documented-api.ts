@@ -4,11 +4,11 @@ import type { FurtherStatus, Method } from '../app/route.ts';
 import type { FailureKind } from '../core/failure.ts';
 import type { Json } from './json-schemas.ts';
 
-/** How one API dresses its answers, as far as a document must know. */
+/** How one API encodes its answers, as far as a document must know. */
 export interface ApiStyle {
   /** What names of its own begin with, e.g. `Vault`. */
   name: string;
-  /** What answers and refusals are dressed in, by name. */
+  /** What answers and refusals are encoded as, by name. */
   schemas: Readonly<Record<string, z.ZodType>>;
   /** Which of `schemas` is that of a refusal. */
   refusal: string;

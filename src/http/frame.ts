@@ -47,18 +47,18 @@ async function handle<S extends Stages>(
   const trace = startTrace(randomUUID(), request.remote_address);
   const exchange: Exchange = { request, trace, headers: {} };
   const greeting = dialect.greet?.(app, request);
-  let dressed = greeting?.answered;
+  let response = greeting?.answered;
   try {
-    dressed ??= await answer(app, dialect, exchange);
+    response ??= await answer(app, dialect, exchange);
   } catch (thrown) {
-    dressed = await refuse(app, dialect, exchange, thrown);
+    response = await refuse(app, dialect, exchange, thrown);
   }
   for (const headers of [exchange.headers, greeting?.headers ?? {}]) {
-    for (const name in headers) dressed.headers[name] = headers[name] ?? '';
+    for (const name in headers) response.headers[name] = headers[name] ?? '';
   }
-  countRequest(app, trace.record.route, dressed.status, (performance.now() - started) / 1000);
+  countRequest(app, trace.record.route, response.status, (performance.now() - started) / 1000);
   const { see } = answerWatch(app);
-  return see ? see(trace.route, dressed) : dressed;
+  return see ? see(trace.route, response) : response;
 }
 
 async function refuse<S extends Stages>(
@@ -106,15 +106,15 @@ async function answer<S extends Stages>(
   if (permitted instanceof Answered) return permitted.response;
   const { caller, route } = permitted;
   const encoding = dialect.encode(app, permitted, await dialect.run(app, permitted));
-  const dressed = encoding instanceof Promise ? await encoding : encoding;
+  const response = encoding instanceof Promise ? await encoding : encoding;
   const token = dialect.bearerOf ? dialect.bearerOf(exchange) : caller.token;
   const recording = recordDone(app, caller, route, token);
   if (recording) await recording;
   requireStillOpen(app, dialect, route);
-  if (!isLong(dressed.body)) return dressed;
+  if (!isLong(response.body)) return response;
   // What is read while it is sent waits for its client.
   permitted.letGo?.();
-  return whilePermitted(dressed, async () => {
+  return whilePermitted(response, async () => {
     await caller.standing?.renew();
     requireStillOpen(app, dialect, route);
     permitted.letGo?.();

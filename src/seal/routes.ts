@@ -114,9 +114,15 @@ export const sealRoutes: AnyRoute[] = [
     output: bare(initialised),
     failures: ['invalid', 'conflict', 'unavailable'],
     run: async (app, caller, input) => {
-      const { pgp_keys, recovery_pgp_keys, root_token_pgp_key, stored_shares: _, ...wish } = input;
+      const {
+        pgp_keys,
+        recovery_pgp_keys,
+        root_token_pgp_key,
+        stored_shares: _,
+        ...request
+      } = input;
       rejectPgpKeys({ pgp_keys, recovery_pgp_keys, root_token_pgp_key });
-      return { bare: describeInitialised(await initialise(app, caller, wish)) };
+      return { bare: describeInitialised(await initialise(app, caller, request)) };
     },
   }),
   vaultRoute({

@@ -3,7 +3,7 @@ import { test } from 'node:test';
 import { encodeTbsCertList, parseCrl, type TbsCertList } from '../../test/support/crl.ts';
 import { encodeCrlFrame } from './crl.ts';
 import { layOutCrl } from './crl-assembly.ts';
-import { type RevokedEntry, RevokedListWriter } from './revoked-list.ts';
+import { RevokedEntriesWriter, type RevokedEntry } from './revoked-certificates.ts';
 import { formatSerial } from './serial.ts';
 
 const facts: Omit<TbsCertList, 'entries'> = {
@@ -45,8 +45,8 @@ function entriesOf(count: number, roll: (below: number) => number): RevokedEntry
 const bySerialText = (a: RevokedEntry, b: RevokedEntry): number =>
   formatSerial(a.serialNumber) < formatSerial(b.serialNumber) ? -1 : 1;
 
-function write(entries: readonly RevokedEntry[]): RevokedListWriter {
-  const writer = new RevokedListWriter();
+function write(entries: readonly RevokedEntry[]): RevokedEntriesWriter {
+  const writer = new RevokedEntriesWriter();
   for (const entry of entries) writer.append(entry);
   return writer;
 }

@@ -7,7 +7,7 @@
 import { algorithmIdentifier, type SignatureAlgorithm } from './algorithms.ts';
 import type { CrlFrame } from './crl.ts';
 import { bitString, header, TAG } from './der.ts';
-import type { RevokedListWriter } from './revoked-list.ts';
+import type { RevokedEntriesWriter } from './revoked-certificates.ts';
 
 /** A CRL that is whole. */
 export interface AssembledCrl {
@@ -42,7 +42,7 @@ const TAIL_ROOM = 2048;
  */
 export function layOutCrl(
   frame: CrlFrame,
-  added: RevokedListWriter,
+  added: RevokedEntriesWriter,
   basis: AssembledCrl | undefined,
   allocate: (length: number) => Uint8Array,
 ): UnsignedCrl {
@@ -93,13 +93,13 @@ function entriesOf({ der, entries_at, entries_length }: AssembledCrl): Uint8Arra
   return der.subarray(entries_at, entries_at + entries_length);
 }
 
-function concatenate(writer: RevokedListWriter): Uint8Array {
+function concatenate(writer: RevokedEntriesWriter): Uint8Array {
   const whole = new Uint8Array(writer.length);
   writeChunks(writer, whole);
   return whole;
 }
 
-function writeChunks(writer: RevokedListWriter, into: Uint8Array): void {
+function writeChunks(writer: RevokedEntriesWriter, into: Uint8Array): void {
   let at = 0;
   for (const chunk of writer.chunks()) {
     into.set(chunk, at);

@@ -14,7 +14,7 @@ import { DerError } from './der-reader.ts';
 import { encodeExtensions } from './extensions.ts';
 import { keyIdentifier, publicKeyInfo } from './keys.ts';
 import { encodeSubject } from './names.ts';
-import { type RevokedEntry, RevokedListWriter } from './revoked-list.ts';
+import { RevokedEntriesWriter, type RevokedEntry } from './revoked-certificates.ts';
 
 const { privateKey, publicKey } = generateKeyPairSync('ed25519');
 const issuerKey = publicKeyInfo(publicKey);
@@ -88,7 +88,7 @@ test('an empty CRL has no revokedCertificates at all', () => {
 });
 
 test('a writer and the entries themselves make the same CRL', () => {
-  const writer = new RevokedListWriter();
+  const writer = new RevokedEntriesWriter();
   for (const entry of entries) writer.append(entry);
   assert.equal(hex(encodeTbsCertList({ ...tbs, entries: writer })), hex(encodeTbsCertList(tbs)));
 });

@@ -28,7 +28,7 @@ import {
 } from '../../src/x509/extensions.ts';
 import { parsePublicKey } from '../../src/x509/keys.ts';
 import { EXTENSION_OID } from '../../src/x509/oids.ts';
-import { type RevokedEntry, RevokedListWriter } from '../../src/x509/revoked-list.ts';
+import { RevokedEntriesWriter, type RevokedEntry } from '../../src/x509/revoked-certificates.ts';
 import { MAX_SERIAL_BYTES } from '../../src/x509/serial.ts';
 
 /** Revocation lists as clients read them, and whole ones of few entries. The server lays its own out in pieces, and reads none. */
@@ -38,13 +38,13 @@ const MAX_CRL_BYTES = 96 << 20;
 
 export interface TbsCertList extends ListHeader {
   /** Few entries as they are, many in a writer, which needs no object for each. */
-  entries: Iterable<RevokedEntry> | RevokedListWriter;
+  entries: Iterable<RevokedEntry> | RevokedEntriesWriter;
 }
 
 /**
  * TBSCertList, the bytes that are signed. The entries are copied once.
  *
- * @throws RangeError for an entry that {@link RevokedListWriter.append} refuses
+ * @throws RangeError for an entry that {@link RevokedEntriesWriter.append} refuses
  * @see RFC 5280 §5.1.2, §5.2
  */
 export function encodeTbsCertList(list: TbsCertList): Uint8Array {
@@ -58,9 +58,11 @@ export function encodeTbsCertList(list: TbsCertList): Uint8Array {
   );
 }
 
-function writeEntries(entries: Iterable<RevokedEntry> | RevokedListWriter): RevokedListWriter {
-  if (entries instanceof RevokedListWriter) return entries;
-  const writer = new RevokedListWriter();
+function writeEntries(
+  entries: Iterable<RevokedEntry> | RevokedEntriesWriter,
+): RevokedEntriesWriter {
+  if (entries instanceof RevokedEntriesWriter) return entries;
+  const writer = new RevokedEntriesWriter();
   for (const entry of entries) writer.append(entry);
   return writer;
 }

@@ -1,5 +1,5 @@
 import type { CancellationCause } from '../../src/broker/sessions/dependents.store.ts';
-import { listLive } from '../../src/broker/sessions/groundless.store.ts';
+import { listLive } from '../../src/broker/sessions/orphans.store.ts';
 import { listSessionsOf } from '../../src/broker/sessions/paged-termination.store.ts';
 import { terminate } from '../../src/broker/sessions/transitions.store.ts';
 // What is read a page at a time, and what is changed by ids: questions whose plans are looked at on both engines.

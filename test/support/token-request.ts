@@ -1,4 +1,4 @@
-import type { TokenRequest } from '../../src/access/tokens/wish.ts';
+import type { TokenRequest } from '../../src/access/tokens/creation-request.ts';
 
 /** Asks for a token and says nothing of it. */
 export const PLAIN_REQUEST: TokenRequest = {

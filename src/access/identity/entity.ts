@@ -1,8 +1,8 @@
 import { z } from 'zod';
-import type { Shown } from '../../app/output.ts';
 import { Failure } from '../../core/failure.ts';
 import { flag, stringMap } from '../../core/fields.ts';
 import { foldName } from '../../core/fold.ts';
+import type { Immutable } from '../../core/immutable.ts';
 import { mergePatch } from '../../core/patches.ts';
 import { policyList } from '../tokens/field-kinds.ts';
 import { canonicalPolicies } from '../tokens/policy-names.ts';
@@ -117,7 +117,7 @@ export const entityAnswerSchema = z.object({
   policies: entityFields.policies,
   disabled: entityFields.disabled,
 });
-type EntityAnswer = Shown<z.output<typeof entityAnswerSchema>>;
+type EntityAnswer = Immutable<z.output<typeof entityAnswerSchema>>;
 
 /** What a list of entities tells of each. */
 export const entityInfoSchema = z.object({ name: z.string(), aliases: z.array(aliasNameSchema) });

@@ -1,8 +1,8 @@
 import { z } from 'zod';
-import type { Shown } from '../../app/output.ts';
 import { Failure } from '../../core/failure.ts';
 import { Breath } from '../../core/fairness/breath.ts';
 import { choice, stringMap } from '../../core/fields.ts';
+import type { Immutable } from '../../core/immutable.ts';
 import { policyList } from '../tokens/field-kinds.ts';
 import { MOST_CHARACTERS } from '../tokens/policy-names.ts';
 import {
@@ -143,7 +143,7 @@ export const groupAnswerSchema = z.object({
   policies: groupFields.policies,
   type: groupFields.type,
 });
-type GroupAnswer = Shown<z.output<typeof groupAnswerSchema>>;
+type GroupAnswer = Immutable<z.output<typeof groupAnswerSchema>>;
 
 /** What a list of groups tells of each. */
 export const groupInfoSchema = z.object({

@@ -2,9 +2,9 @@ import type { TokenFacts } from '../../app/caller.ts';
 import { invalid } from '../../core/failure.ts';
 import { foldName } from '../../core/fold.ts';
 import { PatternSet } from '../../core/pattern-set.ts';
+import type { CreationFacts, TokenRequest } from './creation-request.ts';
 import { areBlank, canonicalPolicies } from './policy-names.ts';
 import type { TokenRole } from './role.ts';
-import type { CreationFacts, TokenRequest } from './wish.ts';
 
 /** A policy that only the server itself hands out. @see S-47 */
 const NOT_ASSIGNABLE = ['response-wrapping', 'control-group'];

@@ -6,9 +6,9 @@ import type { TokenFacts } from '../../app/caller.ts';
 import { Failure } from '../../core/failure.ts';
 import { namedBy } from './child-policies.ts';
 import { planToken } from './creation.ts';
+import type { CreationFacts, TokenRequest } from './creation-request.ts';
 import { type TokenRole, tokenRoleSchema } from './role.ts';
 import { displayName } from './token.ts';
-import type { CreationFacts, TokenRequest } from './wish.ts';
 
 const NOW = 1_800_000_000;
 

@@ -2,11 +2,11 @@ import type { TokenFacts } from '../../app/caller.ts';
 import { invalid } from '../../core/failure.ts';
 import { listNames, planBounds } from './bounds.ts';
 import { choosePolicies, restricts } from './child-policies.ts';
+import type { CreationFacts, TokenRequest } from './creation-request.ts';
 import { type LifetimeBounds, planLifetime } from './lifetime.ts';
 import { requireModestNames } from './policy-names.ts';
 import type { TokenRole } from './role.ts';
 import { displayName, type PlannedToken, type TokenBody, type TokenType } from './token.ts';
-import type { CreationFacts, TokenRequest } from './wish.ts';
 
 export interface Creation {
   token: PlannedToken;

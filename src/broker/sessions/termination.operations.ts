@@ -8,7 +8,7 @@ import {
   revokeSessionCredentials,
 } from './credentials/termination.operations.ts';
 import type { CancellationCause } from './dependents.store.ts';
-import { type LiveCursor, listLive, listOrphans } from './groundless.store.ts';
+import { type LiveCursor, listLive, listOrphans } from './orphans.store.ts';
 import { cancelSome, disown, listSessionsOf, type PagedLoss } from './paged-termination.store.ts';
 import { deleteConnections, deleteSessions, listConnectionsOf, listDue } from './store.ts';
 import { cancelAffected, endCredentialsOf } from './termination.store.ts';

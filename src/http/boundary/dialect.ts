@@ -10,13 +10,6 @@ import { type HttpRequest, header } from '../request.ts';
 import type { HttpResponse } from '../response.ts';
 import { type BoundaryAsker, findAsker } from './asker.ts';
 import type { NamedFields } from './body.ts';
-import {
-  credentialsOf,
-  type FoundRoute,
-  findBoundaryRoute,
-  listCredentials,
-  requireCorrelationId,
-} from './leading.ts';
 import { type BoundaryRouter, isBoundaryTarget } from './path.ts';
 import {
   type Bare,
@@ -26,6 +19,13 @@ import {
   requirePossible,
 } from './permission.ts';
 import { takeQuota } from './quota.ts';
+import {
+  credentialsOf,
+  type FoundRoute,
+  findBoundaryRoute,
+  listCredentials,
+  requireCorrelationId,
+} from './routing.ts';
 import { encodeBoundaryAnswer, encodeBoundaryFailure, refusal } from './wire.ts';
 
 interface BoundaryStages extends Stages {

@@ -18,8 +18,8 @@ import type { Exchange, Permitted } from '../dialect.ts';
 import { type RequestContext, traceInput } from '../request-record.ts';
 import { type BoundaryAsker, findAgain, letGo, standingOf } from './asker.ts';
 import { checkFields, type NamedFields, parseBoundaryBody, pickReferences } from './body.ts';
-import type { FoundRoute } from './leading.ts';
 import { recordedOf } from './recorded.ts';
+import type { FoundRoute } from './routing.ts';
 
 const MAX_BODY = 1024 * 1024;
 /** Of nobody in particular, e.g. of a log-in. */

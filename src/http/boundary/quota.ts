@@ -1,8 +1,8 @@
 import { type App, perApp } from '../../app/app.ts';
 import type { Credentials, Exchange } from '../dialect.ts';
 import type { HttpResponse } from '../response.ts';
-import type { FoundRoute } from './leading.ts';
 import { RateLimiter } from './rate-limit.ts';
+import type { FoundRoute } from './routing.ts';
 
 const limiterOf = perApp((app) => new RateLimiter(app.config.rate_limits));
 

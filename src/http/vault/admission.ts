@@ -29,10 +29,10 @@ import {
   putAside,
   readAwaited,
 } from './asker.ts';
-import { type FoundEndpoint, type FoundRoute, requireEndpoint, unrouted } from './leading.ts';
 import { readerOf } from './parameters.ts';
 import { accessRequest, judgeGranted, mayBring, permit } from './permission.ts';
 import { findMount } from './router.ts';
+import { type FoundEndpoint, type FoundRoute, requireEndpoint, unrouted } from './routing.ts';
 
 /** A request that the caller may be permitted, depending on its body. */
 export interface Possible {

@@ -17,8 +17,8 @@ import type { Credentials, Exchange } from '../dialect.ts';
 import { type HttpRequest, header } from '../request.ts';
 import { forRecords, type RequestContext } from '../request-record.ts';
 import { readFields } from './fields.ts';
-import type { FoundEndpoint, FoundRoute } from './leading.ts';
 import type { Permission } from './permission.ts';
+import type { FoundEndpoint, FoundRoute } from './routing.ts';
 import { wrapTtlOf } from './wrapping.ts';
 
 /** Who asks. */

@@ -15,7 +15,7 @@ import { encodeResult } from './answer.ts';
 import { type Asker, identify } from './asker.ts';
 import { sealWithoutDatabase } from './emergency.ts';
 import { answerHelp } from './help.ts';
-import { type FoundRoute, findVaultRoute, requireHead } from './leading.ts';
+import { type FoundRoute, findVaultRoute, requireHead } from './routing.ts';
 import type { VaultRouters } from './target.ts';
 import { encodeFailure, refusal } from './wire.ts';
 import { wrapIfAsked } from './wrapping.ts';

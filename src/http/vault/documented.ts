@@ -6,7 +6,7 @@ import type { Json } from '../json-schemas.ts';
 import { refTo } from '../shared-schemas.ts';
 import { STATUS } from './wire.ts';
 
-// What documents say of the Vault API's answers: as `wire.ts` dresses them.
+// What documents say of the Vault API's answers: as `wire.ts` encodes them.
 
 const orNull = (schema: z.ZodType) => z.union([schema, z.null()]);
 

@@ -13,8 +13,8 @@ import type { HttpResponse } from '../response.ts';
 import type { Asker } from './asker.ts';
 import { VAULT_STYLE } from './documented.ts';
 import { describePath, describeRoot, listRoutes, patternOf } from './help-text.ts';
-import { type FoundRoute, refuseMissing } from './leading.ts';
 import type { PathRouter } from './router.ts';
+import { type FoundRoute, refuseMissing } from './routing.ts';
 import type { Target } from './target.ts';
 import { canSee } from './visible-mounts.ts';
 

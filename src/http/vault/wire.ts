@@ -30,7 +30,7 @@ export function encodeAnswer(
     return encodeBytes({ content_type, body: answer.bytes }, answer.status);
   }
   const status = answer.status ?? encoding.status;
-  const flat = encoding.flat || answer.flat;
+  const { flat } = encoding;
   if (answer.bare) {
     const body = `${JSON.stringify(answer.bare)}\n`;
     return { status: status ?? 200, headers: { ...JSON_TYPE }, body };

@@ -18,7 +18,7 @@ import { requireCsr, type SignedCsr } from '../profile/csr-rules.ts';
 import { type LeafPlan, planIssue, planSign } from '../profile/leaf.ts';
 import type { IssueRequest, SignRequest } from '../profile/request.ts';
 import type { Role } from '../roles/role.ts';
-import { type IssuanceContext, readIssuanceContext, type Target } from './ground.operations.ts';
+import { type IssuanceContext, readIssuanceContext, type Target } from './context.operations.ts';
 import { takeBackNames, writeNames } from './names.operations.ts';
 import { planSigned, type SignedLeaf, type Subject } from './signing.operations.ts';
 

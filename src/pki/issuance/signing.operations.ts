@@ -15,7 +15,7 @@ import type { IssueRequest, SignRequest } from '../profile/request.ts';
 import type { RequestedNames } from '../roles/name-policy.ts';
 import type { Role } from '../roles/role.ts';
 import { newSerialNumber } from '../roots/operations.ts';
-import type { IssuanceContext, Target } from './ground.operations.ts';
+import type { IssuanceContext, Target } from './context.operations.ts';
 
 export interface Subject {
   /** DER. */

@@ -144,8 +144,8 @@ async function start(
   if (input.backup) {
     throw new Failure('invalid', 'backup is not supported: shares are told once and not kept');
   }
-  const { secret_shares: shares, secret_threshold: threshold, ...wish } = input;
-  const { require_verification, key } = wish;
+  const { secret_shares: shares, secret_threshold: threshold, ...request } = input;
+  const { require_verification, key } = request;
   const counts = { shares, threshold };
   return startRekey(app, caller, { target, ...counts, require_verification, key });
 }

@@ -30,7 +30,7 @@ const role_id = text('').describe('What a machine names the role by when it logs
 const secret_id = text('').describe('The secret half of a log-in.');
 const secret_id_accessor = text('').describe('Accessor of the secret ID.');
 
-const wishFields = {
+const requestFields = {
   metadata: metadataText('').describe(
     'JSON object with string values, as text; goes to the tokens.',
   ),
@@ -39,7 +39,7 @@ const wishFields = {
   num_uses: optional(integer()).describe("Log-ins it is good for; by default the role's."),
   ttl: optional(duration()).describe("How long it lives; by default the role's. Seconds."),
 };
-const wished = ['role_name', ...Object.keys(wishFields)];
+const requested = ['role_name', ...Object.keys(requestFields)];
 const name_forms = { role_name: 'lower_case' } as const;
 const ROLE = '/v1/auth/{mount}/role/{role_name}';
 
@@ -131,8 +131,8 @@ export const approleRoutes: AnyRoute[] = [
     name_forms,
     summary: 'Make a secret ID',
     access: { capability: 'update' },
-    audit: wished,
-    input: z.object({ role_name, ...wishFields }),
+    audit: requested,
+    input: z.object({ role_name, ...requestFields }),
     output: madeSecretId,
     failures: ['invalid', 'not_found', 'conflict'],
     run: async (app, caller, input) => createSecretId(app, caller, { ...input, secret_id: '' }),
@@ -156,9 +156,9 @@ export const approleRoutes: AnyRoute[] = [
     name_forms,
     summary: "Make a secret ID of the operator's choice",
     access: { capability: 'update' },
-    audit: wished,
-    sets_also: [{ path: `${ROLE}/secret-id`, fields: Object.keys(wishFields), when: [] }],
-    input: z.object({ role_name, secret_id, ...wishFields }),
+    audit: requested,
+    sets_also: [{ path: `${ROLE}/secret-id`, fields: Object.keys(requestFields), when: [] }],
+    input: z.object({ role_name, secret_id, ...requestFields }),
     output: madeSecretId,
     failures: ['invalid', 'not_found', 'conflict'],
     run: createCustomSecretId,

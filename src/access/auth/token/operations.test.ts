@@ -12,10 +12,10 @@ import type { Store } from '../../../store/store.ts';
 import { authenticate, authenticateAgain } from '../../permissions/authentication.operations.ts';
 import { removePolicy, writePolicy } from '../../policies/operations.ts';
 import { planned } from '../../tokens/creation.ts';
+import type { TokenRequest } from '../../tokens/creation-request.ts';
 import { tidyTokens } from '../../tokens/expiration.operations.ts';
 import { createRootToken, type MintedToken, mintToken } from '../../tokens/minting.operations.ts';
 import { planRootToken } from '../../tokens/token.ts';
-import type { TokenRequest } from '../../tokens/wish.ts';
 import { createToken, lookUpAccessor, lookUpSelf, lookUpToken } from './operations.ts';
 import { renewSelf } from './renewal.operations.ts';
 import {
@@ -37,7 +37,7 @@ async function openServer(open: () => Promise<Store>) {
   };
   const create = async (by: string, request: Partial<TokenRequest> = {}, role_name?: string) => {
     const answer = await createToken(app, await as(by), {
-      wish: { ...PLAIN_REQUEST, ...request },
+      request: { ...PLAIN_REQUEST, ...request },
       orphan: false,
       ...(role_name === undefined ? {} : { role_name }),
     });
@@ -201,7 +201,7 @@ eachEngine('tokens', (open) => {
     const caller = await as(parent.client_token);
     await revokeSelf(app, await as(parent.client_token));
     await assert.rejects(
-      createToken(app, caller, { wish: PLAIN_REQUEST, orphan: false }),
+      createToken(app, caller, { request: PLAIN_REQUEST, orphan: false }),
       (error: unknown) => isConflict(error),
     );
   });
@@ -249,7 +249,7 @@ eachEngine('tokens', (open) => {
     await assert.rejects(create(last), refusal(/at most the 100th of its line/));
     assert.match((await create(last, { type: 'batch', policies: ['r'] })).client_token, /^hvb\./);
     const caller = testCaller(mount, (await authenticate(app, last)) ?? assert.fail());
-    const orphan = await createToken(app, caller, { wish: PLAIN_REQUEST, orphan: true });
+    const orphan = await createToken(app, caller, { request: PLAIN_REQUEST, orphan: true });
     assert.ok(await as(orphan.auth?.client_token ?? ''));
   });
 

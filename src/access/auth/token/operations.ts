@@ -18,6 +18,7 @@ import { listUnknownPolicies } from '../../policies/operations.ts';
 import { commitPlanned, type Planned } from '../../standing/attempts.operations.ts';
 import { describeToken, type TokenReply } from '../../tokens/answers.ts';
 import { planToken } from '../../tokens/creation.ts';
+import type { TokenRequest } from '../../tokens/creation-request.ts';
 import { LONGEST_LINE, listDead, mayHaveChildren } from '../../tokens/line.store.ts';
 import {
   type MintedToken,
@@ -29,7 +30,6 @@ import { noteToken } from '../../tokens/recorded.ts';
 import { holdTokenRole } from '../../tokens/roles.store.ts';
 import { findTokenByAccessor, listAccessors } from '../../tokens/store.ts';
 import type { PlannedToken, Token } from '../../tokens/token.ts';
-import type { TokenRequest } from '../../tokens/wish.ts';
 import { answerMinted, entityPolicies, identityPolicies } from '../minted.operations.ts';
 import { lineOfTokenRole, requireTokenRole } from './roles.operations.ts';
 
@@ -37,9 +37,9 @@ import { lineOfTokenRole, requireTokenRole } from './roles.operations.ts';
 export async function createToken(
   app: App,
   caller: Caller,
-  input: { wish: TokenRequest; orphan: boolean; role_name?: string },
+  input: { request: TokenRequest; orphan: boolean; role_name?: string },
 ): Promise<AuthResult> {
-  const { role_name, wish: request } = input;
+  const { role_name, request } = input;
   const path = `${fullPath(caller.mount)}${creationPath(input)}`;
   const plan = async (): Promise<Planned<{ minted: MintedToken; warnings: string[] }>> => {
     const { token: parent, acl } = requireAuthenticated(caller);

@@ -4,9 +4,9 @@ import { type AnyRoute, type Route, type SetElsewhere, vaultRoute } from '../../
 import { duration, flag, integer, optional, stringMap, text } from '../../../core/fields.ts';
 import { workOf } from '../../leases/ending.operations.ts';
 import { tokenReply } from '../../tokens/answers.ts';
+import type { TokenRequest } from '../../tokens/creation-request.ts';
 import { tidyTokensOnce } from '../../tokens/expiration.operations.ts';
 import { displayText, policyList, tokenTypeText } from '../../tokens/field-kinds.ts';
-import type { TokenRequest } from '../../tokens/wish.ts';
 import {
   createToken,
   listTokenAccessors,
@@ -28,7 +28,7 @@ const accessor = text('').describe('Accessor of the token.');
 const increment = duration(0).describe('How long it shall live from now on. Seconds.');
 const role_name = text().describe('The token role to make it by.');
 
-const wishFields = {
+const requestFields = {
   id: text('').describe('The text of the token, instead of a random one. Needs sudo.'),
   policies: policyList([]).describe("Policies of the token; by default those of the caller's."),
   meta: optional(stringMap()).describe('Shown when the token is looked up, and in audit records.'),
@@ -44,12 +44,12 @@ const wishFields = {
   type: tokenTypeText('').describe('"service" or "batch".'),
   entity_alias: text('').describe("One of the role's allowed_entity_aliases."),
 };
-const wishSchema = z.object(wishFields);
+const requestSchema = z.object(requestFields);
 
 /** Request fields that a record may hold as they are: everything but the token itself. */
-const audited = Object.keys(wishFields).filter((name) => name !== 'id');
+const audited = Object.keys(requestFields).filter((name) => name !== 'id');
 
-function wishOf({ lease, ...fields }: z.output<typeof wishSchema>): TokenRequest {
+function requestOf({ lease, ...fields }: z.output<typeof requestSchema>): TokenRequest {
   return { ...fields, ttl: fields.ttl || lease };
 }
 
@@ -71,7 +71,7 @@ function bothWays<In extends z.ZodObject, Out extends Output>(
 /** Tokens without a parent have an endpoint of their own. */
 const orphans: SetElsewhere = {
   path: '/v1/auth/{mount}/create-orphan',
-  fields: Object.keys(wishFields).filter((name) => name !== 'no_parent'),
+  fields: Object.keys(requestFields).filter((name) => name !== 'no_parent'),
   when: ['no_parent'],
 };
 
@@ -85,10 +85,11 @@ export const tokenRoutes: AnyRoute[] = [
     audit: audited,
     old_names: { lease: 'ttl' },
     sets_also: [orphans],
-    input: wishSchema,
+    input: requestSchema,
     output: authOutput,
     failures: ['invalid', 'conflict'],
-    run: (app, caller, input) => createToken(app, caller, { wish: wishOf(input), orphan: false }),
+    run: (app, caller, input) =>
+      createToken(app, caller, { request: requestOf(input), orphan: false }),
   }),
   vaultRoute({
     id: 'token-create-orphan',
@@ -98,10 +99,11 @@ export const tokenRoutes: AnyRoute[] = [
     access: { capability: 'update', sudo: true },
     audit: audited,
     old_names: { lease: 'ttl' },
-    input: wishSchema,
+    input: requestSchema,
     output: authOutput,
     failures: ['invalid', 'conflict'],
-    run: (app, caller, input) => createToken(app, caller, { wish: wishOf(input), orphan: true }),
+    run: (app, caller, input) =>
+      createToken(app, caller, { request: requestOf(input), orphan: true }),
   }),
   vaultRoute({
     id: 'token-create-against-role',
@@ -112,11 +114,11 @@ export const tokenRoutes: AnyRoute[] = [
     audit: ['role_name', ...audited],
     old_names: { lease: 'ttl' },
     sets_also: [orphans],
-    input: z.object({ role_name, ...wishFields }),
+    input: z.object({ role_name, ...requestFields }),
     output: authOutput,
     failures: ['invalid', 'conflict'],
     run: (app, caller, { role_name, ...fields }) =>
-      createToken(app, caller, { wish: wishOf(fields), orphan: false, role_name }),
+      createToken(app, caller, { request: requestOf(fields), orphan: false, role_name }),
   }),
   ...bothWays({
     id: 'token-look-up-self',

@@ -3,7 +3,7 @@ import type { Db } from '../../../store/database.ts';
 import { verify } from '../../../x509/algorithms.ts';
 import { type AssembledCrl, layOutCrl, type UnsignedCrl } from '../../../x509/crl-assembly.ts';
 import { parsePublicKey } from '../../../x509/keys.ts';
-import { RevokedListWriter } from '../../../x509/revoked-list.ts';
+import { RevokedEntriesWriter } from '../../../x509/revoked-certificates.ts';
 import { decodeSerial, MAX_SERIAL_BYTES } from '../../../x509/serial.ts';
 import {
   type Revocation,
@@ -76,10 +76,10 @@ const PAGE = 2000;
 /** What was revoked before rows had a revision has 0. */
 const BEFORE_ALL = -1;
 
-async function collectAll(db: Db, { content, max_entries }: CrlJob): Promise<RevokedListWriter> {
+async function collectAll(db: Db, { content, max_entries }: CrlJob): Promise<RevokedEntriesWriter> {
   const { mount_id, revision } = content;
   const scope: CrlScope = JSON.parse(content.scope);
-  const writer = new RevokedListWriter();
+  const writer = new RevokedEntriesWriter();
   if (scope.empty) return writer;
   const belongs = isListedIn(scope);
   for (let after = ''; ; ) {
@@ -97,10 +97,10 @@ async function collectSince(
   db: Db,
   { content }: CrlJob,
   since: number,
-): Promise<RevokedListWriter> {
+): Promise<RevokedEntriesWriter> {
   const { mount_id, revision } = content;
   const scope: CrlScope = JSON.parse(content.scope);
-  const writer = new RevokedListWriter();
+  const writer = new RevokedEntriesWriter();
   if (scope.empty) return writer;
   const belongs = isListedIn(scope);
   const rows: Revocation[] = [];
@@ -118,7 +118,7 @@ async function collectSince(
 /** One piece of memory for all serial numbers: the writer copies each. */
 const serialBytes = new Uint8Array(MAX_SERIAL_BYTES);
 
-function append(writer: RevokedListWriter, row: Revocation): void {
+function append(writer: RevokedEntriesWriter, row: Revocation): void {
   const serialNumber = decodeSerial(row.serial, serialBytes);
   if (!serialNumber) throw new Error(`stored serial number ${row.serial} does not parse`);
   writer.append({

@@ -10,13 +10,13 @@ import {
   time,
   unsignedInteger,
 } from './der.ts';
-import { type RevokedEntry, RevokedListWriter } from './revoked-list.ts';
+import { RevokedEntriesWriter, type RevokedEntry } from './revoked-certificates.ts';
 
 const seconds = (text: string): number => Date.parse(text) / 1000;
 const hex = (...parts: Uint8Array[]): string => Buffer.concat(parts).toString('hex');
 
 function write(...entries: RevokedEntry[]): string {
-  const writer = new RevokedListWriter();
+  const writer = new RevokedEntriesWriter();
   for (const entry of entries) writer.append(entry);
   assert.equal(writer.count, entries.length);
   const chunks = writer.chunks();
@@ -115,7 +115,7 @@ const refused: [entry: Partial<RevokedEntry>, why: string][] = [
 
 for (const [part, why] of refused) {
   test(`an entry with ${why} is refused and leaves no trace`, () => {
-    const writer = new RevokedListWriter();
+    const writer = new RevokedEntriesWriter();
     const entry = { serialNumber: Uint8Array.of(5), revocationTime: NOON, ...part };
     assert.throws(() => writer.append(entry), RangeError);
     assert.equal(writer.length, 0);
@@ -134,7 +134,7 @@ test('a CRL of many chunks is the concatenation of its entries', () => {
 });
 
 test('chunks taken earlier are not changed by later entries', () => {
-  const writer = new RevokedListWriter();
+  const writer = new RevokedEntriesWriter();
   writer.append({ serialNumber: Uint8Array.of(5), revocationTime: NOON });
   const before = hex(...writer.chunks());
   const [chunk] = writer.chunks();

@@ -28,7 +28,7 @@ const DAYS_KEPT = 4096;
 const NOTHING = new Uint8Array(0);
 
 /** Collects entries in the order they are appended; the caller keeps serial numbers unique. */
-export class RevokedListWriter {
+export class RevokedEntriesWriter {
   readonly #full: Uint8Array[] = [];
   #fullLength = 0;
   #chunk = new Uint8Array(FIRST_CHUNK);
