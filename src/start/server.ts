@@ -7,6 +7,7 @@ import { commitFor } from '../access/standing/attempts.operations.ts';
 import { commitOnceFor } from '../access/standing/operations.ts';
 import type { App } from '../app/app.ts';
 import type { Caller } from '../app/caller.ts';
+import type { Job } from '../app/job.ts';
 import { startFeeding } from '../audit/devices/jobs.ts';
 import { createTrail, hashSecret } from '../audit/operations.ts';
 import { Barrier } from '../barrier/barrier.ts';
@@ -53,6 +54,8 @@ export interface Overrides {
   log?: Logger;
   /** Stands between the server and its store. */
   store?: (real: Store) => Store;
+  /** Instead of all the work that is done on timers. */
+  jobs?: readonly Job[];
 }
 
 /**
@@ -93,7 +96,7 @@ export async function startServer(settings: Config, given: Overrides = {}): Prom
     });
     startReporting(app);
     await openSeal(app);
-    startJobs(app);
+    startJobs(app, given.jobs);
     const routers = {
       system: systemRouter(),
       secret: secretRouters(),

@@ -76,7 +76,7 @@ const CHANGES: [
 eachPlace('a session and', (newPlace) => {
   for (const [what, make, change, ends] of CHANGES) {
     test(`${what}: it ${ends ? 'ends' : 'goes on where it was led'}`, async (t) => {
-      const broker = await startBroker(t, { place: await newPlace() });
+      const broker = await startBroker(t, { place: await newPlace(), jobs: [] });
       const things = await make(broker);
       const path = `targets/${things.target}:authorize-session`;
       const made = await broker.admin('POST', path, {});
@@ -92,7 +92,7 @@ eachPlace('a session and', (newPlace) => {
   }
 
   test('the next one is led to what is set by then', async (t) => {
-    const broker = await startBroker(t, { place: await newPlace() });
+    const broker = await startBroker(t, { place: await newPlace(), jobs: [] });
     const things = await withAddress(broker);
     await patch({ address: '10.0.0.2', attributes: { default_port: 23 } })(broker, things);
     const made = await broker.admin('POST', `targets/${things.target}:authorize-session`, {});

@@ -11,7 +11,7 @@ import { type Effect, write } from '../../src/store/write.ts';
 import { endStrays } from '../../src/system/mounts/purge.operations.ts';
 import { startBroker, tokenIdOf } from '../support/seeded-broker.ts';
 
-const broker = await startBroker({ after });
+const broker = await startBroker({ after }, { jobs: [] });
 const { client, admin } = broker;
 const { app } = client.running;
 

@@ -16,7 +16,11 @@ const GRANTS = ['ids=*;type=target;actions=authorize-session'];
 eachPlace('a session by a token of the other API', (newPlace) => {
   async function open(t: { after(stop: () => Promise<void>): void }) {
     const clock = { now: Math.floor(Date.now() / 1000) * 1000 };
-    const broker = await startBroker(t, { place: await newPlace(), now: () => clock.now });
+    const broker = await startBroker(t, {
+      place: await newPlace(),
+      now: () => clock.now,
+      jobs: [],
+    });
     const { client } = broker;
     const ok = async (...call: Parameters<typeof client.call>): Promise<Reply> => {
       const reply = await client.call(...call);

@@ -14,7 +14,7 @@ const HOUR = 60 * MINUTE;
 
 async function startAt(t: { after(stop: () => Promise<void>): void }, place: Place) {
   const clock = { ahead: 0 };
-  const broker = await startBroker(t, { place, now: () => Date.now() + clock.ahead });
+  const broker = await startBroker(t, { place, now: () => Date.now() + clock.ahead, jobs: [] });
   const { call, running } = broker.client;
   const atAuthority = (token: string): Promise<Reply> =>
     call('GET', 'auth/token/lookup-self', undefined, { token });

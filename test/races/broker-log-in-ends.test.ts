@@ -8,7 +8,7 @@ import { AUTH_METHOD, type Person, startBroker, tokenIdOf } from '../support/see
 import type { Reply } from '../support/server.ts';
 
 const audit = { wait_for_reads: true, record_public_reads: false, retention_days: 0, sinks: [] };
-const broker = await startBroker({ after }, { config: { audit } });
+const broker = await startBroker({ after }, { config: { audit }, jobs: [] });
 const { admin, nobody, client, make } = broker;
 
 const attempt = (login_name: string): Promise<Reply> =>
