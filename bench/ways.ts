@@ -20,7 +20,7 @@ const { client, admin, make, project } = broker;
 
 await client.call('POST', 'sys/mounts/pki', { type: 'pki' });
 await client.call('POST', 'pki/root/generate/internal', { common_name: 'Root', key_type: 'ec' });
-await client.call('POST', 'pki/roles/web', { allow_any_name: true, key_type: 'ec' });
+await client.call('POST', 'pki/roles/web', { allow_any_name: true, key_type: 'ec', ttl: '1h' });
 const target = await make('targets', {
   scope_id: project,
   type: 'tcp',
