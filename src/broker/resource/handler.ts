@@ -189,11 +189,12 @@ export interface ResourceHandler<K extends Kind = AnyKind> extends ShownHandler<
   wholeFields?: readonly string[];
 
   /**
-   * The subtype of a new item; an error is added where there is none.
+   * The subtype of a new item; an error is added where there is none. Unless it is given: that of what
+   * the item lies in, or of a type that lies in scopes its only one, which is called as the type is.
    *
    * @param parent subtype of what it would live in
    */
-  chooseSubtype(item: SentOf<K>, parent: string | undefined, errors: FieldErrors): string;
+  chooseSubtype?(item: SentOf<K>, parent: string | undefined, errors: FieldErrors): string;
   /** What is wrong with the fields of a new item, and what they say; the common ones are checked already. */
   checkNew(item: ItemOf<K>, subtype: string, errors: FieldErrors): K['wanted'];
   planNew(

@@ -40,12 +40,26 @@ export function checkCreation<K extends Kind>(
   const container_id = sent[definition.containerField] ?? '';
   const parent = parseId(container_id)?.subtype;
   const inParent = RESOURCE_TYPES[definition.type].parent !== undefined;
-  const subtype = definition.chooseSubtype(sent, inParent ? parent : undefined, errors);
+  const subtype =
+    definition.chooseSubtype?.(sent, inParent ? parent : undefined, errors) ??
+    (inParent ? subtypeOfParent(sent, parent, errors) : definition.type);
   const item = withAttributes(definition, sent, subtype);
   checkContainerForm(definition, container_id, errors);
   const wanted = definition.checkNew(item, subtype, errors);
   errors.refuse(IN_REQUEST);
   return { item, subtype, wanted };
+}
+
+/** The subtype that is shared with what the item would lie in; none where that has no form of an id. */
+export function subtypeOfParent(
+  { type }: { readonly type?: string | undefined },
+  parent: string | undefined,
+  errors: FieldErrors,
+): string {
+  if (parent !== undefined && type && type !== parent) {
+    errors.add('type', "Doesn't match the parent resource's type.");
+  }
+  return parent ?? '';
 }
 
 /** What is listed must at least look like what holds such items. */

@@ -75,7 +75,6 @@ export const workerDefinition: ResourceHandler<WorkerKind> = {
   cached: true,
   words: { stale: 'Worker "%" doesn\'t exist or incorrect version provided.' },
 
-  chooseSubtype: () => 'worker',
   checkNew(item, _subtype, errors) {
     if (item.scope_id !== 'global') errors.add('scope_id', "Must be 'global'");
     checkFields(item, errors);

@@ -43,12 +43,6 @@ export const hostSetDefinition: ResourceHandler<HostSetKind> = {
   showsType: true,
   words: { stale: 'Host set "%" doesn\'t exist or incorrect version provided.' },
 
-  chooseSubtype(item, parent, errors) {
-    if (parent !== undefined && item.type && item.type !== parent) {
-      errors.add('type', "Doesn't match the parent resource's type.");
-    }
-    return parent ?? '';
-  },
   checkNew: (item, _subtype, errors) => refuseForeign(item, errors),
   planNew: async () => ({}),
   updatable: () => [],

@@ -43,13 +43,6 @@ export const accountDefinition: ResourceHandler<AccountKind> = {
   showsType: true,
   words: { stale: 'Account "%" doesn\'t exist or incorrect version provided.' },
 
-  chooseSubtype(item, parent, errors) {
-    const wanted = item.type ?? '';
-    if (parent !== undefined && wanted !== '' && wanted !== parent) {
-      errors.add('type', "Doesn't match the parent resource's type.");
-    }
-    return parent ?? '';
-  },
   checkNew({ attributes = {} }, subtype, errors) {
     const { login_name = '', password } = attributes;
     if (subtype === 'password' && login_name === '') {

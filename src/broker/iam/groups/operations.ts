@@ -40,7 +40,6 @@ export const groupDefinition: ResourceHandler<GroupKind> = {
   cached: true,
   words: { stale: 'Group "%" doesn\'t exist or incorrect version provided.' },
 
-  chooseSubtype: () => 'group',
   checkNew({ scope_id = '' }, _subtype, errors) {
     if (!isIdOf(scope_id, 'scope')) {
       errors.add('scope_id', 'Improperly formatted field.');

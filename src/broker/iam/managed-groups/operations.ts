@@ -5,6 +5,7 @@ import { type FieldErrors, IN_REQUEST, refuseField } from '../../resource/field-
 import { parseExpression } from '../../resource/filter/expression.ts';
 import type { ItemOf, Kind, ResourceHandler } from '../../resource/handler.ts';
 import { isIdOf } from '../../resource/ids.ts';
+import { subtypeOfParent } from '../../resource/item-request.ts';
 import type { ListRequest } from '../../resource/lists/query.ts';
 
 /** What a managed group keeps: the rule by which an auth method puts accounts into it. */
@@ -47,11 +48,9 @@ export const managedGroupDefinition: ResourceHandler<ManagedGroupKind> = {
   words: { stale: 'Managed group "%" doesn\'t exist or incorrect version provided.' },
 
   chooseSubtype(item, parent, errors) {
-    if (parent === 'password') errors.add('auth_method_id', NO_GROUPS);
-    else if (parent !== undefined && item.type && item.type !== parent) {
-      errors.add('type', "Doesn't match the parent resource's type.");
-    }
-    return parent ?? '';
+    if (parent !== 'password') return subtypeOfParent(item, parent, errors);
+    errors.add('auth_method_id', NO_GROUPS);
+    return parent;
   },
   checkNew: (item, subtype, errors) => readRule(item, subtype, errors),
   planNew: async (_app, _caller, { wanted }) => ({ body: wanted }),

@@ -58,7 +58,6 @@ export const roleDefinition: ResourceHandler<RoleKind> = {
   cached: true,
   words: { stale: 'Role "%" doesn\'t exist or incorrect version provided.' },
 
-  chooseSubtype: () => 'role',
   checkNew(item, _subtype, errors) {
     if (!isIdOf(item.scope_id ?? '', 'scope')) {
       errors.add('scope_id', 'Improperly formatted field.');
