@@ -12,7 +12,7 @@ import {
 import { isIdOf, parseId } from './ids.ts';
 import type { ListRequest } from './lists/query.ts';
 import type { BoundaryRequest, Fields } from './route.ts';
-import { RESOURCE_TYPES } from './types.ts';
+import { RESOURCE_TYPES, type ResourceTypeName } from './types.ts';
 
 /** @throws Failure `invalid` */
 export function requireIdForm(
@@ -67,11 +67,8 @@ export function checkPlaceForm(
   { type, containerField }: Pick<ShownHandler, 'type' | 'containerField'>,
   { place }: ListRequest,
 ): void {
+  if (hasPlaceForm(type, place)) return;
   const { parent, levels } = RESOURCE_TYPES[type];
-  const fits = parent
-    ? isIdOf(place, parent)
-    : levels.some((level) => isIdOf(place, 'scope', level));
-  if (fits) return;
   const because = parent
     ? 'Invalid formatted identifier.'
     : levels.length === 1
@@ -82,22 +79,28 @@ export function checkPlaceForm(
   refuseField(containerField, because, 'Improperly formatted identifier.');
 }
 
+function hasPlaceForm(type: ResourceTypeName, id: string): boolean {
+  const { parent, levels } = RESOURCE_TYPES[type];
+  return parent ? isIdOf(id, parent) : levels.some((level) => isIdOf(id, 'scope', level));
+}
+
 /** What an item lies in must at least look like what holds such items. */
 function checkContainerForm(
-  definition: Pick<ShownHandler, 'type' | 'containerField'>,
+  { type, containerField }: Pick<ShownHandler, 'type' | 'containerField'>,
   container_id: string,
   errors: FieldErrors,
 ): void {
-  const { parent, levels } = RESOURCE_TYPES[definition.type];
-  if (parent !== undefined) {
-    if (!isIdOf(container_id, parent)) {
-      errors.add(definition.containerField, 'This field must be a valid id.');
-    }
-    return;
-  }
-  if (levels.length === 1 && levels[0] === 'project' && !isIdOf(container_id, 'scope', 'project')) {
-    errors.add('scope_id', 'This field must be a valid project scope id.');
-  }
+  // What a scope can lie in follows from what it is to be.
+  if (type === 'scope' || hasPlaceForm(type, container_id)) return;
+  const { parent, levels } = RESOURCE_TYPES[type];
+  const because = parent
+    ? 'This field must be a valid id.'
+    : levels.length === 1
+      ? `This field must be a valid ${levels[0]} scope id.`
+      : levels.includes('project')
+        ? 'Improperly formatted field.'
+        : "Must be 'global' or a valid org scope id.";
+  errors.add(containerField, because);
 }
 
 export function checkUpdate<K extends Kind>(

@@ -40,11 +40,7 @@ export const groupDefinition: ResourceHandler<GroupKind> = {
   cached: true,
   words: { stale: 'Group "%" doesn\'t exist or incorrect version provided.' },
 
-  checkNew({ scope_id = '' }, _subtype, errors) {
-    if (!isIdOf(scope_id, 'scope')) {
-      errors.add('scope_id', 'Improperly formatted field.');
-    }
-  },
+  checkNew() {},
   async planNew(app, _caller, { container: { scope } }) {
     const full = await faultOfOrg(app.db, 'group', scope, 1);
     if (full !== undefined) refuseField('scope_id', full);

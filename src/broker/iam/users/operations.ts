@@ -61,11 +61,7 @@ export const userDefinition: ResourceHandler<UserKind> = {
   cached: true,
   words: { stale: 'User "%" doesn\'t exist or incorrect version provided.' },
 
-  checkNew({ scope_id = '' }, _subtype, errors) {
-    if (scope_id !== 'global' && !isIdOf(scope_id, 'scope', 'org')) {
-      errors.add('scope_id', "Must be 'global' or a valid org scope id.");
-    }
-  },
+  checkNew() {},
   planNew: async () => ({ body: { entity_id: '', policies: [] } }),
   updatable: () => [],
   checkChange() {},
