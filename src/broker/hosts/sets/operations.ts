@@ -8,7 +8,7 @@ import type { BrokerCaller } from '../../resource/caller.ts';
 import { type FieldErrors, refuseField } from '../../resource/field-errors.ts';
 import type { ItemOf, Kind, ResourceHandler } from '../../resource/handler.ts';
 import { isIdOf } from '../../resource/ids.ts';
-import { checkIds, type LinkVerbRequest } from '../../resource/links/fields.ts';
+import { idCheck, type LinkVerbRequest } from '../../resource/links/fields.ts';
 import { changeLinks } from '../../resource/links/operations.ts';
 import type { LinkChange } from '../../resource/links/plan.ts';
 import { showLinkedIds } from '../../resource/links/shown.operations.ts';
@@ -79,20 +79,19 @@ const SETS_OF_HOST = {
 /** As a host is that may be put into another. */
 const ONE_MORE_SET = { ...SETS_OF_HOST, most: MOST_SETS_OF_HOST - 1 };
 
+const checkStaticHosts = idCheck(FIELD, (id) =>
+  isIdOf(id, 'host', 'static') ? undefined : 'Incorrectly formatted host identifier.',
+);
+
 export function checkHosts(
-  item: { readonly host_ids?: readonly string[] | undefined },
+  item: { readonly [FIELD]?: readonly string[] | undefined },
   errors: FieldErrors,
-  { change, id }: { change: LinkChange; id: string },
+  request: { change: LinkChange; id: string },
 ): readonly string[] {
-  if (isIdOf(id, 'host-set', 'plugin')) {
+  if (isIdOf(request.id, 'host-set', 'plugin')) {
     errors.add('id', 'The hosts of such a host set are not chosen by hand.');
   }
-  return checkIds(item, errors, {
-    field: FIELD,
-    change,
-    faultOf: (host) =>
-      isIdOf(host, 'host', 'static') ? undefined : 'Incorrectly formatted host identifier.',
-  });
+  return checkStaticHosts(item, errors, request);
 }
 
 /** Adds, replaces or removes the hosts of a set; all lie in its catalog. */
