@@ -91,11 +91,9 @@ export type CommonAnswer = { readonly [Name in ContainerField]?: string } & {
 /** What an item shows. */
 export type AnswerOf<K extends Kind> = CommonAnswer & ShownOf<K>;
 
-/** What a verb is about: an item as it was read, and what is asked of it. */
+/** What a verb is about: an item as it was read, in the version that the caller gave, and what is asked of it. */
 export interface VerbRequest<K extends Kind, Checked> {
   resource: Resource<K['body']>;
-  /** That the caller gave. */
-  version: number;
   /** What the check has found in the fields. */
   checked: Checked;
 }

@@ -72,18 +72,17 @@ const hasEnded = ({ body }: Resource<SessionBody>): boolean => body.ended ?? fal
 export async function cancelSession(
   app: App,
   caller: BrokerCaller,
-  { resource, version }: { resource: Resource<SessionBody>; version: number },
+  { resource }: { resource: Resource<SessionBody> },
 ): Promise<Resource<SessionBody>> {
-  requireVersion(sessionDefinition, resource, version);
   const facts = (await listSessionFacts(app.db, [resource.id])).get(resource.id);
   if (!facts || !LIVE_STATUSES.includes(facts.status)) {
     // Whoever came first may have ended it since it was read here, and this version with it.
     const present = await requireResource<SessionKind>(app, sessionDefinition, resource.id);
-    requireVersion(sessionDefinition, present, version);
+    requireVersion(sessionDefinition, present, resource.version);
     return present;
   }
   const ids = [resource.id];
-  const canceled = await commitChange(app, caller, sessionDefinition, resource, version, {
+  const canceled = await commitChange(app, caller, sessionDefinition, resource, {
     effects: [beginCanceling(resource.id, app.now()), ...endCredentials(app, ids)],
   });
   takeCredentialsBack(app, ids);

@@ -8,7 +8,7 @@ import { faultOfTotal, type LinkVerbRequest } from '../resource/links/fields.ts'
 import { changeLinks } from '../resource/links/operations.ts';
 import { type LinkChange, type PlannedLinks, planLinks } from '../resource/links/plan.ts';
 import { deleteLinks, insertLinks, listLinksFrom } from '../resource/links/store.ts';
-import { commitChange, planInTime, requireVersion } from '../resource/operations.ts';
+import { commitChange, planInTime } from '../resource/operations.ts';
 import type { Resource } from '../resource/resource.ts';
 import type { ResourceTypeName } from '../resource/types.ts';
 import {
@@ -31,9 +31,8 @@ import type { TargetBody, TargetKind } from './target.ts';
 export async function changeHostSources(
   app: App,
   caller: BrokerCaller,
-  { resource, version, change, checked: ids }: LinkVerbRequest<TargetKind>,
+  { resource, change, checked: ids }: LinkVerbRequest<TargetKind>,
 ): Promise<Resource<TargetBody>> {
-  requireVersion(targetDefinition, resource, version);
   if (change !== 'remove' && resource.body.address !== '') {
     throw new Failure(
       'precondition',
@@ -42,7 +41,6 @@ export async function changeHostSources(
   }
   return changeLinks(app, caller, targetDefinition, {
     resource,
-    version,
     change,
     kind: 'target-host-source',
     ids,
@@ -84,13 +82,12 @@ const KINDS = { brokered: 'target-brokered', injected_application: 'target-injec
 export async function changeCredentialSources(
   app: App,
   caller: BrokerCaller,
-  { resource, version, change, checked }: LinkVerbRequest<TargetKind, SourcesByPurpose>,
+  { resource, change, checked }: LinkVerbRequest<TargetKind, SourcesByPurpose>,
 ): Promise<Resource<TargetBody>> {
-  requireVersion(targetDefinition, resource, version);
   const plan = (): Promise<Effect[]> => planSources(app, resource, checked, change);
-  const effects = await planInTime(app, targetDefinition, resource.id, version, plan);
+  const effects = await planInTime(app, targetDefinition, resource, plan);
   try {
-    return await commitChange(app, caller, targetDefinition, resource, version, { effects });
+    return await commitChange(app, caller, targetDefinition, resource, { effects });
   } catch (error) {
     // A source went away between reading and writing: say which.
     if (isConflict(error)) await plan();

@@ -8,7 +8,7 @@ import type { ItemOf, Kind, ResourceHandler } from '../resource/handler.ts';
 import type { LinkVerbRequest } from '../resource/links/fields.ts';
 import { isKnown, type ListAnswer, listNow } from '../resource/lists/operations.ts';
 import { type ListRequest, MAX_PAGE_SIZE } from '../resource/lists/query.ts';
-import { commitChange, requireVersion } from '../resource/operations.ts';
+import { commitChange } from '../resource/operations.ts';
 import { formatTime, type Resource } from '../resource/resource.ts';
 import { deleteActivations } from './enrolment.store.ts';
 import { joinTags } from './selection.ts';
@@ -195,12 +195,11 @@ async function gatherWorkers(
 export function changeTags(
   app: App,
   caller: BrokerCaller,
-  { resource, version, change, checked }: LinkVerbRequest<WorkerKind, Tags>,
+  { resource, change, checked }: LinkVerbRequest<WorkerKind, Tags>,
 ): Promise<Resource<WorkerBody>> {
-  requireVersion(workerDefinition, resource, version);
   const api_tags = planTags(change, resource.body.api_tags, checked);
   const because = change === 'remove' ? undefined : faultOfAll(api_tags);
   if (because !== undefined) refuseField('api_tags', because);
   const body = { ...resource.body, api_tags };
-  return commitChange(app, caller, workerDefinition, resource, version, { body });
+  return commitChange(app, caller, workerDefinition, resource, { body });
 }

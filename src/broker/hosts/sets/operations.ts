@@ -98,11 +98,10 @@ export function checkHosts(
 export const changeHosts = (
   app: App,
   caller: BrokerCaller,
-  { resource, version, change, checked: ids }: LinkVerbRequest<HostSetKind>,
+  { resource, change, checked: ids }: LinkVerbRequest<HostSetKind>,
 ): Promise<Resource> =>
   changeLinks(app, caller, hostSetDefinition, {
     resource,
-    version,
     change,
     kind: 'host-set-host',
     ids,

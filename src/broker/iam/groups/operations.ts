@@ -77,12 +77,11 @@ export const checkMembers = idCheck(FIELD, (id) =>
 export async function changeMembers(
   app: App,
   caller: BrokerCaller,
-  { resource, version, change, checked: ids }: LinkVerbRequest<GroupKind>,
+  { resource, change, checked: ids }: LinkVerbRequest<GroupKind>,
 ): Promise<Resource> {
   const scope = await requireScope(app, resource.scope_id);
   return changeLinks(app, caller, groupDefinition, {
     resource,
-    version,
     change,
     kind: 'group-member',
     ids,

@@ -27,13 +27,12 @@ export const checkPrincipals = idCheck(PRINCIPALS, (id) => {
 export async function changePrincipals(
   app: App,
   caller: BrokerCaller,
-  { resource, version, change, checked: ids }: LinkVerbRequest<RoleKind>,
+  { resource, change, checked: ids }: LinkVerbRequest<RoleKind>,
 ): Promise<Resource<RoleBody>> {
   const message = `Unable to ${change} principals on role ${resource.id}.`;
   const scope = await requireScope(app, resource.scope_id);
   return changeLinks(app, caller, roleDefinition, {
     resource,
-    version,
     change,
     kind: 'role-principal',
     ids,

@@ -25,7 +25,7 @@ import { lockResources } from '../../resource/holds.store.ts';
 import { isIdOf } from '../../resource/ids.ts';
 import { faultOfTotal, idCheck, type LinkVerbRequest } from '../../resource/links/fields.ts';
 import { type LinkChange, planLinks } from '../../resource/links/plan.ts';
-import { commitChange, planInTime, requireVersion } from '../../resource/operations.ts';
+import { commitChange, planInTime } from '../../resource/operations.ts';
 import type { Resource } from '../../resource/resource.ts';
 import { readScopeTree } from '../../resource/scope-tree/operations.ts';
 import { listOwnedIds } from '../../resource/store.ts';
@@ -117,16 +117,15 @@ export const checkAccounts = idCheck(FIELD, (id) =>
 export async function changeAccounts(
   app: App,
   caller: BrokerCaller,
-  { resource, version, change, checked: ids }: LinkVerbRequest<UserKind>,
+  { resource, change, checked: ids }: LinkVerbRequest<UserKind>,
 ): Promise<Resource<UserBody>> {
-  requireVersion(userDefinition, resource, version);
   if (BUILT_IN.includes(resource.id)) {
     refuseField('id', `The built-in user ${resource.id} has no accounts.`);
   }
   const plan = (): Promise<Plan<UserKind>> => planAccounts(app, { user: resource, ids, change });
-  const planned = await planInTime(app, userDefinition, resource.id, version, plan);
+  const planned = await planInTime(app, userDefinition, resource, plan);
   try {
-    const changed = await commitChange(app, caller, userDefinition, resource, version, planned);
+    const changed = await commitChange(app, caller, userDefinition, resource, planned);
     await removeLogInsAfterCommit(app, caller);
     return changed;
   } catch (error) {

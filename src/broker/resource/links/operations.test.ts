@@ -47,7 +47,7 @@ async function changeAtOnce(
     const resource = made[at % groups] ?? assert.fail();
     const ids = USERS.slice(MANY - sent + 1 + at, MANY + 1 + at);
     return changeLinks(counting, caller(), groupDefinition, {
-      ...{ resource, kind, ids, field: 'member_ids', version: 1, change: 'set' },
+      ...{ resource, kind, ids, field: 'member_ids', change: 'set' },
       requireLinkable: async () => {},
     });
   };

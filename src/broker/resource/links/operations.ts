@@ -18,8 +18,6 @@ import { countLinksFrom, deleteLinks, insertLinks, type LinkKind, listLinksFrom 
 /** A change of what a resource refers to, as a verb asks for it. */
 interface LinkRequest<K extends Kind> {
   resource: Resource<K['body']>;
-  /** The version that the caller gave. */
-  version: number;
   change: LinkChange;
   kind: LinkKind;
   ids: readonly string[];
@@ -61,15 +59,14 @@ export async function changeLinks<K extends Kind>(
   definition: ShownHandler<K>,
   request: LinkRequest<K>,
 ): Promise<Resource<K['body']>> {
-  const { resource, version, kind } = request;
-  requireVersion(definition, resource, version);
+  const { resource, kind } = request;
   const count = await countLinksFrom(app.db, { from_id: resource.id, kind }, MOST_COUNTED);
   const bytes = (count + request.ids.length) * BYTES_EACH;
   return changesOf(app).run(resource.id, bytes, async (mayHaveWaited) => {
     if (mayHaveWaited) {
       // Whoever has waited comes too late, unless nothing came of the change before.
       const now = (await findVersion(app.db, resource.id)) ?? -1;
-      requireVersion(definition, { id: resource.id, version: now }, version);
+      requireVersion(definition, { id: resource.id, version: now }, resource.version);
     }
     return changeNow(app, caller, definition, request);
   });
@@ -82,10 +79,8 @@ async function changeNow<K extends Kind>(
   request: LinkRequest<K>,
   isAgain = false,
 ): Promise<Resource<K['body']>> {
-  const { resource, version, kind, inside } = request;
-  const plan = await planInTime(app, definition, resource.id, version, () =>
-    planChange(app, request),
-  );
+  const { resource, kind, inside } = request;
+  const plan = await planInTime(app, definition, resource, () => planChange(app, request));
   const { added, removed } = plan;
   const loss = removed.length > 0 ? await request.loseBy?.(plan) : undefined;
   const effects = [
@@ -101,7 +96,7 @@ async function changeNow<K extends Kind>(
     preconditions: [...held, ...(loss.preconditions ?? [])],
   };
   try {
-    return await commitChange(app, caller, definition, resource, version, { effects, beforehand });
+    return await commitChange(app, caller, definition, resource, { effects, beforehand });
   } catch (error) {
     if (!isConflict(error)) throw error;
     if (isBound(error.message)) refuseField(request.field, error.message, request.message);
