@@ -3,7 +3,6 @@ import { giveWay } from '../../../access/concurrency/operations.ts';
 import type { App } from '../../../app/app.ts';
 import { omitEmpty } from '../../../core/omit-empty.ts';
 import { endBeforehand } from '../../iam/removal.operations.ts';
-import { listPlacesById } from '../../resource/by-ids.store.ts';
 import type { BrokerCaller } from '../../resource/caller.ts';
 import { type FieldErrors, refuseField } from '../../resource/field-errors.ts';
 import type { ItemOf, Kind, ResourceHandler } from '../../resource/handler.ts';
@@ -122,13 +121,6 @@ export const changeHosts = (
           endSessionsBeforehand(app, work, { host_set_id_of: id, host_ids_of: removed }),
       };
     },
-    async requireLinkable(ids) {
-      const found = await listPlacesById(app.db, ids);
-      const inside = found.filter(({ container_id }) => container_id === resource.container_id);
-      const known = new Set(inside.map(({ id }) => id));
-      const strange = ids.find((id) => !known.has(id));
-      if (strange !== undefined) {
-        refuseField(FIELD, `There is no host "${strange}" in the host set's catalog.`);
-      }
-    },
+    isLinkable: ({ container_id }) => container_id === resource.container_id,
+    faultOf: (id) => `There is no host "${id}" in the host set's catalog.`,
   });

@@ -2,7 +2,6 @@ import { z } from 'zod';
 import { giveWay } from '../../../access/concurrency/operations.ts';
 import type { App } from '../../../app/app.ts';
 import { omitEmpty } from '../../../core/omit-empty.ts';
-import { listPlacesById } from '../../resource/by-ids.store.ts';
 import { type BrokerCaller, RECOVERY_USER } from '../../resource/caller.ts';
 import { refuseField } from '../../resource/field-errors.ts';
 import type { Kind, ResourceHandler } from '../../resource/handler.ts';
@@ -86,11 +85,7 @@ export async function changeMembers(
     kind: 'group-member',
     ids,
     field: FIELD,
-    async requireLinkable(ids) {
-      const known = new Set((await listPlacesById(app.db, ids)).map(({ id }) => id));
-      const unknown = ids.find((id) => !known.has(id));
-      if (unknown !== undefined) refuseField(FIELD, `There is no user "${unknown}".`);
-    },
+    faultOf: (id) => `There is no user "${id}".`,
     async requireRoom({ added, removed }) {
       const more = added.length - removed.length;
       const full = more > 0 ? await faultOfOrg(app.db, 'members', scope, more) : undefined;

@@ -11,7 +11,7 @@ import {
 } from '../../resource/grants/grant.ts';
 import type { RoleBody } from '../../resource/grants/role.ts';
 import { idCheck, type LinkVerbRequest } from '../../resource/links/fields.ts';
-import { type LinkChange, planLinks } from '../../resource/links/plan.ts';
+import { faultOfPlan, type LinkChange, planLinks } from '../../resource/links/plan.ts';
 import { commitChange } from '../../resource/operations.ts';
 import { isBound } from '../../resource/org-bounds/bounds.ts';
 import type { Resource } from '../../resource/resource.ts';
@@ -77,10 +77,8 @@ export async function changeGrants(
     named.set(canonical, text);
   }
   const plan = planLinks(change, [...present.keys()], [...named.keys()]);
-  const [already] = plan.already;
-  if (already !== undefined) refuseField(GRANTS, `Grant "${already}" is there already.`);
-  const [absent] = plan.absent;
-  if (absent !== undefined) refuseField(GRANTS, `Grant "${absent}" is not there.`);
+  const fault = faultOfPlan(plan, 'Grant ');
+  if (fault !== undefined) refuseField(GRANTS, fault);
   const next =
     change === 'set'
       ? [...named.values()]

@@ -1,5 +1,4 @@
 import type { App } from '../../../app/app.ts';
-import { listPlacesById } from '../../resource/by-ids.store.ts';
 import { type BrokerCaller, RECOVERY_USER } from '../../resource/caller.ts';
 import { refuseField } from '../../resource/field-errors.ts';
 import type { RoleBody } from '../../resource/grants/role.ts';
@@ -38,13 +37,7 @@ export async function changePrincipals(
     ids,
     field: PRINCIPALS,
     message,
-    async requireLinkable(ids) {
-      const known = new Set((await listPlacesById(app.db, ids)).map(({ id }) => id));
-      const unknown = ids.find((id) => !known.has(id));
-      if (unknown !== undefined) {
-        refuseField(PRINCIPALS, `There is no principal "${unknown}".`, message);
-      }
-    },
+    faultOf: (id) => `There is no principal "${id}".`,
     async requireRoom({ added, removed }) {
       // Whoever is to have a role no more is taken from it whether there is room or not.
       if (added.length > 0) {

@@ -24,7 +24,7 @@ import type { Kind, Plan, ResourceHandler } from '../../resource/handler.ts';
 import { lockResources } from '../../resource/holds.store.ts';
 import { isIdOf } from '../../resource/ids.ts';
 import { faultOfTotal, idCheck, type LinkVerbRequest } from '../../resource/links/fields.ts';
-import { type LinkChange, planLinks } from '../../resource/links/plan.ts';
+import { faultOfPlan, type LinkChange, planLinks } from '../../resource/links/plan.ts';
 import { commitChange, planInTime } from '../../resource/operations.ts';
 import type { Resource } from '../../resource/resource.ts';
 import { readScopeTree } from '../../resource/scope-tree/operations.ts';
@@ -141,12 +141,8 @@ async function planAccounts(
 ): Promise<Plan<UserKind>> {
   const present = await listOwnedIds(app.db, 'account', user.id);
   const plan = planLinks(change, present, ids);
-  const [already] = plan.already;
-  if (already !== undefined) refuseField(FIELD, `"${already}" is there already.`);
-  const [absent] = plan.absent;
-  if (absent !== undefined) refuseField(FIELD, `"${absent}" is not there.`);
-  const tooMany = faultOfTotal(present.length, plan, MOST_ACCOUNTS);
-  if (tooMany !== undefined) refuseField(FIELD, tooMany);
+  const fault = faultOfPlan(plan) ?? faultOfTotal(present.length, plan, MOST_ACCOUNTS);
+  if (fault !== undefined) refuseField(FIELD, fault);
   await requireFree(app, user, plan.added);
   const { added, removed } = plan;
   const links = added.map((id) => setOwner(id, { from: '', to: user.id }));

@@ -48,7 +48,7 @@ async function changeAtOnce(
     const ids = USERS.slice(MANY - sent + 1 + at, MANY + 1 + at);
     return changeLinks(counting, caller(), groupDefinition, {
       ...{ resource, kind, ids, field: 'member_ids', change: 'set' },
-      requireLinkable: async () => {},
+      faultOf: (id) => id,
     });
   };
   const ends = await Promise.allSettled(Array.from({ length: AT_ONCE }, (_, at) => change(at)));
