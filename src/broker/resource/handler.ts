@@ -193,8 +193,17 @@ export interface ResourceHandler<K extends Kind = AnyKind> extends ShownHandler<
    * @param parent subtype of what it would live in
    */
   chooseSubtype?(item: SentOf<K>, parent: string | undefined, errors: FieldErrors): string;
-  /** What is wrong with the fields of a new item, and what they say; the common ones are checked already. */
-  checkNew(item: ItemOf<K>, subtype: string, errors: FieldErrors): K['wanted'];
+  /**
+   * What is wrong with the fields of a new item, and what they say; the common ones are checked already.
+   *
+   * @param query of the request, for what is said there
+   */
+  checkNew(
+    item: ItemOf<K>,
+    subtype: string,
+    errors: FieldErrors,
+    query: URLSearchParams,
+  ): K['wanted'];
   planNew(
     app: App,
     caller: BrokerCaller,
@@ -204,7 +213,6 @@ export interface ResourceHandler<K extends Kind = AnyKind> extends ShownHandler<
       subtype: string;
       wanted: K['wanted'];
       container: Container<K>;
-      query: URLSearchParams;
     },
   ): Promise<Plan<K>>;
 

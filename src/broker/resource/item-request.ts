@@ -33,7 +33,7 @@ interface CheckedNew<K extends Kind> {
 
 export function checkCreation<K extends Kind>(
   definition: ResourceHandler<K>,
-  { item: sent }: BoundaryRequest<SentOf<K>>,
+  { item: sent, query }: BoundaryRequest<SentOf<K>>,
 ): CheckedNew<K> {
   const errors = new FieldErrors();
   checkNew(sent, errors);
@@ -45,7 +45,7 @@ export function checkCreation<K extends Kind>(
     (inParent ? subtypeOfParent(sent, parent, errors) : definition.type);
   const item = withAttributes(definition, sent, subtype);
   checkContainerForm(definition, container_id, errors);
-  const wanted = definition.checkNew(item, subtype, errors);
+  const wanted = definition.checkNew(item, subtype, errors, query);
   errors.refuse(IN_REQUEST);
   return { item, subtype, wanted };
 }

@@ -57,7 +57,6 @@ interface Creation<K extends Kind> {
   subtype: string;
   wanted: K['wanted'];
   container: Container<K>;
-  query: URLSearchParams;
   /** An id of the caller's choice, for the seed of a development server. */
   id?: string;
 }

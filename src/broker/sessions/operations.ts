@@ -50,16 +50,14 @@ export const sessionDefinition: ShownHandler<SessionKind> = {
 export function listSessions(
   app: App,
   caller: BrokerCaller,
-  asked: ListRequest,
-  query: URLSearchParams,
+  { include_terminated, ...asked }: ListRequest & { include_terminated: boolean },
 ): Promise<ListAnswer> {
-  const all = /^(1|t|true)$/i.test(query.get('include_terminated') ?? '');
   return listResources(
     app,
     caller,
     sessionDefinition,
     asked,
-    all ? {} : { keep: { name: 'living', keeps: (session) => !hasEnded(session) } },
+    include_terminated ? {} : { keep: { name: 'living', keeps: (session) => !hasEnded(session) } },
   );
 }
 

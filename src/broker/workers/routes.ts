@@ -39,11 +39,11 @@ function enrolmentRoute(flow: 'controller-led' | 'worker-led', summary: string):
     output: shownSchema(workerDefinition),
     failures: ['invalid', 'conflict', 'unauthenticated', 'forbidden', 'unsupported'],
     audit: recordedOf(workerDefinition, ['scope_id']).audit ?? [],
-    check: ({ item }) => checkEnrolment(flow, item),
-    run: async (app, caller, { item, query }, { scope }) =>
+    check: (request) => checkEnrolment(flow, request),
+    run: async (app, caller, { item }, { scope }) =>
       flow === 'worker-led'
         ? refuseWorkerLed()
-        : { item: await expectWorker(app, caller, { item, query, scope }) },
+        : { item: await expectWorker(app, caller, { item, scope }) },
   });
 }
 
