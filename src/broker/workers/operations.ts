@@ -2,6 +2,7 @@ import { z } from 'zod';
 import { listInTurn } from '../../access/concurrency/walks.operations.ts';
 import type { App } from '../../app/app.ts';
 import { omitEmpty } from '../../core/omit-empty.ts';
+import { outputOnly } from '../../core/output-only.ts';
 import type { BrokerCaller } from '../resource/caller.ts';
 import { type FieldErrors, IN_REQUEST, refuseField } from '../resource/field-errors.ts';
 import type { ItemOf, Kind, ResourceHandler } from '../resource/handler.ts';
@@ -17,27 +18,25 @@ import { deleteStatus } from './store.ts';
 import { faultOfAll, planTags, type Tags } from './tags.ts';
 import { isAlive, type WorkerBody } from './worker.ts';
 
-const output = () => z.unknown().optional().describe('Output only.');
-
 /** Fields that workers report of themselves; a request that carries one is refused. */
 const REPORTED = ['address', 'canonical_tags', 'config_tags', 'last_status_time'] as const;
 
 const fields = {
-  address: output(),
-  canonical_tags: output(),
-  config_tags: output(),
-  last_status_time: output(),
+  address: outputOnly(),
+  canonical_tags: outputOnly(),
+  config_tags: outputOnly(),
+  last_status_time: outputOnly(),
   api_tags: z.unknown().optional().describe('Set by `:set-worker-tags`.'),
   worker_generated_auth_token: z
     .string()
     .optional()
     .describe('What a worker prints at its start; `:create:worker-led` only.'),
-  controller_generated_activation_token: output(),
-  active_connection_count: output(),
-  release_version: output(),
-  directly_connected_downstream_workers: output(),
-  local_storage_state: output(),
-  remote_storage_state: output(),
+  controller_generated_activation_token: outputOnly(),
+  active_connection_count: outputOnly(),
+  release_version: outputOnly(),
+  directly_connected_downstream_workers: outputOnly(),
+  local_storage_state: outputOnly(),
+  remote_storage_state: outputOnly(),
 };
 
 const tags = z.record(z.string(), z.array(z.string()));

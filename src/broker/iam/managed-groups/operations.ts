@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { MAX_NAME_LENGTH } from '../../../core/fields.ts';
 import { omitEmpty } from '../../../core/omit-empty.ts';
+import { outputOnly } from '../../../core/output-only.ts';
 import { type FieldErrors, IN_REQUEST, refuseField } from '../../resource/field-errors.ts';
 import { parseExpression } from '../../resource/filter/expression.ts';
 import type { ItemOf, Kind, ResourceHandler } from '../../resource/handler.ts';
@@ -18,7 +19,7 @@ interface ManagedGroupBody {
 
 const NO_GROUPS = 'This field must be the id of an auth method of type "oidc" or "ldap".';
 
-const fields = { member_ids: z.unknown().optional().describe('Output only.') };
+const fields = { member_ids: outputOnly() };
 
 const filter = z.string().optional().describe('Over `/token` and `/userinfo` of a log-in.');
 const group_names = z.array(z.string()).optional().describe('Groups of the directory.');
