@@ -16,7 +16,7 @@ export interface ApiStyle {
   refused_everywhere?: string;
   /** What an endpoint answers with. @param ref to the schema of what it declares */
   answersOf(
-    route: Pick<DocumentedRoute, 'output' | 'method' | 'status' | 'failures'>,
+    route: Pick<DocumentedRoute, 'output' | 'status' | 'failures'>,
     ref: (payload: z.ZodType) => Json,
   ): readonly DocumentedAnswer[];
   status(kind: FailureKind): number;

@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { memoizeWeak } from '../core/memoize-weak.ts';
+import { OUTPUT_ONLY } from '../core/output-only.ts';
 
 export type Json = Record<string, unknown>;
 
@@ -20,6 +21,9 @@ function schemaOf(type: z.ZodType, io: 'input' | 'output'): Json {
     // A field that no schema can express is described by its text alone.
     unrepresentable: 'any',
     override: ({ jsonSchema }) => {
+      for (const [name, field] of Object.entries(propertiesOf(jsonSchema))) {
+        if ((field as Json)[OUTPUT_ONLY]) delete jsonSchema.properties?.[name];
+      }
       // The bounds of the number type say nothing about the field.
       if (jsonSchema.maximum === Number.MAX_SAFE_INTEGER) delete jsonSchema.maximum;
       if (jsonSchema.minimum === Number.MIN_SAFE_INTEGER) delete jsonSchema.minimum;

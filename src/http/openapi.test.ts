@@ -3,6 +3,7 @@ import { test } from 'node:test';
 import { z } from 'zod';
 import { type AnyRoute, type Method, vaultRoute } from '../app/route.ts';
 import { duration, flag, list, optional, text } from '../core/fields.ts';
+import { outputOnly } from '../core/output-only.ts';
 import type { ApiStyle, DocumentedApi } from './documented-api.ts';
 import { buildOpenApi } from './openapi.ts';
 import { writeReference } from './reference.ts';
@@ -69,6 +70,25 @@ test('a field of the path is a parameter, the others travel in the body of a wri
   });
   assert.equal(at(request, 'properties', 'name'), undefined);
   assert.equal(at(request, 'required'), undefined);
+});
+
+test('what answers alone have is no part of what a request takes, in the document and in pages', () => {
+  const input = z.object({
+    sent: text(),
+    shown: outputOnly(),
+    inner: z.object({ of: outputOnly() }),
+  });
+  const routes = [route('POST', '/v1/{mount}/things', { input })];
+  const request = at(
+    buildOpenApi([api(routes)], '1.0.0'),
+    'components',
+    'schemas',
+    'PostThingRequest',
+  );
+  assert.deepEqual(Object.keys(at(request, 'properties') as object), ['sent', 'inner']);
+  assert.deepEqual(at(request, 'properties', 'inner', 'properties'), {});
+  const page = writeReference({ title: 'Things', intro: '', style: VAULT_STYLE, routes });
+  assert.ok(page.includes('| `sent` |') && !page.includes('| `shown` |'));
 });
 
 test('the fields of a read are query parameters', () => {

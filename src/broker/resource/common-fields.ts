@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { outputOnly } from '../../core/output-only.ts';
 import { wholeNumber } from './fields.ts';
 
 /** Fields that requests for every kind of resource take. */
@@ -7,8 +8,8 @@ export const commonFields = {
   scope_id: z.string().optional().describe('Scope that the resource lies in.'),
   name: z.string().optional().describe('For identification; unique where the resource lies.'),
   description: z.string().optional().describe('For people.'),
-  created_time: z.unknown().optional().describe('Output only.'),
-  updated_time: z.unknown().optional().describe('Output only.'),
+  created_time: outputOnly(),
+  updated_time: outputOnly(),
   version: wholeNumber().optional().describe('The latest known version, in changes.'),
   type: z.string().optional().describe('Subtype of the resource.'),
   attributes: z.record(z.string(), z.unknown()).optional().describe('Fields of the subtype.'),
@@ -16,9 +17,9 @@ export const commonFields = {
 
 /** Fields that only answers have; in a request they are passed over, as clients send items back. */
 export const answerFields = {
-  scope: z.unknown().optional().describe('Output only.'),
-  authorized_actions: z.unknown().optional().describe('Output only.'),
-  authorized_collection_actions: z.unknown().optional().describe('Output only.'),
+  scope: outputOnly(),
+  authorized_actions: outputOnly(),
+  authorized_collection_actions: outputOnly(),
 };
 
 const time = (about: string) => z.string().describe(`${about} RFC 3339.`);

@@ -11,3 +11,9 @@ export const wholeNumber = () =>
         .min(-(2 ** 31))
         .max(2 ** 32 - 1),
     );
+
+/** Reads a flag of a query; one that is absent is not set. @returns undefined for what is no flag */
+export function parseFlag(text: string | null): boolean | undefined {
+  if (/^(1|t|true)$/i.test(text ?? '')) return true;
+  return /^(|0|f|false)$/i.test(text ?? '') ? false : undefined;
+}

@@ -91,11 +91,9 @@ export type CommonAnswer = { readonly [Name in ContainerField]?: string } & {
 /** What an item shows. */
 export type AnswerOf<K extends Kind> = CommonAnswer & ShownOf<K>;
 
-/** What a verb is about: an item as it was read, and what is asked of it. */
+/** What a verb is about: an item as it was read, in the version that the caller gave, and what is asked of it. */
 export interface VerbRequest<K extends Kind, Checked> {
   resource: Resource<K['body']>;
-  /** That the caller gave. */
-  version: number;
   /** What the check has found in the fields. */
   checked: Checked;
 }
@@ -189,13 +187,23 @@ export interface ResourceHandler<K extends Kind = AnyKind> extends ShownHandler<
   wholeFields?: readonly string[];
 
   /**
-   * The subtype of a new item; an error is added where there is none.
+   * The subtype of a new item; an error is added where there is none. Unless it is given: that of what
+   * the item lies in, or of a type that lies in scopes its only one, which is called as the type is.
    *
    * @param parent subtype of what it would live in
    */
-  chooseSubtype(item: SentOf<K>, parent: string | undefined, errors: FieldErrors): string;
-  /** What is wrong with the fields of a new item, and what they say; the common ones are checked already. */
-  checkNew(item: ItemOf<K>, subtype: string, errors: FieldErrors): K['wanted'];
+  chooseSubtype?(item: SentOf<K>, parent: string | undefined, errors: FieldErrors): string;
+  /**
+   * What is wrong with the fields of a new item, and what they say; the common ones are checked already.
+   *
+   * @param query of the request, for what is said there
+   */
+  checkNew(
+    item: ItemOf<K>,
+    subtype: string,
+    errors: FieldErrors,
+    query: URLSearchParams,
+  ): K['wanted'];
   planNew(
     app: App,
     caller: BrokerCaller,
@@ -205,7 +213,6 @@ export interface ResourceHandler<K extends Kind = AnyKind> extends ShownHandler<
       subtype: string;
       wanted: K['wanted'];
       container: Container<K>;
-      query: URLSearchParams;
     },
   ): Promise<Plan<K>>;
 

@@ -12,7 +12,7 @@ import {
 import { isIdOf, parseId } from './ids.ts';
 import type { ListRequest } from './lists/query.ts';
 import type { BoundaryRequest, Fields } from './route.ts';
-import { RESOURCE_TYPES } from './types.ts';
+import { RESOURCE_TYPES, type ResourceTypeName } from './types.ts';
 
 /** @throws Failure `invalid` */
 export function requireIdForm(
@@ -33,19 +33,33 @@ interface CheckedNew<K extends Kind> {
 
 export function checkCreation<K extends Kind>(
   definition: ResourceHandler<K>,
-  { item: sent }: BoundaryRequest<SentOf<K>>,
+  { item: sent, query }: BoundaryRequest<SentOf<K>>,
 ): CheckedNew<K> {
   const errors = new FieldErrors();
   checkNew(sent, errors);
   const container_id = sent[definition.containerField] ?? '';
   const parent = parseId(container_id)?.subtype;
   const inParent = RESOURCE_TYPES[definition.type].parent !== undefined;
-  const subtype = definition.chooseSubtype(sent, inParent ? parent : undefined, errors);
+  const subtype =
+    definition.chooseSubtype?.(sent, inParent ? parent : undefined, errors) ??
+    (inParent ? subtypeOfParent(sent, parent, errors) : definition.type);
   const item = withAttributes(definition, sent, subtype);
   checkContainerForm(definition, container_id, errors);
-  const wanted = definition.checkNew(item, subtype, errors);
+  const wanted = definition.checkNew(item, subtype, errors, query);
   errors.refuse(IN_REQUEST);
   return { item, subtype, wanted };
+}
+
+/** The subtype that is shared with what the item would lie in; none where that has no form of an id. */
+export function subtypeOfParent(
+  { type }: { readonly type?: string | undefined },
+  parent: string | undefined,
+  errors: FieldErrors,
+): string {
+  if (parent !== undefined && type && type !== parent) {
+    errors.add('type', "Doesn't match the parent resource's type.");
+  }
+  return parent ?? '';
 }
 
 /** What is listed must at least look like what holds such items. */
@@ -53,11 +67,8 @@ export function checkPlaceForm(
   { type, containerField }: Pick<ShownHandler, 'type' | 'containerField'>,
   { place }: ListRequest,
 ): void {
+  if (hasPlaceForm(type, place)) return;
   const { parent, levels } = RESOURCE_TYPES[type];
-  const fits = parent
-    ? isIdOf(place, parent)
-    : levels.some((level) => isIdOf(place, 'scope', level));
-  if (fits) return;
   const because = parent
     ? 'Invalid formatted identifier.'
     : levels.length === 1
@@ -68,22 +79,28 @@ export function checkPlaceForm(
   refuseField(containerField, because, 'Improperly formatted identifier.');
 }
 
+function hasPlaceForm(type: ResourceTypeName, id: string): boolean {
+  const { parent, levels } = RESOURCE_TYPES[type];
+  return parent ? isIdOf(id, parent) : levels.some((level) => isIdOf(id, 'scope', level));
+}
+
 /** What an item lies in must at least look like what holds such items. */
 function checkContainerForm(
-  definition: Pick<ShownHandler, 'type' | 'containerField'>,
+  { type, containerField }: Pick<ShownHandler, 'type' | 'containerField'>,
   container_id: string,
   errors: FieldErrors,
 ): void {
-  const { parent, levels } = RESOURCE_TYPES[definition.type];
-  if (parent !== undefined) {
-    if (!isIdOf(container_id, parent)) {
-      errors.add(definition.containerField, 'This field must be a valid id.');
-    }
-    return;
-  }
-  if (levels.length === 1 && levels[0] === 'project' && !isIdOf(container_id, 'scope', 'project')) {
-    errors.add('scope_id', 'This field must be a valid project scope id.');
-  }
+  // What a scope can lie in follows from what it is to be.
+  if (type === 'scope' || hasPlaceForm(type, container_id)) return;
+  const { parent, levels } = RESOURCE_TYPES[type];
+  const because = parent
+    ? 'This field must be a valid id.'
+    : levels.length === 1
+      ? `This field must be a valid ${levels[0]} scope id.`
+      : levels.includes('project')
+        ? 'Improperly formatted field.'
+        : "Must be 'global' or a valid org scope id.";
+  errors.add(containerField, because);
 }
 
 export function checkUpdate<K extends Kind>(

@@ -57,7 +57,6 @@ interface Creation<K extends Kind> {
   subtype: string;
   wanted: K['wanted'];
   container: Container<K>;
-  query: URLSearchParams;
   /** An id of the caller's choice, for the seed of a development server. */
   id?: string;
 }
@@ -145,11 +144,9 @@ export async function updateResource<K extends Kind>(
     ...(mask.includes('name') ? { name: item.name?.trim() ?? null } : {}),
     ...(mask.includes('description') ? { description: item.description?.trim() ?? null } : {}),
   };
+  requireVersion(definition, resource, item.version ?? 0);
   try {
-    return await commitChange(app, caller, definition, resource, item.version ?? 0, {
-      ...texts,
-      ...plan,
-    });
+    return await commitChange(app, caller, definition, resource, { ...texts, ...plan });
   } catch (error) {
     refuseBound(definition, error);
     throw error;
@@ -166,50 +163,45 @@ function refuseBound(
 }
 
 /**
- * Commits a change that was decided on one version of an item.
+ * Commits a change that was decided on an item as it was read.
  *
- * @param expected the version that the caller gave
- * @throws Failure `not_found` when it is not the present one, `conflict` for a taken name or key
+ * @throws Failure `not_found` when that is not the present version, `conflict` for a taken name or key
  */
 export async function commitChange<K extends Kind>(
   app: App,
   caller: BrokerCaller,
   definition: ShownHandler<K>,
   resource: Resource<K['body']>,
-  expected: number,
   plan: Plan<K>,
 ): Promise<Resource<K['body']>> {
-  requireVersion(definition, resource, expected);
+  const { id, version } = resource;
   const { effects = [], beforehand, ...row } = plan;
   const next: Resource<K['body']> = {
     ...resource,
     ...row,
-    version: expected + 1,
+    version: version + 1,
     // Later than before even within one millisecond, so that a refreshed list sees it.
     updated_ms: Math.max(app.now(), resource.updated_ms + 1),
   };
-  caller.record.outcome.resource_id = resource.id;
+  caller.record.outcome.resource_id = id;
   const requirePresent = async (): Promise<void> => {
-    const present = await findResource(app.db, resource.id);
-    requireVersion(definition, present ?? { ...resource, version: -1 }, expected);
+    const present = await findResource(app.db, id);
+    requireVersion(definition, present ?? { id, version: -1 }, version);
   };
   const commit = () =>
     app.commit(caller, [
-      changeResource(resource.id, expected, { ...row, updated_ms: next.updated_ms }),
+      changeResource(id, version, { ...row, updated_ms: next.updated_ms }),
       ...effects,
       ...configChange(definition, 'changed'),
     ]);
   const endAndCommit = async (hasWaited: boolean): Promise<void> => {
     if (hasWaited) await requirePresent();
-    const preconditions = [
-      ...preconditionsOf(resource, expected, row),
-      ...(beforehand?.preconditions ?? []),
-    ];
+    const preconditions = [...preconditionsOf(resource, row), ...(beforehand?.preconditions ?? [])];
     await beforehand?.end(await pagesOf(app, caller, preconditions));
     await commitEnd(app, commit);
   };
   try {
-    await (beforehand ? endInTurn(app, resource.id, endAndCommit) : commit());
+    await (beforehand ? endInTurn(app, id, endAndCommit) : commit());
   } catch (error) {
     if (!isConflict(error)) throw error;
     // Refused by a guard or by a key: the present version tells which.
@@ -220,10 +212,10 @@ export async function commitChange<K extends Kind>(
 }
 
 /** What a change is refused by, whatever its plan says: another version, and a name that is taken. */
-function preconditionsOf(resource: Resource, expected: number, { name }: PlannedRow): Effect[] {
+function preconditionsOf(resource: Resource, { name }: PlannedRow): Effect[] {
   const { id, type, container_id } = resource;
   return [
-    holdVersion({ id, version: expected }),
+    holdVersion(resource),
     ...(typeof name === 'string' ? [refuseTakenName({ id, type, container_id, name })] : []),
   ];
 }
@@ -232,26 +224,24 @@ function preconditionsOf(resource: Resource, expected: number, { name }: Planned
  * Makes a plan for a change of an item as it was read. If the plan is refused and somebody else
  * changed the item meanwhile, the change came too late, whatever else may be wrong with it.
  *
- * @param expected the version that the caller gave
- * @throws Failure `not_found` when it is not the present one; whatever the plan throws
+ * @throws Failure `not_found` when that is not the present version; whatever the plan throws
  */
 export async function planInTime<T>(
   app: App,
   definition: Pick<ShownHandler, 'words'>,
-  id: string,
-  expected: number,
+  { id, version }: Resource,
   plan: () => Promise<T>,
 ): Promise<T> {
   try {
     return await plan();
   } catch (error) {
     const present = await findResource(app.db, id);
-    requireVersion(definition, { id, version: present?.version ?? -1 }, expected);
+    requireVersion(definition, { id, version: present?.version ?? -1 }, version);
     throw error;
   }
 }
 
-/** @throws Failure `not_found` */
+/** @throws Failure `not_found` for another version than the caller gave, or planned by */
 export function requireVersion(
   definition: Pick<ShownHandler, 'words'>,
   resource: Pick<Resource, 'id' | 'version'>,

@@ -186,8 +186,8 @@ function createRoute(
       ...Object.keys(options.createQuery?.shape ?? {}),
     ]),
     check: (request) => checkCreation(definition, request),
-    run: async (app, caller, { checked, query }, container) => {
-      const made = await createResource(app, caller, definition, { ...checked, container, query });
+    run: async (app, caller, { checked }, container) => {
+      const made = await createResource(app, caller, definition, { ...checked, container });
       return { item: await describeResource(app, caller, definition, made) };
     },
   });

@@ -10,6 +10,7 @@ import { isIdOf } from './ids.ts';
 import type { LinkVerbRequest } from './links/fields.ts';
 import type { LinkChange } from './links/plan.ts';
 import { itemAccess } from './location.operations.ts';
+import { requireVersion } from './operations.ts';
 import type { Resource } from './resource.ts';
 import { type AnyBoundaryRoute, boundaryRoute } from './route.ts';
 import { shownSchema } from './routes.ts';
@@ -65,8 +66,9 @@ export function actionRoute<K extends Kind, Shape extends z.ZodRawShape, Checked
       errors.refuse(IN_FIELDS);
       return { version, checked };
     },
-    run: async (app, caller, { checked }, { resource }) => {
-      const changed = await options.run(app, caller, { resource, ...checked });
+    run: async (app, caller, { checked: { version, checked } }, { resource }) => {
+      requireVersion(definition, resource, version);
+      const changed = await options.run(app, caller, { resource, checked });
       return { item: await describeResource(app, caller, definition, changed) };
     },
   });

@@ -138,14 +138,13 @@ async function planFixtures(app: App, fixtures: readonly Fixture[]): Promise<Eff
     const parent = inParent ? made.get(container_id) : undefined;
     const item = { ...fixture.item, [definition.containerField]: parent?.id ?? container_id };
     const errors = new FieldErrors();
-    const wanted = definition.checkNew(item, subtype, errors);
+    const wanted = definition.checkNew(item, subtype, errors, query);
     errors.refuse(IN_REQUEST);
     const planned = await planResource(app, caller, definition, {
       item,
       subtype,
       wanted,
       container: { scope: scopeOf(parent?.scope_id ?? container_id, made), parent },
-      query,
       ...(id === undefined ? {} : { id }),
     });
     const resource = {

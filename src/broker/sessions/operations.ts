@@ -50,16 +50,14 @@ export const sessionDefinition: ShownHandler<SessionKind> = {
 export function listSessions(
   app: App,
   caller: BrokerCaller,
-  asked: ListRequest,
-  query: URLSearchParams,
+  { include_terminated, ...asked }: ListRequest & { include_terminated: boolean },
 ): Promise<ListAnswer> {
-  const all = /^(1|t|true)$/i.test(query.get('include_terminated') ?? '');
   return listResources(
     app,
     caller,
     sessionDefinition,
     asked,
-    all ? {} : { keep: { name: 'living', keeps: (session) => !hasEnded(session) } },
+    include_terminated ? {} : { keep: { name: 'living', keeps: (session) => !hasEnded(session) } },
   );
 }
 
@@ -72,18 +70,17 @@ const hasEnded = ({ body }: Resource<SessionBody>): boolean => body.ended ?? fal
 export async function cancelSession(
   app: App,
   caller: BrokerCaller,
-  { resource, version }: { resource: Resource<SessionBody>; version: number },
+  { resource }: { resource: Resource<SessionBody> },
 ): Promise<Resource<SessionBody>> {
-  requireVersion(sessionDefinition, resource, version);
   const facts = (await listSessionFacts(app.db, [resource.id])).get(resource.id);
   if (!facts || !LIVE_STATUSES.includes(facts.status)) {
     // Whoever came first may have ended it since it was read here, and this version with it.
     const present = await requireResource<SessionKind>(app, sessionDefinition, resource.id);
-    requireVersion(sessionDefinition, present, version);
+    requireVersion(sessionDefinition, present, resource.version);
     return present;
   }
   const ids = [resource.id];
-  const canceled = await commitChange(app, caller, sessionDefinition, resource, version, {
+  const canceled = await commitChange(app, caller, sessionDefinition, resource, {
     effects: [beginCanceling(resource.id, app.now()), ...endCredentials(app, ids)],
   });
   takeCredentialsBack(app, ids);

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { parseFlag } from '../resource/fields.ts';
 import { isIdOf } from '../resource/ids.ts';
 import { checkProjectList } from '../resource/lists/query.ts';
 import type { AnyBoundaryRoute } from '../resource/route.ts';
@@ -13,7 +14,10 @@ export const sessionRoutes: readonly AnyBoundaryRoute[] = [
     listQuery: {
       include_terminated: z.string().optional().describe('Also those that have ended.'),
     },
-    list: listSessions,
+    list: (app, caller, asked, query) => {
+      const include_terminated = parseFlag(query.get('include_terminated')) ?? false;
+      return listSessions(app, caller, { ...asked, include_terminated });
+    },
   }),
   actionRoute(sessionDefinition, 'cancel', {
     summary: 'Cancel a session',

@@ -1,14 +1,19 @@
 import type { App } from '../../app/app.ts';
 import { Failure, isConflict } from '../../core/failure.ts';
 import type { Effect } from '../../store/write.ts';
-import { listPlacesById } from '../resource/by-ids.store.ts';
+import type { Place } from '../resource/by-ids.store.ts';
 import type { BrokerCaller } from '../resource/caller.ts';
 import { refuseField } from '../resource/field-errors.ts';
 import { faultOfTotal, type LinkVerbRequest } from '../resource/links/fields.ts';
-import { changeLinks } from '../resource/links/operations.ts';
-import { type LinkChange, type PlannedLinks, planLinks } from '../resource/links/plan.ts';
+import { changeLinks, requireLinkable } from '../resource/links/operations.ts';
+import {
+  faultOfPlan,
+  type LinkChange,
+  type PlannedLinks,
+  planLinks,
+} from '../resource/links/plan.ts';
 import { deleteLinks, insertLinks, listLinksFrom } from '../resource/links/store.ts';
-import { commitChange, planInTime, requireVersion } from '../resource/operations.ts';
+import { commitChange, planInTime } from '../resource/operations.ts';
 import type { Resource } from '../resource/resource.ts';
 import type { ResourceTypeName } from '../resource/types.ts';
 import {
@@ -31,9 +36,8 @@ import type { TargetBody, TargetKind } from './target.ts';
 export async function changeHostSources(
   app: App,
   caller: BrokerCaller,
-  { resource, version, change, checked: ids }: LinkVerbRequest<TargetKind>,
+  { resource, change, checked: ids }: LinkVerbRequest<TargetKind>,
 ): Promise<Resource<TargetBody>> {
-  requireVersion(targetDefinition, resource, version);
   if (change !== 'remove' && resource.body.address !== '') {
     throw new Failure(
       'precondition',
@@ -42,7 +46,6 @@ export async function changeHostSources(
   }
   return changeLinks(app, caller, targetDefinition, {
     resource,
-    version,
     change,
     kind: 'target-host-source',
     ids,
@@ -56,27 +59,15 @@ export async function changeHostSources(
         end: (work) => endSessionsBeforehand(app, work, loss),
       };
     },
-    requireLinkable: (ids) =>
-      requireInProject(app, resource, ids, { field: HOST_FIELD, types: ['host-set'] }),
+    ...linkableIn(resource, ['host-set']),
   });
 }
 
-async function requireInProject(
-  app: App,
-  target: Resource,
-  ids: readonly string[],
-  wanted: { field: string; types: readonly ResourceTypeName[] },
-): Promise<void> {
-  const found = await listPlacesById(app.db, ids);
-  const fitting = found.filter(
-    ({ scope_id, type }) => scope_id === target.scope_id && wanted.types.includes(type),
-  );
-  const known = new Set(fitting.map(({ id }) => id));
-  const strange = ids.find((id) => !known.has(id));
-  if (strange !== undefined) {
-    refuseField(wanted.field, `There is no such source "${strange}" in the target's project.`);
-  }
-}
+/** Sources that are of the target's project. */
+const linkableIn = (target: Resource, types: readonly ResourceTypeName[]) => ({
+  isLinkable: ({ scope_id, type }: Place) => scope_id === target.scope_id && types.includes(type),
+  faultOf: (id: string) => `There is no such source "${id}" in the target's project.`,
+});
 
 const KINDS = { brokered: 'target-brokered', injected_application: 'target-injected' } as const;
 
@@ -84,13 +75,12 @@ const KINDS = { brokered: 'target-brokered', injected_application: 'target-injec
 export async function changeCredentialSources(
   app: App,
   caller: BrokerCaller,
-  { resource, version, change, checked }: LinkVerbRequest<TargetKind, SourcesByPurpose>,
+  { resource, change, checked }: LinkVerbRequest<TargetKind, SourcesByPurpose>,
 ): Promise<Resource<TargetBody>> {
-  requireVersion(targetDefinition, resource, version);
   const plan = (): Promise<Effect[]> => planSources(app, resource, checked, change);
-  const effects = await planInTime(app, targetDefinition, resource.id, version, plan);
+  const effects = await planInTime(app, targetDefinition, resource, plan);
   try {
-    return await commitChange(app, caller, targetDefinition, resource, version, { effects });
+    return await commitChange(app, caller, targetDefinition, resource, { effects });
   } catch (error) {
     // A source went away between reading and writing: say which.
     if (isConflict(error)) await plan();
@@ -113,10 +103,8 @@ async function planSources(
   requireFew(present.flat().length, plans);
   const effects: Effect[] = [];
   for (const { links, purpose } of plans) {
-    await requireInProject(app, target, links.added, {
-      field: fieldOf(purpose),
-      types: ['credential', 'credential-library'],
-    });
+    const linkable = linkableIn(target, ['credential', 'credential-library']);
+    await requireLinkable(app, links.added, { field: fieldOf(purpose), ...linkable });
     const of = { from_id: target.id, kind: KINDS[purpose] };
     effects.push(
       ...deleteLinks({ ...of, to_ids: links.removed }),
@@ -138,10 +126,8 @@ function planPurpose(
 ): PlannedPurpose {
   const field = fieldOf(purpose);
   const links = planLinks(change, present, named);
-  const [already] = links.already;
-  if (already !== undefined) refuseField(field, `"${already}" is there already.`);
-  const [absent] = links.absent;
-  if (absent !== undefined) refuseField(field, `"${absent}" is not there.`);
+  const fault = faultOfPlan(links);
+  if (fault !== undefined) refuseField(field, fault);
   return { purpose, links };
 }
 

@@ -1,6 +1,6 @@
 import type { FieldErrors } from '../resource/field-errors.ts';
 import { isIdOf, parseId } from '../resource/ids.ts';
-import { checkIds, faultOfLengths } from '../resource/links/fields.ts';
+import { faultOfLengths, idCheck } from '../resource/links/fields.ts';
 import type { LinkChange } from '../resource/links/plan.ts';
 
 export const HOST_FIELD = 'host_source_ids';
@@ -11,17 +11,9 @@ export const MOST_HOST_SETS = 64;
 export const MOST_CREDENTIAL_SOURCES = 64;
 
 /** @see B-47 */
-export const checkHostSources = (
-  item: { readonly [HOST_FIELD]?: readonly string[] | undefined },
-  errors: FieldErrors,
-  { change }: { change: LinkChange },
-): readonly string[] =>
-  checkIds(item, errors, {
-    field: HOST_FIELD,
-    change,
-    faultOf: (id) =>
-      isIdOf(id, 'host-set') ? undefined : `Incorrectly formatted host source identifier "${id}".`,
-  });
+export const checkHostSources = idCheck(HOST_FIELD, (id) =>
+  isIdOf(id, 'host-set') ? undefined : `Incorrectly formatted host source identifier "${id}".`,
+);
 
 /** What credentials are for: shown to the client, or used by the worker on its behalf. */
 export type Purpose = 'brokered' | 'injected_application';

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { outputOnly } from '../../core/output-only.ts';
 import type { WantedAlias } from '../aliases/alias.ts';
 import { judgeAddress } from '../resource/address.ts';
 import { checkLengths, type FieldErrors } from '../resource/field-errors.ts';
@@ -67,18 +68,18 @@ export const targetFields = {
   address: z.string().optional().describe('IP address or DNS name of the endpoint.'),
   with_aliases: includedAliases,
   host_source_ids: z.unknown().optional().describe('Set by `:set-host-sources`.'),
-  host_sources: z.unknown().optional().describe('Output only.'),
+  host_sources: outputOnly(),
   brokered_credential_source_ids: z
     .unknown()
     .optional()
     .describe('Set by `:set-credential-sources`.'),
-  brokered_credential_sources: z.unknown().optional().describe('Output only.'),
+  brokered_credential_sources: outputOnly(),
   injected_application_credential_source_ids: z
     .unknown()
     .optional()
     .describe('Set by `:set-credential-sources`.'),
-  injected_application_credential_sources: z.unknown().optional().describe('Output only.'),
-  aliases: z.unknown().optional().describe('Output only.'),
+  injected_application_credential_sources: outputOnly(),
+  aliases: outputOnly(),
 };
 
 const shownIds = z.array(z.string()).describe('Not in lists.');

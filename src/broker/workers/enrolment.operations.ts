@@ -8,6 +8,7 @@ import { checkNew, FieldErrors, IN_REQUEST } from '../resource/field-errors.ts';
 import type { AnswerOf, ItemOf } from '../resource/handler.ts';
 import { planResource } from '../resource/operations.ts';
 import type { Scope } from '../resource/resource.ts';
+import type { BoundaryRequest } from '../resource/route.ts';
 import { insertResource } from '../resource/store.ts';
 import { ACTIVATION_MS, ACTIVATION_RANDOMNESS, formatActivationToken } from './activation.ts';
 import { deleteActivationsBefore, insertActivation } from './enrolment.store.ts';
@@ -16,10 +17,13 @@ import { type WorkerKind, workerDefinition } from './operations.ts';
 type Flow = 'controller-led' | 'worker-led';
 
 /** What is wrong with a new worker's fields. */
-export function checkEnrolment(flow: Flow, item: ItemOf<WorkerKind>): void {
+export function checkEnrolment(
+  flow: Flow,
+  { item, query }: BoundaryRequest<ItemOf<WorkerKind>>,
+): void {
   const errors = new FieldErrors();
   checkNew(item, errors);
-  workerDefinition.checkNew(item, 'worker', errors);
+  workerDefinition.checkNew(item, 'worker', errors, query);
   const token = item.worker_generated_auth_token;
   if (flow === 'worker-led') {
     if (!token) errors.add('worker_generated_auth_token', 'Cannot be empty.');
@@ -39,14 +43,13 @@ export function checkEnrolment(flow: Flow, item: ItemOf<WorkerKind>): void {
 export async function expectWorker(
   app: App,
   caller: BrokerCaller,
-  { item, query, scope }: { item: ItemOf<WorkerKind>; query: URLSearchParams; scope: Scope },
+  { item, scope }: { item: ItemOf<WorkerKind>; scope: Scope },
 ): Promise<AnswerOf<WorkerKind>> {
   const { resource, effects } = await planResource(app, caller, workerDefinition, {
     item,
     subtype: 'worker',
     wanted: undefined,
     container: { scope, parent: undefined },
-    query,
   });
   const token = formatActivationToken(app.randomBytes(ACTIVATION_RANDOMNESS));
   const now = app.now();

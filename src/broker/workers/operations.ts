@@ -2,13 +2,14 @@ import { z } from 'zod';
 import { listInTurn } from '../../access/concurrency/walks.operations.ts';
 import type { App } from '../../app/app.ts';
 import { omitEmpty } from '../../core/omit-empty.ts';
+import { outputOnly } from '../../core/output-only.ts';
 import type { BrokerCaller } from '../resource/caller.ts';
 import { type FieldErrors, IN_REQUEST, refuseField } from '../resource/field-errors.ts';
 import type { ItemOf, Kind, ResourceHandler } from '../resource/handler.ts';
 import type { LinkVerbRequest } from '../resource/links/fields.ts';
 import { isKnown, type ListAnswer, listNow } from '../resource/lists/operations.ts';
 import { type ListRequest, MAX_PAGE_SIZE } from '../resource/lists/query.ts';
-import { commitChange, requireVersion } from '../resource/operations.ts';
+import { commitChange } from '../resource/operations.ts';
 import { formatTime, type Resource } from '../resource/resource.ts';
 import { deleteActivations } from './enrolment.store.ts';
 import { joinTags } from './selection.ts';
@@ -17,27 +18,25 @@ import { deleteStatus } from './store.ts';
 import { faultOfAll, planTags, type Tags } from './tags.ts';
 import { isAlive, type WorkerBody } from './worker.ts';
 
-const output = () => z.unknown().optional().describe('Output only.');
-
 /** Fields that workers report of themselves; a request that carries one is refused. */
 const REPORTED = ['address', 'canonical_tags', 'config_tags', 'last_status_time'] as const;
 
 const fields = {
-  address: output(),
-  canonical_tags: output(),
-  config_tags: output(),
-  last_status_time: output(),
+  address: outputOnly(),
+  canonical_tags: outputOnly(),
+  config_tags: outputOnly(),
+  last_status_time: outputOnly(),
   api_tags: z.unknown().optional().describe('Set by `:set-worker-tags`.'),
   worker_generated_auth_token: z
     .string()
     .optional()
     .describe('What a worker prints at its start; `:create:worker-led` only.'),
-  controller_generated_activation_token: output(),
-  active_connection_count: output(),
-  release_version: output(),
-  directly_connected_downstream_workers: output(),
-  local_storage_state: output(),
-  remote_storage_state: output(),
+  controller_generated_activation_token: outputOnly(),
+  active_connection_count: outputOnly(),
+  release_version: outputOnly(),
+  directly_connected_downstream_workers: outputOnly(),
+  local_storage_state: outputOnly(),
+  remote_storage_state: outputOnly(),
 };
 
 const tags = z.record(z.string(), z.array(z.string()));
@@ -75,7 +74,6 @@ export const workerDefinition: ResourceHandler<WorkerKind> = {
   cached: true,
   words: { stale: 'Worker "%" doesn\'t exist or incorrect version provided.' },
 
-  chooseSubtype: () => 'worker',
   checkNew(item, _subtype, errors) {
     if (item.scope_id !== 'global') errors.add('scope_id', "Must be 'global'");
     checkFields(item, errors);
@@ -196,12 +194,11 @@ async function gatherWorkers(
 export function changeTags(
   app: App,
   caller: BrokerCaller,
-  { resource, version, change, checked }: LinkVerbRequest<WorkerKind, Tags>,
+  { resource, change, checked }: LinkVerbRequest<WorkerKind, Tags>,
 ): Promise<Resource<WorkerBody>> {
-  requireVersion(workerDefinition, resource, version);
   const api_tags = planTags(change, resource.body.api_tags, checked);
   const because = change === 'remove' ? undefined : faultOfAll(api_tags);
   if (because !== undefined) refuseField('api_tags', because);
   const body = { ...resource.body, api_tags };
-  return commitChange(app, caller, workerDefinition, resource, version, { body });
+  return commitChange(app, caller, workerDefinition, resource, { body });
 }

@@ -2,6 +2,7 @@ import { z } from 'zod';
 import type { App } from '../../app/app.ts';
 import { recordedAs } from '../../core/recorded-shape.ts';
 import type { BrokerCaller } from '../resource/caller.ts';
+import { commonFields } from '../resource/common-fields.ts';
 import { IN_REQUEST, refuseField } from '../resource/field-errors.ts';
 import { globalAccess } from '../resource/location.operations.ts';
 import { type AnyBoundaryRoute, boundaryRoute } from '../resource/route.ts';
@@ -17,14 +18,11 @@ import {
 } from './root/operations.ts';
 import { checkTags } from './tags.ts';
 
+const { type, attributes, ...ofWorkers } = commonFields;
 const newWorker = {
-  id: z.string().optional().describe('Output only.'),
-  scope_id: z.string().optional().describe('`global`.'),
-  name: z.string().optional().describe('Lower case; what filters call it.'),
-  description: z.string().optional().describe('For people.'),
-  created_time: z.unknown().optional().describe('Output only.'),
-  updated_time: z.unknown().optional().describe('Output only.'),
-  version: z.number().optional().describe('Output only.'),
+  ...ofWorkers,
+  scope_id: ofWorkers.scope_id.describe('`global`.'),
+  name: ofWorkers.name.describe('Lower case; what filters call it.'),
   ...workerDefinition.fields,
 };
 
@@ -39,11 +37,11 @@ function enrolmentRoute(flow: 'controller-led' | 'worker-led', summary: string):
     output: shownSchema(workerDefinition),
     failures: ['invalid', 'conflict', 'unauthenticated', 'forbidden', 'unsupported'],
     audit: recordedOf(workerDefinition, ['scope_id']).audit ?? [],
-    check: ({ item }) => checkEnrolment(flow, item),
-    run: async (app, caller, { item, query }, { scope }) =>
+    check: (request) => checkEnrolment(flow, request),
+    run: async (app, caller, { item }, { scope }) =>
       flow === 'worker-led'
         ? refuseWorkerLed()
-        : { item: await expectWorker(app, caller, { item, query, scope }) },
+        : { item: await expectWorker(app, caller, { item, scope }) },
   });
 }
 

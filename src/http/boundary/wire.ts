@@ -63,14 +63,12 @@ export const BOUNDARY_STYLE: ApiStyle = {
   schemas: { BoundaryError: REFUSAL },
   refusal: 'BoundaryError',
   refused_everywhere: 'What leads nowhere, or comes too often, may be refused without a body.',
-  answersOf: ({ output, method, failures }, ref) =>
+  answersOf: ({ output, failures }, ref) =>
     formsOf(output).flatMap((form) => {
       const isRefused = failures.length === 1 && failures[0] === 'unsupported';
       if (isRefused) return [];
       const payload = 'schema' in form ? form.schema : z.null();
-      if (method === 'DELETE' || payload instanceof z.ZodNull) {
-        return [{ status: 204, says: 'no content' }];
-      }
+      if (payload instanceof z.ZodNull) return [{ status: 204, says: 'no content' }];
       const body = { media_type: 'application/json', schema: ref(payload) };
       return [{ status: 200, says: 'an object', body, payload }];
     }),

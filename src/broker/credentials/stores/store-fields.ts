@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { parseUrl } from '../../../core/domain-names.ts';
+import { outputOnly } from '../../../core/output-only.ts';
 import { checkLengths, type FieldErrors } from '../../resource/field-errors.ts';
 import type { ItemOf, Kind } from '../../resource/handler.ts';
 
@@ -35,9 +36,9 @@ export const storeAttributes = {
     client_certificate: text('PEM certificate that this server shows.'),
     client_certificate_key: text('PEM private key of the client certificate. Never shown.'),
     worker_filter: text('Not supported by this edition.'),
-    token_hmac: text('Output only.'),
-    token_status: text('Output only.'),
-    client_certificate_key_hmac: text('Output only.'),
+    token_hmac: outputOnly(z.string()),
+    token_status: outputOnly(z.string()),
+    client_certificate_key_hmac: outputOnly(z.string()),
   }),
   authority: z.object({
     mount: text('Path of a mount of the certificate authority, e.g. `pki`.'),

@@ -6,6 +6,7 @@ import { endBeforehand } from '../../iam/removal.operations.ts';
 import { judgeAddress } from '../../resource/address.ts';
 import type { FieldErrors } from '../../resource/field-errors.ts';
 import type { Kind, ResourceHandler } from '../../resource/handler.ts';
+import { subtypeOfParent } from '../../resource/item-request.ts';
 import { listLinksToAll } from '../../resource/links/store.ts';
 import { planDependentCancellation } from '../../sessions/termination.operations.ts';
 
@@ -44,14 +45,9 @@ export const hostDefinition: ResourceHandler<HostKind> = {
   words: { stale: 'Host "%" doesn\'t exist or incorrect version provided.' },
 
   chooseSubtype(item, parent, errors) {
-    if (parent === 'plugin') {
-      errors.add('host_catalog_id', 'Cannot manually create hosts for this type of catalog.');
-      return '';
-    }
-    if (parent !== undefined && item.type && item.type !== parent) {
-      errors.add('type', "Doesn't match the parent resource's type.");
-    }
-    return parent ?? '';
+    if (parent !== 'plugin') return subtypeOfParent(item, parent, errors);
+    errors.add('host_catalog_id', 'Cannot manually create hosts for this type of catalog.');
+    return '';
   },
   checkNew(item, _subtype, errors) {
     if (item.attributes !== undefined) return readBody(item.attributes, errors);

@@ -3,12 +3,11 @@ import { giveWay } from '../../../access/concurrency/operations.ts';
 import type { App } from '../../../app/app.ts';
 import { omitEmpty } from '../../../core/omit-empty.ts';
 import { endBeforehand } from '../../iam/removal.operations.ts';
-import { listPlacesById } from '../../resource/by-ids.store.ts';
 import type { BrokerCaller } from '../../resource/caller.ts';
 import { type FieldErrors, refuseField } from '../../resource/field-errors.ts';
 import type { ItemOf, Kind, ResourceHandler } from '../../resource/handler.ts';
 import { isIdOf } from '../../resource/ids.ts';
-import { checkIds, type LinkVerbRequest } from '../../resource/links/fields.ts';
+import { idCheck, type LinkVerbRequest } from '../../resource/links/fields.ts';
 import { changeLinks } from '../../resource/links/operations.ts';
 import type { LinkChange } from '../../resource/links/plan.ts';
 import { showLinkedIds } from '../../resource/links/shown.operations.ts';
@@ -43,12 +42,6 @@ export const hostSetDefinition: ResourceHandler<HostSetKind> = {
   showsType: true,
   words: { stale: 'Host set "%" doesn\'t exist or incorrect version provided.' },
 
-  chooseSubtype(item, parent, errors) {
-    if (parent !== undefined && item.type && item.type !== parent) {
-      errors.add('type', "Doesn't match the parent resource's type.");
-    }
-    return parent ?? '';
-  },
   checkNew: (item, _subtype, errors) => refuseForeign(item, errors),
   planNew: async () => ({}),
   updatable: () => [],
@@ -85,31 +78,29 @@ const SETS_OF_HOST = {
 /** As a host is that may be put into another. */
 const ONE_MORE_SET = { ...SETS_OF_HOST, most: MOST_SETS_OF_HOST - 1 };
 
+const checkStaticHosts = idCheck(FIELD, (id) =>
+  isIdOf(id, 'host', 'static') ? undefined : 'Incorrectly formatted host identifier.',
+);
+
 export function checkHosts(
-  item: { readonly host_ids?: readonly string[] | undefined },
+  item: { readonly [FIELD]?: readonly string[] | undefined },
   errors: FieldErrors,
-  { change, id }: { change: LinkChange; id: string },
+  request: { change: LinkChange; id: string },
 ): readonly string[] {
-  if (isIdOf(id, 'host-set', 'plugin')) {
+  if (isIdOf(request.id, 'host-set', 'plugin')) {
     errors.add('id', 'The hosts of such a host set are not chosen by hand.');
   }
-  return checkIds(item, errors, {
-    field: FIELD,
-    change,
-    faultOf: (host) =>
-      isIdOf(host, 'host', 'static') ? undefined : 'Incorrectly formatted host identifier.',
-  });
+  return checkStaticHosts(item, errors, request);
 }
 
 /** Adds, replaces or removes the hosts of a set; all lie in its catalog. */
 export const changeHosts = (
   app: App,
   caller: BrokerCaller,
-  { resource, version, change, checked: ids }: LinkVerbRequest<HostSetKind>,
+  { resource, change, checked: ids }: LinkVerbRequest<HostSetKind>,
 ): Promise<Resource> =>
   changeLinks(app, caller, hostSetDefinition, {
     resource,
-    version,
     change,
     kind: 'host-set-host',
     ids,
@@ -130,13 +121,6 @@ export const changeHosts = (
           endSessionsBeforehand(app, work, { host_set_id_of: id, host_ids_of: removed }),
       };
     },
-    async requireLinkable(ids) {
-      const found = await listPlacesById(app.db, ids);
-      const inside = found.filter(({ container_id }) => container_id === resource.container_id);
-      const known = new Set(inside.map(({ id }) => id));
-      const strange = ids.find((id) => !known.has(id));
-      if (strange !== undefined) {
-        refuseField(FIELD, `There is no host "${strange}" in the host set's catalog.`);
-      }
-    },
+    isLinkable: ({ container_id }) => container_id === resource.container_id,
+    faultOf: (id) => `There is no host "${id}" in the host set's catalog.`,
   });

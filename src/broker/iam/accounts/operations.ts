@@ -9,7 +9,7 @@ import type { BrokerCaller } from '../../resource/caller.ts';
 import { type FieldErrors, IN_REQUEST, refuseField } from '../../resource/field-errors.ts';
 import type { Kind, ResourceHandler, VerbRequest } from '../../resource/handler.ts';
 import { parseId } from '../../resource/ids.ts';
-import { commitChange, requireResource, requireVersion } from '../../resource/operations.ts';
+import { commitChange, requireResource } from '../../resource/operations.ts';
 import type { Resource } from '../../resource/resource.ts';
 import { endLogIns } from '../auth-tokens/operations.ts';
 import { endBeforehand } from '../removal.operations.ts';
@@ -43,13 +43,6 @@ export const accountDefinition: ResourceHandler<AccountKind> = {
   showsType: true,
   words: { stale: 'Account "%" doesn\'t exist or incorrect version provided.' },
 
-  chooseSubtype(item, parent, errors) {
-    const wanted = item.type ?? '';
-    if (parent !== undefined && wanted !== '' && wanted !== parent) {
-      errors.add('type', "Doesn't match the parent resource's type.");
-    }
-    return parent ?? '';
-  },
   checkNew({ attributes = {} }, subtype, errors) {
     const { login_name = '', password } = attributes;
     if (subtype === 'password' && login_name === '') {
@@ -173,22 +166,20 @@ async function rulesOf(app: App, { container_id }: Resource): Promise<PasswordMe
 export async function setPassword(
   app: App,
   caller: BrokerCaller,
-  { resource, version, checked: password }: VerbRequest<AccountKind, string>,
+  { resource, checked: password }: VerbRequest<AccountKind, string>,
 ): Promise<Resource<AccountBody>> {
-  requireVersion(accountDefinition, resource, version);
   const rules = await rulesOf(app, resource);
   const password_hash = await hashNew(app, caller, password, rules, 'password');
   const body = { ...resource.body, password_hash };
-  return commitChange(app, caller, accountDefinition, resource, version, { body });
+  return commitChange(app, caller, accountDefinition, resource, { body });
 }
 
 /** Changes a password for whoever knows the present one. */
 export async function changePassword(
   app: App,
   caller: BrokerCaller,
-  { resource, version, checked }: VerbRequest<AccountKind, PasswordChange>,
+  { resource, checked }: VerbRequest<AccountKind, PasswordChange>,
 ): Promise<Resource<AccountBody>> {
-  requireVersion(accountDefinition, resource, version);
   const rules = await rulesOf(app, resource);
   const { current_password, new_password } = checked;
   if (current_password === new_password) {
@@ -204,5 +195,5 @@ export async function changePassword(
   if (!isKnown) throw new Failure('forbidden', 'Failed to change password.');
   const password_hash = await hashNew(app, caller, new_password, rules, 'new_password');
   const body = { ...resource.body, password_hash };
-  return commitChange(app, caller, accountDefinition, resource, version, { body });
+  return commitChange(app, caller, accountDefinition, resource, { body });
 }

@@ -3,7 +3,6 @@ import { PASSWORD_DEFAULTS, type PasswordMethodBody } from '../../../config/pass
 import { omitEmpty } from '../../../core/omit-empty.ts';
 import type { FieldErrors } from '../../resource/field-errors.ts';
 import type { ItemOf, Kind, ResourceHandler } from '../../resource/handler.ts';
-import { isIdOf } from '../../resource/ids.ts';
 import { readScopeTree } from '../../resource/scope-tree/operations.ts';
 import { endLogIns } from '../auth-tokens/operations.ts';
 import { endBeforehand } from '../removal.operations.ts';
@@ -44,13 +43,10 @@ export const authMethodDefinition: ResourceHandler<AuthMethodKind> = {
     );
     return '';
   },
-  checkNew(item, _subtype, errors) {
-    const { scope_id = '' } = item;
-    if (scope_id !== 'global' && !isIdOf(scope_id, 'scope', 'org')) {
-      errors.add('scope_id', "Must be 'global' or a valid org scope id.");
-    }
-    return { ...PASSWORD_DEFAULTS, ...readLengths(item, [], errors) };
-  },
+  checkNew: (item, _subtype, errors) => ({
+    ...PASSWORD_DEFAULTS,
+    ...readLengths(item, [], errors),
+  }),
   planNew: async (_app, _caller, { wanted }) => ({ body: wanted }),
 
   updatable: () => ['attributes.min_login_name_length', 'attributes.min_password_length'],

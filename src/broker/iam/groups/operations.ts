@@ -2,7 +2,6 @@ import { z } from 'zod';
 import { giveWay } from '../../../access/concurrency/operations.ts';
 import type { App } from '../../../app/app.ts';
 import { omitEmpty } from '../../../core/omit-empty.ts';
-import { listPlacesById } from '../../resource/by-ids.store.ts';
 import { type BrokerCaller, RECOVERY_USER } from '../../resource/caller.ts';
 import { refuseField } from '../../resource/field-errors.ts';
 import type { Kind, ResourceHandler } from '../../resource/handler.ts';
@@ -40,12 +39,7 @@ export const groupDefinition: ResourceHandler<GroupKind> = {
   cached: true,
   words: { stale: 'Group "%" doesn\'t exist or incorrect version provided.' },
 
-  chooseSubtype: () => 'group',
-  checkNew({ scope_id = '' }, _subtype, errors) {
-    if (!isIdOf(scope_id, 'scope')) {
-      errors.add('scope_id', 'Improperly formatted field.');
-    }
-  },
+  checkNew() {},
   async planNew(app, _caller, { container: { scope } }) {
     const full = await faultOfOrg(app.db, 'group', scope, 1);
     if (full !== undefined) refuseField('scope_id', full);
@@ -82,21 +76,16 @@ export const checkMembers = idCheck(FIELD, (id) =>
 export async function changeMembers(
   app: App,
   caller: BrokerCaller,
-  { resource, version, change, checked: ids }: LinkVerbRequest<GroupKind>,
+  { resource, change, checked: ids }: LinkVerbRequest<GroupKind>,
 ): Promise<Resource> {
   const scope = await requireScope(app, resource.scope_id);
   return changeLinks(app, caller, groupDefinition, {
     resource,
-    version,
     change,
     kind: 'group-member',
     ids,
     field: FIELD,
-    async requireLinkable(ids) {
-      const known = new Set((await listPlacesById(app.db, ids)).map(({ id }) => id));
-      const unknown = ids.find((id) => !known.has(id));
-      if (unknown !== undefined) refuseField(FIELD, `There is no user "${unknown}".`);
-    },
+    faultOf: (id) => `There is no user "${id}".`,
     async requireRoom({ added, removed }) {
       const more = added.length - removed.length;
       const full = more > 0 ? await faultOfOrg(app.db, 'members', scope, more) : undefined;

@@ -1,10 +1,12 @@
 import { z } from 'zod';
 import { MAX_NAME_LENGTH } from '../../../core/fields.ts';
 import { omitEmpty } from '../../../core/omit-empty.ts';
+import { outputOnly } from '../../../core/output-only.ts';
 import { type FieldErrors, IN_REQUEST, refuseField } from '../../resource/field-errors.ts';
 import { parseExpression } from '../../resource/filter/expression.ts';
 import type { ItemOf, Kind, ResourceHandler } from '../../resource/handler.ts';
 import { isIdOf } from '../../resource/ids.ts';
+import { subtypeOfParent } from '../../resource/item-request.ts';
 import type { ListRequest } from '../../resource/lists/query.ts';
 
 /** What a managed group keeps: the rule by which an auth method puts accounts into it. */
@@ -17,7 +19,7 @@ interface ManagedGroupBody {
 
 const NO_GROUPS = 'This field must be the id of an auth method of type "oidc" or "ldap".';
 
-const fields = { member_ids: z.unknown().optional().describe('Output only.') };
+const fields = { member_ids: outputOnly() };
 
 const filter = z.string().optional().describe('Over `/token` and `/userinfo` of a log-in.');
 const group_names = z.array(z.string()).optional().describe('Groups of the directory.');
@@ -47,11 +49,9 @@ export const managedGroupDefinition: ResourceHandler<ManagedGroupKind> = {
   words: { stale: 'Managed group "%" doesn\'t exist or incorrect version provided.' },
 
   chooseSubtype(item, parent, errors) {
-    if (parent === 'password') errors.add('auth_method_id', NO_GROUPS);
-    else if (parent !== undefined && item.type && item.type !== parent) {
-      errors.add('type', "Doesn't match the parent resource's type.");
-    }
-    return parent ?? '';
+    if (parent !== 'password') return subtypeOfParent(item, parent, errors);
+    errors.add('auth_method_id', NO_GROUPS);
+    return parent;
   },
   checkNew: (item, subtype, errors) => readRule(item, subtype, errors),
   planNew: async (_app, _caller, { wanted }) => ({ body: wanted }),

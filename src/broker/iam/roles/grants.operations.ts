@@ -11,8 +11,8 @@ import {
 } from '../../resource/grants/grant.ts';
 import type { RoleBody } from '../../resource/grants/role.ts';
 import { idCheck, type LinkVerbRequest } from '../../resource/links/fields.ts';
-import { type LinkChange, planLinks } from '../../resource/links/plan.ts';
-import { commitChange, requireVersion } from '../../resource/operations.ts';
+import { faultOfPlan, type LinkChange, planLinks } from '../../resource/links/plan.ts';
+import { commitChange } from '../../resource/operations.ts';
 import { isBound } from '../../resource/org-bounds/bounds.ts';
 import type { Resource } from '../../resource/resource.ts';
 import { readScopeTree, requireScope } from '../../resource/scope-tree/operations.ts';
@@ -68,9 +68,8 @@ function faultOfGrant(text: string, reading: GrantReading, change: LinkChange): 
 export async function changeGrants(
   app: App,
   caller: BrokerCaller,
-  { resource, version, change, checked }: LinkVerbRequest<RoleKind, readonly NamedGrant[]>,
+  { resource, change, checked }: LinkVerbRequest<RoleKind, readonly NamedGrant[]>,
 ): Promise<Resource<RoleBody>> {
-  requireVersion(roleDefinition, resource, version);
   const present = new Map(resource.body.grant_strings.map((text) => [canonicalOf(text), text]));
   const named = new Map<string, string>();
   for (const { text, canonical } of checked) {
@@ -78,10 +77,8 @@ export async function changeGrants(
     named.set(canonical, text);
   }
   const plan = planLinks(change, [...present.keys()], [...named.keys()]);
-  const [already] = plan.already;
-  if (already !== undefined) refuseField(GRANTS, `Grant "${already}" is there already.`);
-  const [absent] = plan.absent;
-  if (absent !== undefined) refuseField(GRANTS, `Grant "${absent}" is not there.`);
+  const fault = faultOfPlan(plan, 'Grant ');
+  if (fault !== undefined) refuseField(GRANTS, fault);
   const next =
     change === 'set'
       ? [...named.values()]
@@ -90,7 +87,7 @@ export async function changeGrants(
         : [...present].filter(([key]) => !named.has(key)).map(([, text]) => text);
   const because = change === 'remove' ? undefined : faultOfGrantLengths(next);
   if (because !== undefined) refuseField(GRANTS, because);
-  return commitRole(app, caller, resource, version, { field: GRANTS, value: next });
+  return commitRole(app, caller, resource, { field: GRANTS, value: next });
 }
 
 const canonicalOf = (text: string, reading = parseGrant(text)): string =>
@@ -104,9 +101,8 @@ export const checkGrantScopes = idCheck(GRANT_SCOPES, faultOfGrantScope);
 export async function changeGrantScopes(
   app: App,
   caller: BrokerCaller,
-  { resource, version, change, checked: ids }: LinkVerbRequest<RoleKind>,
+  { resource, change, checked: ids }: LinkVerbRequest<RoleKind>,
 ): Promise<Resource<RoleBody>> {
-  requireVersion(roleDefinition, resource, version);
   const tree = await readScopeTree(app);
   const verdict = planGrantScopes(
     await requireScope(app, resource.scope_id),
@@ -120,7 +116,7 @@ export async function changeGrantScopes(
     refuseField(GRANT_SCOPES, verdict.because, message);
   }
   const value = verdict.grant_scope_ids;
-  return commitRole(app, caller, resource, version, { field: GRANT_SCOPES, value });
+  return commitRole(app, caller, resource, { field: GRANT_SCOPES, value });
 }
 
 /**
@@ -131,13 +127,12 @@ async function commitRole(
   app: App,
   caller: BrokerCaller,
   resource: Resource<RoleBody>,
-  version: number,
   { field, value }: { field: keyof RoleBody; value: readonly string[] },
 ): Promise<Resource<RoleBody>> {
   const present = resource.body;
   const body: RoleBody = { ...present, [field]: value };
   const commit = (effects: readonly Effect[]): Promise<Resource<RoleBody>> =>
-    commitChange(app, caller, roleDefinition, resource, version, { body, effects });
+    commitChange(app, caller, roleDefinition, resource, { body, effects });
   const more = moreOnceChanged(resource, body);
   const had = new Set(present[field]);
   if (more <= 0 || value.every((one) => had.has(one))) return commit([]);

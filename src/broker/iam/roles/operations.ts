@@ -6,7 +6,6 @@ import { type FieldErrors, refuseField } from '../../resource/field-errors.ts';
 import { canonicalGrant, grantJson, parseGrant } from '../../resource/grants/grant.ts';
 import { type RoleBody, roleFields } from '../../resource/grants/role.ts';
 import type { ItemOf, Kind, ResourceHandler } from '../../resource/handler.ts';
-import { isIdOf } from '../../resource/ids.ts';
 import { showLinked } from '../../resource/links/shown.operations.ts';
 import { sizeOfGrants } from '../../resource/org-bounds/grant-room.ts';
 import { faultOfOrg, holdNumberOf } from '../../resource/org-bounds/store.ts';
@@ -58,13 +57,7 @@ export const roleDefinition: ResourceHandler<RoleKind> = {
   cached: true,
   words: { stale: 'Role "%" doesn\'t exist or incorrect version provided.' },
 
-  chooseSubtype: () => 'role',
-  checkNew(item, _subtype, errors) {
-    if (!isIdOf(item.scope_id ?? '', 'scope')) {
-      errors.add('scope_id', 'Improperly formatted field.');
-    }
-    refuseReadOnly(item, errors);
-  },
+  checkNew: (item, _subtype, errors) => refuseReadOnly(item, errors),
   async planNew(app, _caller, { container: { scope } }) {
     const full = await faultOfOrg(app.db, 'role', scope, 1);
     if (full !== undefined) refuseField('scope_id', full);

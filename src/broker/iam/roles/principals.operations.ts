@@ -1,5 +1,4 @@
 import type { App } from '../../../app/app.ts';
-import { listPlacesById } from '../../resource/by-ids.store.ts';
 import { type BrokerCaller, RECOVERY_USER } from '../../resource/caller.ts';
 import { refuseField } from '../../resource/field-errors.ts';
 import type { RoleBody } from '../../resource/grants/role.ts';
@@ -27,25 +26,18 @@ export const checkPrincipals = idCheck(PRINCIPALS, (id) => {
 export async function changePrincipals(
   app: App,
   caller: BrokerCaller,
-  { resource, version, change, checked: ids }: LinkVerbRequest<RoleKind>,
+  { resource, change, checked: ids }: LinkVerbRequest<RoleKind>,
 ): Promise<Resource<RoleBody>> {
   const message = `Unable to ${change} principals on role ${resource.id}.`;
   const scope = await requireScope(app, resource.scope_id);
   return changeLinks(app, caller, roleDefinition, {
     resource,
-    version,
     change,
     kind: 'role-principal',
     ids,
     field: PRINCIPALS,
     message,
-    async requireLinkable(ids) {
-      const known = new Set((await listPlacesById(app.db, ids)).map(({ id }) => id));
-      const unknown = ids.find((id) => !known.has(id));
-      if (unknown !== undefined) {
-        refuseField(PRINCIPALS, `There is no principal "${unknown}".`, message);
-      }
-    },
+    faultOf: (id) => `There is no principal "${id}".`,
     async requireRoom({ added, removed }) {
       // Whoever is to have a role no more is taken from it whether there is room or not.
       if (added.length > 0) {

@@ -1,10 +1,10 @@
 import type { App } from '../../../app/app.ts';
-import { Failure } from '../../../core/failure.ts';
 import { Breath } from '../../../core/fairness/breath.ts';
 import { omitEmpty } from '../../../core/omit-empty.ts';
 import type { Effect } from '../../../store/write.ts';
 import { type BrokerCaller, RECOVERY_USER } from '../../resource/caller.ts';
 import { refuseField } from '../../resource/field-errors.ts';
+import { parseFlag } from '../../resource/fields.ts';
 import type { RoleBody } from '../../resource/grants/role.ts';
 import type { Kind, ResourceHandler, ShownOf } from '../../resource/handler.ts';
 import { lockResource } from '../../resource/holds.store.ts';
@@ -43,6 +43,8 @@ interface ScopeKind extends Kind {
   fields: typeof scopeFields;
   shown: typeof shownOfScope;
   body: ScopeBody;
+  /** Which of the roles that come with it are not wanted. */
+  wanted: { skip_admin: boolean; skip_default: boolean };
   /** The primary auth method, empty for none; absent where it stays. */
   change: string | undefined;
 }
@@ -63,21 +65,30 @@ export const scopeDefinition: ResourceHandler<ScopeKind> = {
 
   chooseSubtype: (item, _parent, errors) =>
     chooseScopeType(item.type ?? '', item.scope_id ?? '', errors),
-  checkNew(item, _subtype, errors) {
+  checkNew(item, _subtype, errors, query) {
     if (!item.scope_id) errors.add('scope_id', 'Missing value for scope_id.');
     if (item.primary_auth_method_id !== undefined) {
       errors.add('primary_auth_method_id', 'This can only be set once the scope exists.');
     }
+    const isSet = (name: string): boolean => {
+      const flag = parseFlag(query.get(name));
+      if (flag === undefined) errors.add(name, 'This must be true or false.');
+      return flag ?? false;
+    };
+    return {
+      skip_admin: isSet('skip_admin_role_creation'),
+      skip_default: isSet('skip_default_role_creation'),
+    };
   },
-  async planNew(app, caller, { id, subtype, container, query }) {
+  async planNew(app, caller, { id, subtype, container, wanted }) {
     const { user_id } = caller.who;
     const roles = planScopeRoles(
       { id, type: subtype === 'org' ? 'org' : 'project' },
       {
         user_id,
         // Nobody to give the role to: who repairs is allowed everything anyway.
-        skip_admin: isTrue(query, 'skip_admin_role_creation') || user_id === RECOVERY_USER,
-        skip_default: isTrue(query, 'skip_default_role_creation'),
+        skip_admin: wanted.skip_admin || user_id === RECOVERY_USER,
+        skip_default: wanted.skip_default,
       },
     );
     const parent_id = container.scope.id;
@@ -163,15 +174,6 @@ async function describeScopeFields(
     await breath.take();
   }
   return omitEmpty({ primary_auth_method_id, authorized_collection_actions: collections });
-}
-
-function isTrue(query: URLSearchParams, name: string): boolean {
-  const text = query.get(name) ?? '';
-  if (/^(1|t|true)$/i.test(text)) return true;
-  if (/^(|0|f|false)$/i.test(text)) return false;
-  throw new Failure('invalid', 'Error in provided request.', {
-    fields: { [name]: 'This must be true or false.' },
-  });
 }
 
 /**

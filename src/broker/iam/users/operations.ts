@@ -24,8 +24,8 @@ import type { Kind, Plan, ResourceHandler } from '../../resource/handler.ts';
 import { lockResources } from '../../resource/holds.store.ts';
 import { isIdOf } from '../../resource/ids.ts';
 import { faultOfTotal, idCheck, type LinkVerbRequest } from '../../resource/links/fields.ts';
-import { type LinkChange, planLinks } from '../../resource/links/plan.ts';
-import { commitChange, planInTime, requireVersion } from '../../resource/operations.ts';
+import { faultOfPlan, type LinkChange, planLinks } from '../../resource/links/plan.ts';
+import { commitChange, planInTime } from '../../resource/operations.ts';
 import type { Resource } from '../../resource/resource.ts';
 import { readScopeTree } from '../../resource/scope-tree/operations.ts';
 import { listOwnedIds } from '../../resource/store.ts';
@@ -61,12 +61,7 @@ export const userDefinition: ResourceHandler<UserKind> = {
   cached: true,
   words: { stale: 'User "%" doesn\'t exist or incorrect version provided.' },
 
-  chooseSubtype: () => 'user',
-  checkNew({ scope_id = '' }, _subtype, errors) {
-    if (scope_id !== 'global' && !isIdOf(scope_id, 'scope', 'org')) {
-      errors.add('scope_id', "Must be 'global' or a valid org scope id.");
-    }
-  },
+  checkNew() {},
   planNew: async () => ({ body: { entity_id: '', policies: [] } }),
   updatable: () => [],
   checkChange() {},
@@ -122,16 +117,15 @@ export const checkAccounts = idCheck(FIELD, (id) =>
 export async function changeAccounts(
   app: App,
   caller: BrokerCaller,
-  { resource, version, change, checked: ids }: LinkVerbRequest<UserKind>,
+  { resource, change, checked: ids }: LinkVerbRequest<UserKind>,
 ): Promise<Resource<UserBody>> {
-  requireVersion(userDefinition, resource, version);
   if (BUILT_IN.includes(resource.id)) {
     refuseField('id', `The built-in user ${resource.id} has no accounts.`);
   }
   const plan = (): Promise<Plan<UserKind>> => planAccounts(app, { user: resource, ids, change });
-  const planned = await planInTime(app, userDefinition, resource.id, version, plan);
+  const planned = await planInTime(app, userDefinition, resource, plan);
   try {
-    const changed = await commitChange(app, caller, userDefinition, resource, version, planned);
+    const changed = await commitChange(app, caller, userDefinition, resource, planned);
     await removeLogInsAfterCommit(app, caller);
     return changed;
   } catch (error) {
@@ -147,12 +141,8 @@ async function planAccounts(
 ): Promise<Plan<UserKind>> {
   const present = await listOwnedIds(app.db, 'account', user.id);
   const plan = planLinks(change, present, ids);
-  const [already] = plan.already;
-  if (already !== undefined) refuseField(FIELD, `"${already}" is there already.`);
-  const [absent] = plan.absent;
-  if (absent !== undefined) refuseField(FIELD, `"${absent}" is not there.`);
-  const tooMany = faultOfTotal(present.length, plan, MOST_ACCOUNTS);
-  if (tooMany !== undefined) refuseField(FIELD, tooMany);
+  const fault = faultOfPlan(plan) ?? faultOfTotal(present.length, plan, MOST_ACCOUNTS);
+  if (fault !== undefined) refuseField(FIELD, fault);
   await requireFree(app, user, plan.added);
   const { added, removed } = plan;
   const links = added.map((id) => setOwner(id, { from: '', to: user.id }));

@@ -2,13 +2,13 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { FieldErrors } from '../field-errors.ts';
 import { faultOfGrantLengths } from '../grants/grant.ts';
-import { checkIds, faultOfTotal } from './fields.ts';
+import { faultOfTotal, idCheck } from './fields.ts';
 
 const ids = (count: number, length = 1): string[] => Array(count).fill('x'.repeat(length));
 
 function refuses(named: readonly string[]): boolean {
   const errors = new FieldErrors();
-  checkIds({ ids: named }, errors, { field: 'ids', change: 'set', faultOf: () => undefined });
+  idCheck('ids', () => undefined)({ ids: named }, errors, { change: 'set' });
   return errors.has('ids');
 }
 

@@ -45,35 +45,26 @@ export function faultOfTotal(
   return `At most ${most} can be there altogether; there would be ${total}.`;
 }
 
-/** What is wrong with the form of a list of ids, and what it names. */
-export function checkIds<Field extends string>(
-  item: ListsOf<Field>,
-  errors: FieldErrors,
-  rule: {
-    field: Field;
-    change: LinkChange;
-    /** What is wrong with one id, or undefined. */
-    faultOf(id: string): string | undefined;
-  },
-): readonly string[] {
-  const ids: readonly string[] = item[rule.field] ?? [];
-  if (ids.length === 0 && rule.change !== 'set') errors.add(rule.field, 'Must be non-empty.');
-  const unread = faultOfLengths(ids);
-  if (unread !== undefined) {
-    errors.add(rule.field, unread);
-    return ids;
-  }
-  for (const id of ids) {
-    const fault = rule.faultOf(id);
-    if (fault === undefined) continue;
-    errors.add(rule.field, fault);
-    break;
-  }
-  return ids;
-}
-
-/** The check of a verb that names a list of ids and nothing else. */
+/**
+ * The check of a verb that names a list of ids and nothing else: what is wrong with their form, and what it names.
+ *
+ * @param faultOf what is wrong with one id, or undefined
+ */
 export const idCheck =
   <Field extends string>(field: Field, faultOf: (id: string) => string | undefined) =>
-  (item: ListsOf<Field>, errors: FieldErrors, { change }: { change: LinkChange }) =>
-    checkIds(item, errors, { field, change, faultOf });
+  (item: ListsOf<Field>, errors: FieldErrors, { change }: { change: LinkChange }) => {
+    const ids: readonly string[] = item[field] ?? [];
+    if (ids.length === 0 && change !== 'set') errors.add(field, 'Must be non-empty.');
+    const unread = faultOfLengths(ids);
+    if (unread !== undefined) {
+      errors.add(field, unread);
+      return ids;
+    }
+    for (const id of ids) {
+      const fault = faultOf(id);
+      if (fault === undefined) continue;
+      errors.add(field, fault);
+      break;
+    }
+    return ids;
+  };

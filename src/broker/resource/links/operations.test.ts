@@ -47,8 +47,8 @@ async function changeAtOnce(
     const resource = made[at % groups] ?? assert.fail();
     const ids = USERS.slice(MANY - sent + 1 + at, MANY + 1 + at);
     return changeLinks(counting, caller(), groupDefinition, {
-      ...{ resource, kind, ids, field: 'member_ids', version: 1, change: 'set' },
-      requireLinkable: async () => {},
+      ...{ resource, kind, ids, field: 'member_ids', change: 'set' },
+      faultOf: (id) => id,
     });
   };
   const ends = await Promise.allSettled(Array.from({ length: AT_ONCE }, (_, at) => change(at)));

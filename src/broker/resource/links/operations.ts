@@ -2,6 +2,7 @@ import { type App, perApp } from '../../../app/app.ts';
 import { isConflict } from '../../../core/failure.ts';
 import { ChangesInTurn } from '../../../core/fairness/changes-in-turn.ts';
 import type { Effect } from '../../../store/write.ts';
+import { listPlacesById, type Place } from '../by-ids.store.ts';
 import type { BrokerCaller } from '../caller.ts';
 import type { Beforehand } from '../ending.ts';
 import { refuseField } from '../field-errors.ts';
@@ -12,27 +13,31 @@ import { isBound } from '../org-bounds/bounds.ts';
 import type { Resource } from '../resource.ts';
 import { findVersion } from '../store.ts';
 import { faultOfTotal } from './fields.ts';
-import { type LinkChange, type PlannedLinks, planLinks } from './plan.ts';
+import { faultOfPlan, type LinkChange, type PlannedLinks, planLinks } from './plan.ts';
 import { countLinksFrom, deleteLinks, insertLinks, type LinkKind, listLinksFrom } from './store.ts';
 
+/** What can be linked, and how another is refused. */
+interface Linkable {
+  /** The request's field, for refusals. */
+  field: string;
+  /** Message of a refusal. */
+  message?: string;
+  /** Whether what is there can be linked; everything, unless it is given. */
+  isLinkable?(place: Place): boolean;
+  /** What is wrong with an id of which there is nothing that can be linked. */
+  faultOf(id: string): string;
+}
+
 /** A change of what a resource refers to, as a verb asks for it. */
-interface LinkRequest<K extends Kind> {
+interface LinkRequest<K extends Kind> extends Linkable {
   resource: Resource<K['body']>;
-  /** The version that the caller gave. */
-  version: number;
   change: LinkChange;
   kind: LinkKind;
   ids: readonly string[];
-  /** The request's field, for refusals. */
-  field: string;
   /** How many there can be, where that is less than usual. */
   most?: number;
-  /** Message of a refusal. */
-  message?: string;
   /** Where the linked things must lie. */
   inside?: { scope_id?: string; container_id?: string };
-  /** @throws Failure for ids that cannot be linked; only those to be added are given */
-  requireLinkable(ids: readonly string[]): Promise<void>;
   /** @throws Failure where more would be linked than may be, before anything is written */
   requireRoom?(plan: PlannedLinks): Promise<void>;
   /** What else the change brings with it. */
@@ -61,15 +66,14 @@ export async function changeLinks<K extends Kind>(
   definition: ShownHandler<K>,
   request: LinkRequest<K>,
 ): Promise<Resource<K['body']>> {
-  const { resource, version, kind } = request;
-  requireVersion(definition, resource, version);
+  const { resource, kind } = request;
   const count = await countLinksFrom(app.db, { from_id: resource.id, kind }, MOST_COUNTED);
   const bytes = (count + request.ids.length) * BYTES_EACH;
   return changesOf(app).run(resource.id, bytes, async (mayHaveWaited) => {
     if (mayHaveWaited) {
       // Whoever has waited comes too late, unless nothing came of the change before.
       const now = (await findVersion(app.db, resource.id)) ?? -1;
-      requireVersion(definition, { id: resource.id, version: now }, version);
+      requireVersion(definition, { id: resource.id, version: now }, resource.version);
     }
     return changeNow(app, caller, definition, request);
   });
@@ -82,10 +86,8 @@ async function changeNow<K extends Kind>(
   request: LinkRequest<K>,
   isAgain = false,
 ): Promise<Resource<K['body']>> {
-  const { resource, version, kind, inside } = request;
-  const plan = await planInTime(app, definition, resource.id, version, () =>
-    planChange(app, request),
-  );
+  const { resource, kind, inside } = request;
+  const plan = await planInTime(app, definition, resource, () => planChange(app, request));
   const { added, removed } = plan;
   const loss = removed.length > 0 ? await request.loseBy?.(plan) : undefined;
   const effects = [
@@ -101,7 +103,7 @@ async function changeNow<K extends Kind>(
     preconditions: [...held, ...(loss.preconditions ?? [])],
   };
   try {
-    return await commitChange(app, caller, definition, resource, version, { effects, beforehand });
+    return await commitChange(app, caller, definition, resource, { effects, beforehand });
   } catch (error) {
     if (!isConflict(error)) throw error;
     if (isBound(error.message)) refuseField(request.field, error.message, request.message);
@@ -117,13 +119,21 @@ async function planChange(app: App, request: LinkRequest<Kind>): Promise<Planned
   const { change, ids, field, message } = request;
   const present = await listLinksFrom(app.db, request.resource.id, request.kind);
   const plan = planLinks(change, present, ids);
-  const [already] = plan.already;
-  if (already !== undefined) refuseField(field, `"${already}" is there already.`, message);
-  const [absent] = plan.absent;
-  if (absent !== undefined) refuseField(field, `"${absent}" is not there.`, message);
-  const tooMany = faultOfTotal(present.length, plan, request.most);
-  if (tooMany !== undefined) refuseField(field, tooMany, message);
+  const fault = faultOfPlan(plan) ?? faultOfTotal(present.length, plan, request.most);
+  if (fault !== undefined) refuseField(field, fault, message);
   await request.requireRoom?.(plan);
-  await request.requireLinkable(plan.added);
+  await requireLinkable(app, plan.added, request);
   return plan;
+}
+
+/** @throws Failure `invalid` naming the first id of what is not there, or cannot be linked */
+export async function requireLinkable(
+  app: App,
+  ids: readonly string[],
+  { field, message, isLinkable = () => true, faultOf }: Linkable,
+): Promise<void> {
+  const found = await listPlacesById(app.db, ids);
+  const known = new Set(found.filter(isLinkable).map(({ id }) => id));
+  const strange = ids.find((id) => !known.has(id));
+  if (strange !== undefined) refuseField(field, faultOf(strange), message);
 }

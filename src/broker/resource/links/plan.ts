@@ -11,6 +11,16 @@ export interface PlannedLinks {
   absent: readonly string[];
 }
 
+/**
+ * What is wrong with what a change names, of which the first is told.
+ *
+ * @param kind of what is named, where that is no id: a word and a blank
+ */
+export function faultOfPlan({ already, absent }: PlannedLinks, kind = ''): string | undefined {
+  if (already[0] !== undefined) return `${kind}"${already[0]}" is there already.`;
+  return absent[0] === undefined ? undefined : `${kind}"${absent[0]}" is not there.`;
+}
+
 /** Works out a change of links; what is named twice counts once. @see B-45, B-47 */
 export function planLinks(
   change: LinkChange,

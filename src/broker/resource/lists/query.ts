@@ -1,4 +1,5 @@
 import { IN_REQUEST, refuseField } from '../field-errors.ts';
+import { parseFlag } from '../fields.ts';
 import { type Expression, parseExpression } from '../filter/expression.ts';
 import { isIdOf } from '../ids.ts';
 
@@ -33,14 +34,14 @@ export function parseListRequest(query: URLSearchParams, containerField: string)
       IN_REQUEST,
     );
   }
-  const recursive = query.get('recursive') ?? '';
-  if (!/^(|0|1|t|f|true|false)$/i.test(recursive)) {
+  const recursive = parseFlag(query.get('recursive'));
+  if (recursive === undefined) {
     refuseField('recursive', 'This must be true or false.', IN_REQUEST);
   }
   return {
     place: query.get(containerField) ?? '',
     page_size: page_size || MAX_PAGE_SIZE,
-    recursive: /^(1|t|true)$/i.test(recursive),
+    recursive,
     list_token: query.get('list_token') ?? '',
     filter: query.get('filter') ?? '',
   };
