@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { Failure } from '../../core/failure.ts';
+import { invalid } from '../../core/failure.ts';
 import { flag, stringMap } from '../../core/fields.ts';
 import { foldName } from '../../core/fold.ts';
 import type { Immutable } from '../../core/immutable.ts';
@@ -57,8 +57,7 @@ export function checkMetadata(field: string, metadata: Readonly<Record<string, s
   const entries = Object.entries(metadata);
   const isLong = entries.some(([key, value]) => key.length > 128 || value.length > 512);
   if (entries.length > MAX_METADATA || isLong) {
-    throw new Failure(
-      'invalid',
+    throw invalid(
       `${field}: at most ${MAX_METADATA} names of up to 128 characters, with values of up to 512`,
     );
   }
@@ -71,17 +70,14 @@ export function checkMetadata(field: string, metadata: Readonly<Record<string, s
  */
 function requireIdentityPolicies(names: readonly string[]): string[] {
   const policies = canonicalPolicies(names);
-  if (policies.includes('root')) throw new Failure('invalid', 'policies cannot contain root');
+  if (policies.includes('root')) throw invalid('policies cannot contain root');
   return policies;
 }
 
 /** @throws Failure `invalid` for a name that could not be asked for again */
 export function checkName(field: string, name: string): void {
   if (name.length > 256 || /[\p{Cc}/]/u.test(name)) {
-    throw new Failure(
-      'invalid',
-      `${field} must be up to 256 characters without slashes and control characters`,
-    );
+    throw invalid(`${field} must be up to 256 characters without slashes and control characters`);
   }
 }
 

@@ -2,7 +2,7 @@ import type { OwnPath } from '../../acl/name-form.ts';
 import type { App } from '../../app/app.ts';
 import type { Caller } from '../../app/caller.ts';
 import type { DataResult, NothingResult } from '../../app/output.ts';
-import { Failure } from '../../core/failure.ts';
+import { invalid } from '../../core/failure.ts';
 import type { Tell } from '../../core/key-list.ts';
 import { bumpPermissionVersion } from '../../store/permission-version.ts';
 import { commitInTurn, commitPlanned, type Planned } from '../standing/attempts.operations.ts';
@@ -136,7 +136,7 @@ function planGroup(
   { name, type, metadata, policies }: SentGroup,
 ): Group {
   if (existing && type !== undefined && type !== existing.type) {
-    throw new Failure('invalid', 'group type cannot be changed');
+    throw invalid('group type cannot be changed');
   }
   const settings: GroupSettings = { type: 'internal', metadata: {}, policies: [] };
   const base: Group = existing ?? newRecord(app, 'group', settings, name);

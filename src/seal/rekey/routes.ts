@@ -3,7 +3,7 @@ import type { App } from '../../app/app.ts';
 import type { Caller } from '../../app/caller.ts';
 import { either, nothing } from '../../app/output.ts';
 import { type AnyRoute, type SetElsewhere, vaultRoute } from '../../app/route.ts';
-import { Failure } from '../../core/failure.ts';
+import { Failure, invalid } from '../../core/failure.ts';
 import { flag, integer, list, optional, text } from '../../core/fields.ts';
 import { type AnswerForm, outputAs, resultAs } from '../answer-form.ts';
 import { rejectPgpKeys } from '../initialisation.ts';
@@ -141,9 +141,7 @@ async function start(
   input: z.output<typeof startInput>,
 ): Promise<RekeyStatus> {
   rejectPgpKeys({ pgp_keys: input.pgp_keys });
-  if (input.backup) {
-    throw new Failure('invalid', 'backup is not supported: shares are told once and not kept');
-  }
+  if (input.backup) throw invalid('backup is not supported: shares are told once and not kept');
   const { secret_shares: shares, secret_threshold: threshold, ...request } = input;
   const { require_verification, key } = request;
   const counts = { shares, threshold };

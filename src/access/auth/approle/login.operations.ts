@@ -2,7 +2,7 @@ import { type App, perApp } from '../../../app/app.ts';
 import type { Caller } from '../../../app/caller.ts';
 import type { AuthResult } from '../../../app/output.ts';
 import { areWithin, judgeAddress } from '../../../config/cidrs.ts';
-import { Failure } from '../../../core/failure.ts';
+import { invalid } from '../../../core/failure.ts';
 import { partyOf } from '../../../core/fairness/party.ts';
 import { nowSeconds } from '../../tokens/minting.operations.ts';
 import { logInIfFound, type SucceededLogIn } from '../login.operations.ts';
@@ -35,7 +35,7 @@ export async function logInWithSecretId(
   caller: Caller,
   input: { role_id: string; secret_id: string },
 ): Promise<AuthResult> {
-  if (input.role_id === '') throw new Failure('invalid', 'missing role_id');
+  if (input.role_id === '') throw invalid('missing role_id');
   const throttle = throttleOf(app);
   const key = throttleKey(caller, input.role_id);
   const answer = throttle.isOpen(key, nowSeconds(app))
@@ -43,7 +43,7 @@ export async function logInWithSecretId(
     : undefined;
   if (answer) return answer;
   throttle.fail(key, nowSeconds(app));
-  throw new Failure('invalid', input.secret_id === '' ? 'missing secret_id' : REFUSED);
+  throw invalid(input.secret_id === '' ? 'missing secret_id' : REFUSED);
 }
 
 /** What comes from one address for one role; a text that is no role's must not take up room. */

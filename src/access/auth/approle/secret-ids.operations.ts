@@ -3,7 +3,7 @@ import type { Caller } from '../../../app/caller.ts';
 import type { JobRun } from '../../../app/job.ts';
 import type { DataResult, NothingResult } from '../../../app/output.ts';
 import { hashSecret } from '../../../audit/operations.ts';
-import { Failure } from '../../../core/failure.ts';
+import { Failure, invalid } from '../../../core/failure.ts';
 import { type KeyList, type KeyPage, listKeys, listMatching } from '../../../core/key-list.ts';
 import { startFilling } from '../../concurrency/walks.operations.ts';
 import { commitInTurn, type Planned } from '../../standing/attempts.operations.ts';
@@ -90,7 +90,7 @@ export async function createCustomSecretId(
   caller: Caller,
   input: BySecretId & SecretIdRequest,
 ): Promise<DataResult<MadeSecretId>> {
-  if (input.secret_id === '') throw new Failure('invalid', 'missing secret_id');
+  if (input.secret_id === '') throw invalid('missing secret_id');
   return createSecretId(app, caller, input);
 }
 

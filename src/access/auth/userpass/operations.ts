@@ -2,7 +2,7 @@ import type { App } from '../../../app/app.ts';
 import type { Caller } from '../../../app/caller.ts';
 import type { AuthResult, DataResult, NothingResult } from '../../../app/output.ts';
 import { judgeAddress } from '../../../config/cidrs.ts';
-import { Failure } from '../../../core/failure.ts';
+import { Failure, invalid } from '../../../core/failure.ts';
 import { foldName } from '../../../core/fold.ts';
 import { type KeyList, listKeys } from '../../../core/key-list.ts';
 import {
@@ -84,7 +84,7 @@ export async function resetPassword(
   caller: Caller,
   input: { username: string; password: string },
 ): Promise<NothingResult> {
-  if (input.password === '') throw new Failure('invalid', 'missing password');
+  if (input.password === '') throw invalid('missing password');
   return changeUser(app, caller, input, {}, requireUser);
 }
 
@@ -98,7 +98,7 @@ export async function replacePolicies(
 }
 
 function requireUser(stored: StoredUser | undefined): void {
-  if (!stored) throw new Failure('invalid', 'username does not exist');
+  if (!stored) throw invalid('username does not exist');
 }
 
 const replaced = (): Failure =>
@@ -135,7 +135,7 @@ async function changeUser(
     // Made once, however often it is planned: it takes longer than all else.
     if (password !== '') hashed ??= await hash();
     const password_hash = hashed ?? stored?.password_hash;
-    if (password_hash === undefined) throw new Failure('invalid', 'missing password');
+    if (password_hash === undefined) throw invalid('missing password');
     const effects = [saveUser(key, stored, { user, password_hash })];
     return { effects, result: {}, found: stored !== undefined };
   };
@@ -182,11 +182,11 @@ export async function logInWithPassword(
   caller: Caller,
   input: { username: string; password: string },
 ): Promise<AuthResult> {
-  if (input.password === '') throw new Failure('invalid', 'missing password');
+  if (input.password === '') throw invalid('missing password');
   const answer = await logInIfFound(app, caller, finderOf(app, caller, input));
   // Locked or wrong, there or not, or another one by now, or whom they stand for may not come in:
   // nobody is told which, for that would tell that the password is right.
-  if (!answer) throw new Failure('invalid', WRONG);
+  if (!answer) throw invalid(WRONG);
   return answer;
 }
 
