@@ -5,10 +5,10 @@ import { areWithin, judgeAddress } from '../../../config/cidrs.ts';
 import { invalid } from '../../../core/failure.ts';
 import { partyOf } from '../../../core/fairness/party.ts';
 import { nowSeconds } from '../../tokens/minting.operations.ts';
+import { isAlive } from '../../tokens/token.ts';
 import { logInIfFound, type SucceededLogIn } from '../login.operations.ts';
 import { lineOfApprole } from './operations.ts';
 import { storedApprole } from './role.ts';
-import { isUsable } from './secret-id.ts';
 import { secretKey } from './secret-ids.operations.ts';
 import {
   deleteSpentSecretId,
@@ -88,7 +88,7 @@ async function checkMachine(
   if (!rules.bind_secret_id) return { ...ofRole, effects: [held] };
   if (input.secret_id === '' || secret?.role !== name) return undefined;
   caller.record.outcome.secret_id_accessor = secret.accessor;
-  if (!isUsable(secret, nowSeconds(app)) || !isNear(secret.cidr_list)) return undefined;
+  if (!isAlive(secret, nowSeconds(app)) || !isNear(secret.cidr_list)) return undefined;
   const bound = secret.token_bound_cidrs;
   // The role may have been narrowed since.
   if (!areWithin(bound, rules.token_bound_cidrs)) return undefined;

@@ -110,15 +110,6 @@ export const metadataText = comparedBy(text, {
   },
 });
 
-/** Says whether a secret ID can still be used. */
-export function isUsable(
-  secret: Pick<SecretId, 'expires_at' | 'num_uses' | 'uses_left'>,
-  now: number,
-): boolean {
-  if (secret.expires_at !== undefined && secret.expires_at <= now) return false;
-  return secret.num_uses === 0 || secret.uses_left > 0;
-}
-
 /** What whoever had one made is told, once. */
 export const madeSecretId = z.object({
   secret_id: z.string(),
