@@ -170,7 +170,7 @@ function representativeOf({ issuers, former }: MountState, id: string): string |
 type IssuerHashes = Map<string, ReturnType<typeof certIdHashes>>;
 
 /** Gone with what they were made of. */
-const hashesOf = memoizeWeak((_authority: MountState) => new Map<OcspHash, IssuerHashes>());
+const hashesOf = memoizeWeak((_mountState: MountState) => new Map<OcspHash, IssuerHashes>());
 
 function issuerHashes(mountState: MountState, algorithm: OcspHash): IssuerHashes {
   const known = hashesOf(mountState).get(algorithm);
