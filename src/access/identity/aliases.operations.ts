@@ -18,7 +18,7 @@ import {
   updateAlias,
 } from './aliases.store.ts';
 import { entityStore, findEntityById, insertEntity } from './entities.store.ts';
-import { type Alias, checkMetadata, describeAlias, isSameAlias } from './entity.ts';
+import { type Alias, describeAlias, isSameAlias } from './entity.ts';
 import {
   endLogInsBeforehand,
   newAlias,
@@ -26,6 +26,7 @@ import {
   planAliasChange,
   planAliasRemoval,
 } from './operations.ts';
+import { checkMetadata } from './record.ts';
 
 interface SentEntityAlias extends SentAlias {
   custom_metadata?: Record<string, string> | undefined;

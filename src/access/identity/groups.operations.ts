@@ -7,7 +7,6 @@ import type { Tell } from '../../core/key-list.ts';
 import { bumpPermissionVersion } from '../../store/permission-version.ts';
 import { commitInTurn, commitPlanned, type Planned } from '../standing/attempts.operations.ts';
 import { refuseDenied, refuseDeniedNow } from '../standing/operations.ts';
-import { checkName, planSettings } from './entity.ts';
 import {
   describeGroup,
   describeGroupAlias,
@@ -30,6 +29,7 @@ import {
 import { requireFewBeneath } from './memberships-beneath.operations.ts';
 import { findAliasMount, newRecord } from './operations.ts';
 import { JOINED, otherPaths, ownPaths, pathsInBody } from './own-paths.ts';
+import { checkName, planSettings } from './record.ts';
 import { findSent, recordOperations, requireFreeName } from './records.operations.ts';
 import type { Named } from './records.store.ts';
 
@@ -66,7 +66,7 @@ export async function writeGroup(
   caller: Caller,
   input: SentGroup,
 ): Promise<DataResult<WrittenGroup>> {
-  checkName('name', input.name);
+  checkName(input.name);
   await refuseDenied(caller, listNamed(caller, input));
   const plan = async (): Promise<Planned<DataResult<WrittenGroup>>> => {
     // What is above the group, and in it, is looked up among what is cached.
