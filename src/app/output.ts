@@ -36,7 +36,7 @@ interface BytesOutput {
   media_type: string;
 }
 
-export interface EitherOutput<Choices extends readonly OneForm[] = readonly OneForm[]> {
+interface EitherOutput<Choices extends readonly OneForm[] = readonly OneForm[]> {
   form: 'either';
   choices: Choices;
 }
