@@ -3,7 +3,7 @@ import {
   type SignatureAlgorithm,
   verify,
 } from '../../src/x509/algorithms.ts';
-import { encodeCrlFrame, type CrlHeader } from '../../src/x509/crl.ts';
+import { type CrlHeader, encodeCrlFrame } from '../../src/x509/crl.ts';
 import { header, sequence, TAG } from '../../src/x509/der.ts';
 import {
   readInteger,
