@@ -1,6 +1,6 @@
 import type { z } from 'zod';
 import { hasControl } from '../core/control-characters.ts';
-import { Failure } from '../core/failure.ts';
+import { type Failure, invalid } from '../core/failure.ts';
 
 const NO_CONTROL = 'a text without control characters';
 
@@ -68,8 +68,7 @@ function absentOf(field: z.ZodType): (() => unknown) | undefined {
 const isUnchangeable = (value: unknown): boolean => typeof value !== 'object' || value === null;
 
 function refuseControl(wrong: string): Failure {
-  return new Failure(
-    'invalid',
+  return invalid(
     `Field validation failed: error converting input for field "${wrong}": ${NO_CONTROL}`,
     {
       fields: { [wrong]: NO_CONTROL },

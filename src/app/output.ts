@@ -36,7 +36,7 @@ interface BytesOutput {
   media_type: string;
 }
 
-export interface EitherOutput<Choices extends readonly OneForm[] = readonly OneForm[]> {
+interface EitherOutput<Choices extends readonly OneForm[] = readonly OneForm[]> {
   form: 'either';
   choices: Choices;
 }
@@ -69,7 +69,7 @@ export const nothing = { form: 'nothing' } as const;
 export const accepted = { form: 'accepted' } as const;
 
 /** What may be told beside any answer. */
-type Notes = Pick<VaultResult, 'warnings' | 'last_modified' | 'headers' | 'wrapped_accessor'>;
+type Notes = Pick<VaultResult, 'warnings' | 'last_modified' | 'wrapped_accessor'>;
 type Dataless = { data?: undefined };
 
 /** `data`, or what stands in its place where it is long: it is empty there. */

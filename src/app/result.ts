@@ -27,10 +27,8 @@ export interface VaultResult<Data = unknown> {
   bare?: Record<string, unknown>;
   /** Of what was made where that is no token: told beside an answer that is wrapped. */
   wrapped_accessor?: string;
-  /** When the thing read last changed, Unix milliseconds; answers conditional reads. */
+  /** When what is read last changed, Unix milliseconds; answers conditional reads. */
   last_modified?: number;
-  /** Further headers; sent if the mount's `allowed_response_headers` has them. */
-  headers?: Record<string, string>;
 }
 
 /**

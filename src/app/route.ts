@@ -48,7 +48,7 @@ export interface Route<In extends z.ZodObject, Out extends Output> extends Decla
 }
 
 /** What is declared of an endpoint besides what it does. */
-export interface Declaration<In extends z.ZodObject = z.ZodObject, Out extends Output = Output> {
+interface Declaration<In extends z.ZodObject = z.ZodObject, Out extends Output = Output> {
   /** The operationId that clients of this API already know. */
   id: string;
   method: Method;

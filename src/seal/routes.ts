@@ -2,7 +2,7 @@ import { hostname } from 'node:os';
 import { z } from 'zod';
 import { bare, flat, nothing } from '../app/output.ts';
 import { type AnyRoute, vaultRoute } from '../app/route.ts';
-import { Failure } from '../core/failure.ts';
+import { invalid } from '../core/failure.ts';
 import { flag, integer, list, longText, optional, text } from '../core/fields.ts';
 import { COMPATIBLE_VERSION } from '../core/version.ts';
 import { generateRootRoutes } from './generate-root/routes.ts';
@@ -194,7 +194,7 @@ export const sealRoutes: AnyRoute[] = [
     run: async (app, _caller, input) => {
       for (const [name, code] of Object.entries(input)) {
         if (typeof code === 'number' && (code < 200 || code > 599)) {
-          throw new Failure('invalid', `${name} must be a status code, 200 to 599`);
+          throw invalid(`${name} must be a status code, 200 to 599`);
         }
       }
       const { status, body } = health(await readSealFacts(app), input, app.now());

@@ -15,6 +15,7 @@ import { EMPTY_CONFIG } from '../../src/mounts/rules.ts';
 import { endDependants, leaseKinds, planDependants } from '../../src/start/routes.ts';
 import { cacheConfig } from '../../src/store/config-cache.ts';
 import type { Store } from '../../src/store/store.ts';
+import { enableMount } from '../../src/system/mounts/operations.ts';
 import { recordFrom } from './caller-record.ts';
 
 export interface TestApp {
@@ -108,6 +109,22 @@ export async function requireTestMount(app: App, path: string): Promise<Mount> {
   const mount = (await readMounts(app)).get(path);
   if (!mount) throw new Error(`no mount at ${path}`);
   return mount;
+}
+
+/** Enables an engine, as somebody who may. */
+export async function enableTestMount(
+  app: App,
+  mount: Pick<Mount, 'kind' | 'path' | 'type'>,
+): Promise<void> {
+  await enableMount(app, testCaller(await requireTestMount(app, 'sys/')), {
+    ...mount,
+    description: '',
+    config: {},
+    options: null,
+    local: false,
+    seal_wrap: false,
+    external_entropy_access: false,
+  });
 }
 
 /** A mount that is in no database. */

@@ -3,7 +3,7 @@ import {
   type SignatureAlgorithm,
   verify,
 } from '../../src/x509/algorithms.ts';
-import { encodeCrlFrame, type ListHeader } from '../../src/x509/crl.ts';
+import { type CrlHeader, encodeCrlFrame } from '../../src/x509/crl.ts';
 import { header, sequence, TAG } from '../../src/x509/der.ts';
 import {
   readInteger,
@@ -36,7 +36,7 @@ import { MAX_SERIAL_BYTES } from '../../src/x509/serial.ts';
 /** Largest list that is read, in bytes: some two million entries. */
 const MAX_CRL_BYTES = 96 << 20;
 
-export interface TbsCertList extends ListHeader {
+export interface TbsCertList extends CrlHeader {
   /** Few entries as they are, many in a writer, which needs no object for each. */
   entries: Iterable<RevokedEntry> | RevokedEntriesWriter;
 }

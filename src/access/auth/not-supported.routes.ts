@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { type AnyRoute, vaultRoute } from '../../app/route.ts';
-import { Failure } from '../../core/failure.ts';
+import { invalid } from '../../core/failure.ts';
 import { text } from '../../core/fields.ts';
 
 /** Where clients of some type of auth method log in: an auth method kept here without its engine. */
@@ -16,8 +16,7 @@ export function unavailableRoutes(type: string): AnyRoute[] {
       output: z.object({}),
       failures: ['invalid'],
       run: async () => {
-        throw new Failure(
-          'invalid',
+        throw invalid(
           `nobody can log in here yet: this server keeps auth methods of type "${type}" without their engine; userpass and approle have one`,
         );
       },

@@ -5,7 +5,7 @@ import { RuleWalk } from '../../acl/rule-walk.ts';
 import { type App, perApp } from '../../app/app.ts';
 import type { Caller } from '../../app/caller.ts';
 import type { DataResult } from '../../app/output.ts';
-import { Failure } from '../../core/failure.ts';
+import { Failure, invalid } from '../../core/failure.ts';
 import { Breath } from '../../core/fairness/breath.ts';
 import { requireByAccessor } from '../auth/token/operations.ts';
 import { findLiving } from '../permissions/authentication.operations.ts';
@@ -38,7 +38,7 @@ export async function describeOfToken(
   if (input.token === '') return describeOwn(app, caller, input);
   const token = await findLiving(app, input.token);
   noteToken(caller, token ?? { id: tokenId(app, input.token) });
-  if (!token) throw new Failure('invalid', 'invalid token');
+  if (!token) throw invalid('invalid token');
   return describeAll(app, caller, token, input.paths);
 }
 
@@ -71,9 +71,9 @@ async function describe(
   acl: Acl,
   paths: readonly string[],
 ): Promise<DataResult<Record<string, string[]>>> {
-  if (paths.length === 0) throw new Failure('invalid', 'paths must be supplied');
+  if (paths.length === 0) throw invalid('paths must be supplied');
   if (paths.length > MOST_PATHS) {
-    throw new Failure('invalid', `paths: at most ${MOST_PATHS}, this request has ${paths.length}`);
+    throw invalid(`paths: at most ${MOST_PATHS}, this request has ${paths.length}`);
   }
   const found = await whileConnected(caller, (requireConnected) =>
     walkPaths(app, acl, paths, new RuleWalk(requireConnected)),
@@ -103,8 +103,7 @@ async function walkPaths(
 }
 
 function tooLong(judged: number): Failure {
-  return new Failure(
-    'invalid',
+  return invalid(
     `paths: judging more than ${judged} by the token's policies takes too long: ask about fewer`,
   );
 }

@@ -1,7 +1,7 @@
 import type { App } from '../../app/app.ts';
 import type { Caller } from '../../app/caller.ts';
 import type { DataResult, NothingResult } from '../../app/output.ts';
-import { Failure } from '../../core/failure.ts';
+import { Failure, invalid } from '../../core/failure.ts';
 import { commitPlanned } from '../standing/attempts.operations.ts';
 import {
   deleteEntry,
@@ -18,10 +18,7 @@ function ownerOf(caller: Caller): string {
   const { token } = caller;
   if (!token) throw new Failure('unauthenticated', 'permission denied');
   if (token.type !== 'service') {
-    throw new Failure(
-      'invalid',
-      "cubbyhole operations are only supported by 'service' type tokens",
-    );
+    throw invalid("cubbyhole operations are only supported by 'service' type tokens");
   }
   return token.id;
 }
@@ -60,7 +57,7 @@ export async function writeEntry(
   { path, ...data }: { path: string; [field: string]: unknown },
 ): Promise<NothingResult> {
   const token_id = ownerOf(caller);
-  if (Object.keys(data).length === 0) throw new Failure('invalid', 'missing data fields');
+  if (Object.keys(data).length === 0) throw invalid('missing data fields');
   const text = Buffer.from(JSON.stringify(data), 'utf8');
   const sealed = app.barrier.encrypt('response', placeOf(token_id, path), text);
   return commitPlanned<NothingResult>(app, caller, async () => {
@@ -82,14 +79,13 @@ export async function writeEntry(
 /** @throws Failure `invalid` for more than a token may keep */
 function requireRoom({ entries, bytes, path_characters }: typeof MOST): void {
   if (entries > MOST.entries) {
-    throw new Failure('invalid', `a token keeps at most ${MOST.entries} entries in its cubbyhole`);
+    throw invalid(`a token keeps at most ${MOST.entries} entries in its cubbyhole`);
   }
   if (bytes > MOST.bytes) {
-    throw new Failure('invalid', `a token keeps at most ${MOST.bytes >> 20} MiB in its cubbyhole`);
+    throw invalid(`a token keeps at most ${MOST.bytes >> 20} MiB in its cubbyhole`);
   }
   if (path_characters > MOST.path_characters) {
-    throw new Failure(
-      'invalid',
+    throw invalid(
       `path: the paths in a token's cubbyhole have at most ${MOST.path_characters} characters in all`,
     );
   }

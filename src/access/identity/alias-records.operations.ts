@@ -1,7 +1,7 @@
 import type { App } from '../../app/app.ts';
 import type { Caller } from '../../app/caller.ts';
 import type { DataResult, NothingResult } from '../../app/output.ts';
-import { Failure } from '../../core/failure.ts';
+import { Failure, invalid } from '../../core/failure.ts';
 import { listTold, type Tell } from '../../core/key-list.ts';
 import { holdAccessor } from '../../mounts/store.ts';
 import type { Db } from '../../store/database.ts';
@@ -76,7 +76,7 @@ export function aliasOperations<
   const findSent = async (app: App, { id, mount_accessor, name }: Sent) => {
     if (id === '') return of.find(app.db, mount_accessor, name);
     const alias = await of.findById(app.db, id);
-    if (!alias) throw new Failure('invalid', `id: there is no ${of.what} "${id}"`);
+    if (!alias) throw invalid(`id: there is no ${of.what} "${id}"`);
     return alias;
   };
   const plan = async (app: App, caller: Caller, input: Sent) => {
@@ -184,10 +184,9 @@ async function refuseDeniedOwners(
 
 /** @throws Failure `invalid` unless it is that of a mounted way to log in */
 export async function requireAccessor(app: App, accessor: string): Promise<string> {
-  if (accessor === '') throw new Failure('invalid', 'missing mount_accessor');
+  if (accessor === '') throw invalid('missing mount_accessor');
   if (await findAliasMount(app, accessor)) return accessor;
-  throw new Failure(
-    'invalid',
+  throw invalid(
     `invalid mount accessor "${accessor}": mount_accessor is that of an auth method in sys/auth`,
   );
 }

@@ -1,6 +1,6 @@
 import type { App } from '../../app/app.ts';
 import type { Caller } from '../../app/caller.ts';
-import { Failure } from '../../core/failure.ts';
+import { Failure, invalid } from '../../core/failure.ts';
 import type { Effect, Write } from '../../store/write.ts';
 import { removeLogInsAfterCommit } from '../leases/ended-tokens.operations.ts';
 import type { Beforehand } from '../standing/attempts.operations.ts';
@@ -18,7 +18,7 @@ import {
   updateAlias,
 } from './aliases.store.ts';
 import { entityStore, findEntityById, insertEntity } from './entities.store.ts';
-import { type Alias, checkMetadata, describeAlias, isSameAlias } from './entity.ts';
+import { type Alias, describeAlias, isSameAlias } from './entity.ts';
 import {
   endLogInsBeforehand,
   newAlias,
@@ -26,6 +26,7 @@ import {
   planAliasChange,
   planAliasRemoval,
 } from './operations.ts';
+import { checkMetadata } from './record.ts';
 
 interface SentEntityAlias extends SentAlias {
   custom_metadata?: Record<string, string> | undefined;
@@ -48,7 +49,7 @@ export const entityAliases = aliasOperations({
   },
   async requireOwner(app, id) {
     if (id === '' || (await findEntityById(app.db, id))) return;
-    throw new Failure('invalid', `canonical_id: there is no entity "${id}"`);
+    throw invalid(`canonical_id: there is no entity "${id}"`);
   },
   async plan(app, caller, input, existing) {
     const plan = existing
@@ -103,7 +104,7 @@ function endingOf(app: App, caller: Caller, id: string, held: readonly Write[]):
 
 async function planNew(app: App, input: SentEntityAlias) {
   const { name, canonical_id, custom_metadata = {} } = input;
-  if (name === '') throw new Failure('invalid', 'missing alias name: name is needed');
+  if (name === '') throw invalid('missing alias name: name is needed');
   const mount_accessor = await requireAccessor(app, input.mount_accessor);
   const made = canonical_id === '' ? newEntity(app) : undefined;
   const entity_id = made?.id ?? canonical_id;

@@ -5,7 +5,8 @@ import { preparedHold } from '../../store/held.ts';
 import { PAGE } from '../../store/in-pages.ts';
 import type { IdentityAliasRow } from '../../store/tables.ts';
 import { type Write, write } from '../../store/write.ts';
-import { type Alias, nameKey } from './entity.ts';
+import type { Alias } from './entity.ts';
+import { nameKey } from './record.ts';
 import { CHANGED } from './records.store.ts';
 
 /** Refuses its write set unless somebody still is called so by a mount. */

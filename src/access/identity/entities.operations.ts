@@ -11,20 +11,19 @@ import { countAliases, listAliases, listAliasNames } from './aliases.store.ts';
 import { entityStore, findEntityByName, insertEntity, updateEntity } from './entities.store.ts';
 import {
   type AliasInfo,
-  checkName,
   describeAlias,
   describeEntity,
   type Entity,
   type EntityInfo,
   type EntitySettings,
   nameAlias,
-  planSettings,
   type WrittenEntity,
 } from './entity.ts';
 import { removeEntities } from './entity-removal.operations.ts';
 import { requireFewPolicies, withGroupsOf } from './memberships.operations.ts';
 import { findAliasMount, newEntity, pagesOf, readAliasMounts } from './operations.ts';
 import { otherPaths, ownPaths, pathsInBody } from './own-paths.ts';
+import { checkName, planSettings } from './record.ts';
 import { recordOperations, requireFreeName, requireSent } from './records.operations.ts';
 import type { Named } from './records.store.ts';
 
@@ -55,7 +54,7 @@ export async function writeEntity(
   const { id = '', name, ...sent } = input;
   await refuseDenied(caller, pathsInBody(caller, 'entity', input));
   if (id !== '') return changeEntity(app, caller, input);
-  checkName('name', name);
+  checkName(name);
   return commitPlanned<DataResult<WrittenEntity> | NothingResult>(app, caller, async () => {
     const existing = name === '' ? undefined : await findEntityByName(app.db, name);
     if (existing) {
@@ -89,7 +88,7 @@ async function changeEntity(
   return commitPlanned(app, caller, async () => {
     const existing = await requireSent(entityStore, app, id);
     await refuseDeniedNow(caller, otherPaths(caller, 'entity', existing));
-    checkName('name', name);
+    checkName(name);
     if (name !== '') await requireFreeName(entityStore, app, { id, name });
     return planChange(app, caller, { ...existing, name: name || existing.name }, sent);
   });

@@ -3,7 +3,7 @@ import { type App, perApp } from '../../app/app.ts';
 import type { Caller } from '../../app/caller.ts';
 import type { NothingResult } from '../../app/output.ts';
 import { addEnded } from '../../core/ended-counts.ts';
-import { Failure } from '../../core/failure.ts';
+import { invalid } from '../../core/failure.ts';
 import { Breath } from '../../core/fairness/breath.ts';
 import { FewInTurn } from '../../core/fairness/few-in-turn.ts';
 import { bumpPermissionVersion } from '../../store/permission-version.ts';
@@ -23,7 +23,7 @@ export async function removeEntityBatch(
   input: { entity_ids: readonly string[] },
 ): Promise<NothingResult> {
   if (input.entity_ids.length === 0) {
-    throw new Failure('invalid', 'missing entity ids to delete: entity_ids is a list of ids');
+    throw invalid('missing entity ids to delete: entity_ids is a list of ids');
   }
   // The caller's own last, which is also that of the tokens above theirs: without it there may be no more
   // that is permitted.

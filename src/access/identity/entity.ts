@@ -1,11 +1,7 @@
 import { z } from 'zod';
-import { Failure } from '../../core/failure.ts';
 import { flag, stringMap } from '../../core/fields.ts';
-import { foldName } from '../../core/fold.ts';
 import type { Immutable } from '../../core/immutable.ts';
-import { mergePatch } from '../../core/patches.ts';
 import { policyList } from '../tokens/field-kinds.ts';
-import { canonicalPolicies } from '../tokens/policy-names.ts';
 import {
   type AliasMount,
   type AliasRecord,
@@ -15,6 +11,7 @@ import {
   mergeFields,
   metadata,
   type NamedRecord,
+  nameKey,
   namespace_id,
   orNull,
   recordFields,
@@ -48,53 +45,6 @@ export function isSameAlias(before: Alias, next: Alias): boolean {
     before.mount_accessor === next.mount_accessor &&
     nameKey(before.name) === nameKey(next.name)
   );
-}
-
-const MAX_METADATA = 64;
-
-/** @throws Failure `invalid` naming the field */
-export function checkMetadata(field: string, metadata: Readonly<Record<string, string>>): void {
-  const entries = Object.entries(metadata);
-  const isLong = entries.some(([key, value]) => key.length > 128 || value.length > 512);
-  if (entries.length > MAX_METADATA || isLong) {
-    throw new Failure(
-      'invalid',
-      `${field}: at most ${MAX_METADATA} names of up to 128 characters, with values of up to 512`,
-    );
-  }
-}
-
-/**
- * Policy names as they are kept: lower case, sorted, each once.
- *
- * @throws Failure `invalid` for `root`, which no identity gives
- */
-function requireIdentityPolicies(names: readonly string[]): string[] {
-  const policies = canonicalPolicies(names);
-  if (policies.includes('root')) throw new Failure('invalid', 'policies cannot contain root');
-  return policies;
-}
-
-/** @throws Failure `invalid` for a name that could not be asked for again */
-export function checkName(field: string, name: string): void {
-  if (name.length > 256 || /[\p{Cc}/]/u.test(name)) {
-    throw new Failure(
-      'invalid',
-      `${field} must be up to 256 characters without slashes and control characters`,
-    );
-  }
-}
-
-/** Names that differ in case only are the same name. */
-export const nameKey = (name: string): string => foldName(name);
-
-/** Settings with those that were sent in their place. */
-export function planSettings<
-  Settings extends { metadata: Record<string, string>; policies: string[] },
->(existing: Settings, sent: { [Name in keyof Settings]?: Settings[Name] | undefined }): Settings {
-  const merged = mergePatch(existing, sent);
-  checkMetadata('metadata', merged.metadata);
-  return { ...merged, policies: requireIdentityPolicies(merged.policies) };
 }
 
 const aliasNameSchema = z.object({ ...aliasFields, local: z.boolean().describe('Always false.') });

@@ -128,9 +128,8 @@ class Keys {
 
   /** @param key undefined where none is asked for, but the group or alias is */
   add(id: string, key: string | undefined): void {
-    const known = this.#keys.get(id) ?? new Set();
+    const known = this.#keys.getOrInsertComputed(id, () => new Set());
     if (key !== undefined) known.add(key);
-    this.#keys.set(id, known);
   }
 
   pick(id: string, pairs: Readonly<Record<string, string>>): Record<string, string> | undefined {

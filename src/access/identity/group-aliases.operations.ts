@@ -1,5 +1,5 @@
 import type { App } from '../../app/app.ts';
-import { Failure } from '../../core/failure.ts';
+import { Failure, invalid } from '../../core/failure.ts';
 import { aliasOperations, requireAccessor, type SentAlias } from './alias-records.operations.ts';
 import { describeGroupAlias, type GroupAlias } from './group.ts';
 import {
@@ -40,13 +40,11 @@ async function planGroupAlias(
   existing: GroupAlias | undefined,
 ): Promise<GroupAlias> {
   const name = input.name || existing?.name;
-  if (!name) throw new Failure('invalid', 'missing alias name: name is needed');
+  if (!name) throw invalid('missing alias name: name is needed');
   const group_id = input.canonical_id || (existing?.group_id ?? '');
   const group = await findGroupById(app.db, group_id);
-  if (!group) throw new Failure('invalid', `canonical_id: there is no group "${group_id}"`);
-  if (group.type !== 'external') {
-    throw new Failure('invalid', 'alias can be set only for external groups');
-  }
+  if (!group) throw invalid(`canonical_id: there is no group "${group_id}"`);
+  if (group.type !== 'external') throw invalid('alias can be set only for external groups');
   const now = app.now();
   const accessor = input.mount_accessor || (existing?.mount_accessor ?? '');
   const alias: GroupAlias = {

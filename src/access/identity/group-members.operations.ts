@@ -1,7 +1,7 @@
 import type { OwnPath, Sense } from '../../acl/name-form.ts';
 import type { App } from '../../app/app.ts';
 import type { Caller } from '../../app/caller.ts';
-import { Failure } from '../../core/failure.ts';
+import { invalid } from '../../core/failure.ts';
 import type { Effect } from '../../store/write.ts';
 import { refuseDeniedNow } from '../standing/operations.ts';
 import { entityStore } from './entities.store.ts';
@@ -38,8 +38,7 @@ export async function planMembers(
 ): Promise<PlannedMembers> {
   const { member_entity_ids: entities, member_group_ids: groups } = input;
   if (group.type === 'external' && (entities?.length || groups?.length)) {
-    throw new Failure(
-      'invalid',
+    throw invalid(
       "member_entity_ids and member_group_ids can't be set manually for external groups",
     );
   }
@@ -47,9 +46,7 @@ export async function planMembers(
   const ids = [...new Set(entities)];
   const names = await entityStore.findNames(app.db, ids);
   const missing = ids.find((id) => !names.has(id));
-  if (missing !== undefined) {
-    throw new Failure('invalid', `member_entity_ids: there is no entity "${missing}"`);
-  }
+  if (missing !== undefined) throw invalid(`member_entity_ids: there is no entity "${missing}"`);
   await refuseDeniedNow(caller, pathsOfNames(caller, 'entity', names, JOINED));
   const nests = groups ? await judgeNesting(app, caller, group, groups) : false;
   await refuseDeniedLeaving(app, caller, group, input);

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { Failure } from '../../core/failure.ts';
+import { invalid } from '../../core/failure.ts';
 import { Breath } from '../../core/fairness/breath.ts';
 import { choice, stringMap } from '../../core/fields.ts';
 import type { Immutable } from '../../core/immutable.ts';
@@ -116,12 +116,9 @@ export function checkMemberGroups(
 ): void {
   const above = new Set([id, ...known.above]);
   for (const member of members) {
-    if (!known.ids.has(member)) {
-      throw new Failure('invalid', `member_group_ids: there is no group "${member}"`);
-    }
+    if (!known.ids.has(member)) throw invalid(`member_group_ids: there is no group "${member}"`);
     if (above.has(member)) {
-      throw new Failure(
-        'invalid',
+      throw invalid(
         `member_group_ids: group "${member}" would be a member of itself (cyclic relationship)`,
       );
     }

@@ -2,12 +2,11 @@ import type { OwnPath } from '../../acl/name-form.ts';
 import type { App } from '../../app/app.ts';
 import type { Caller } from '../../app/caller.ts';
 import type { DataResult, NothingResult } from '../../app/output.ts';
-import { Failure } from '../../core/failure.ts';
+import { invalid } from '../../core/failure.ts';
 import type { Tell } from '../../core/key-list.ts';
 import { bumpPermissionVersion } from '../../store/permission-version.ts';
 import { commitInTurn, commitPlanned, type Planned } from '../standing/attempts.operations.ts';
 import { refuseDenied, refuseDeniedNow } from '../standing/operations.ts';
-import { checkName, planSettings } from './entity.ts';
 import {
   describeGroup,
   describeGroupAlias,
@@ -30,6 +29,7 @@ import {
 import { requireFewBeneath } from './memberships-beneath.operations.ts';
 import { findAliasMount, newRecord } from './operations.ts';
 import { JOINED, otherPaths, ownPaths, pathsInBody } from './own-paths.ts';
+import { checkName, planSettings } from './record.ts';
 import { findSent, recordOperations, requireFreeName } from './records.operations.ts';
 import type { Named } from './records.store.ts';
 
@@ -66,7 +66,7 @@ export async function writeGroup(
   caller: Caller,
   input: SentGroup,
 ): Promise<DataResult<WrittenGroup>> {
-  checkName('name', input.name);
+  checkName(input.name);
   await refuseDenied(caller, listNamed(caller, input));
   const plan = async (): Promise<Planned<DataResult<WrittenGroup>>> => {
     // What is above the group, and in it, is looked up among what is cached.
@@ -136,7 +136,7 @@ function planGroup(
   { name, type, metadata, policies }: SentGroup,
 ): Group {
   if (existing && type !== undefined && type !== existing.type) {
-    throw new Failure('invalid', 'group type cannot be changed');
+    throw invalid('group type cannot be changed');
   }
   const settings: GroupSettings = { type: 'internal', metadata: {}, policies: [] };
   const base: Group = existing ?? newRecord(app, 'group', settings, name);

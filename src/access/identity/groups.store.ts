@@ -2,8 +2,8 @@ import { sql } from 'kysely';
 import { Breath } from '../../core/fairness/breath.ts';
 import type { Db } from '../../store/database.ts';
 import { compareIds, inBlocks } from '../../store/in-blocks.ts';
-import { nameKey } from './entity.ts';
 import type { Group } from './group.ts';
+import { nameKey } from './record.ts';
 import { recordStore } from './records.store.ts';
 
 /** Policies are the last: by that groups without any are told from others in the store. */

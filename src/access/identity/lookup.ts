@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { Failure } from '../../core/failure.ts';
+import { invalid } from '../../core/failure.ts';
 import { text } from '../../core/fields.ts';
 
 /** What an entity or a group is looked up by; an empty text is one that was not sent. */
@@ -27,8 +27,7 @@ export function parseLookup(input: LookupInput): Lookup {
   const { id, name, alias_id, alias_name, alias_mount_accessor } = input;
   const byAlias = alias_name !== '' || alias_mount_accessor !== '';
   if ([id, name, alias_id].filter((one) => one !== '').length + (byAlias ? 1 : 0) !== 1) {
-    throw new Failure(
-      'invalid',
+    throw invalid(
       'exactly one of id, name, alias_id, or alias_name with alias_mount_accessor is needed',
     );
   }
@@ -36,7 +35,7 @@ export function parseLookup(input: LookupInput): Lookup {
   if (name !== '') return { by: 'name', name };
   if (alias_id !== '') return { by: 'alias_id', alias_id };
   if (alias_name === '' || alias_mount_accessor === '') {
-    throw new Failure('invalid', 'alias_name and alias_mount_accessor are needed together');
+    throw invalid('alias_name and alias_mount_accessor are needed together');
   }
   return { by: 'alias', alias_name, alias_mount_accessor };
 }

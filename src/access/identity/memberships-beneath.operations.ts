@@ -1,5 +1,5 @@
 import type { App } from '../../app/app.ts';
-import { Failure } from '../../core/failure.ts';
+import { invalid } from '../../core/failure.ts';
 import { Breath } from '../../core/fairness/breath.ts';
 import { findEntityById } from './entities.store.ts';
 import { type Group, listReached, TOO_MANY_POLICIES, unitePolicies } from './group.ts';
@@ -40,7 +40,7 @@ export async function requireFewBeneath(app: App, change: GroupChange): Promise<
     const who = change.members.entity?.includes(id)
       ? `member_entity_ids: "${id}"`
       : `${field}: somebody in the group`;
-    throw new Failure('invalid', `${who}: ${TOO_MANY_POLICIES}`);
+    throw invalid(`${who}: ${TOO_MANY_POLICIES}`);
   }
 }
 
@@ -100,8 +100,7 @@ async function hasRoomFor(
 
 function requireFewForMany({ given }: GroupChange): void {
   if (given.size <= GIVEN_TO_MANY) return;
-  throw new Failure(
-    'invalid',
+  throw invalid(
     `policies: a group gives at most ${GIVEN_TO_MANY} to more than ${MOST_CHECKED} entities`,
   );
 }

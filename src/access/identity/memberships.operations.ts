@@ -1,5 +1,5 @@
 import { type App, perApp } from '../../app/app.ts';
-import { Failure } from '../../core/failure.ts';
+import { invalid } from '../../core/failure.ts';
 import { FewInTurn } from '../../core/fairness/few-in-turn.ts';
 import { LastOf, textBytes } from '../../core/kept.ts';
 import { ROOMS } from '../../core/rooms.ts';
@@ -201,8 +201,7 @@ export async function requireFewNestings(
   if (after.isSubsetOf(before)) return false;
   const room = MOST_NESTINGS - after.size;
   if (await hasMoreNestings(app.db, room + before.size)) {
-    throw new Failure(
-      'invalid',
+    throw invalid(
       `member_group_ids: of all groups together more than ${MOST_NESTINGS} would be members of groups`,
     );
   }
@@ -232,6 +231,6 @@ export async function requireFewPolicies(
   const united = await withGroupsOf(app, { id: holder.id, kind }, ({ direct, above }) =>
     unitePolicies(holdersFrom(app, [holder], [...direct, ...above])),
   );
-  if (!united) throw new Failure('invalid', `policies: ${TOO_MANY_POLICIES}`);
+  if (!united) throw invalid(`policies: ${TOO_MANY_POLICIES}`);
   return united;
 }

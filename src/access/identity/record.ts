@@ -1,5 +1,9 @@
 import { z } from 'zod';
+import { invalid } from '../../core/failure.ts';
+import { foldName } from '../../core/fold.ts';
+import { mergePatch } from '../../core/patches.ts';
 import { formatTimestamp } from '../../core/timestamps.ts';
+import { canonicalPolicies } from '../tokens/policy-names.ts';
 
 /** What has a name of its own: an entity, or a group. Times in milliseconds. */
 export interface NamedRecord {
@@ -24,6 +28,49 @@ export interface AliasMount {
   type: string;
   /** With `auth/` before it. */
   path: string;
+}
+
+const MAX_METADATA = 64;
+
+/** @throws Failure `invalid` naming the field */
+export function checkMetadata(field: string, metadata: Readonly<Record<string, string>>): void {
+  const entries = Object.entries(metadata);
+  const isLong = entries.some(([key, value]) => key.length > 128 || value.length > 512);
+  if (entries.length > MAX_METADATA || isLong) {
+    throw invalid(
+      `${field}: at most ${MAX_METADATA} names of up to 128 characters, with values of up to 512`,
+    );
+  }
+}
+
+/**
+ * Policy names as they are kept: lower case, sorted, each once.
+ *
+ * @throws Failure `invalid` for `root`, which no identity gives
+ */
+function requireIdentityPolicies(names: readonly string[]): string[] {
+  const policies = canonicalPolicies(names);
+  if (policies.includes('root')) throw invalid('policies cannot contain root');
+  return policies;
+}
+
+/** @throws Failure `invalid` for a name that could not be asked for again */
+export function checkName(name: string): void {
+  if (name.length > 256 || /[\p{Cc}/]/u.test(name)) {
+    throw invalid('name must be up to 256 characters without slashes and control characters');
+  }
+}
+
+/** Names that differ in case only are the same name. */
+export const nameKey = (name: string): string => foldName(name);
+
+/** Settings with those that were sent in their place. */
+export function planSettings<
+  Settings extends { metadata: Record<string, string>; policies: string[] },
+>(existing: Settings, sent: { [Name in keyof Settings]?: Settings[Name] | undefined }): Settings {
+  const merged = mergePatch(existing, sent);
+  checkMetadata('metadata', merged.metadata);
+  return { ...merged, policies: requireIdentityPolicies(merged.policies) };
 }
 
 /** What is told of every record. */

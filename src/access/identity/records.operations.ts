@@ -1,7 +1,7 @@
 import type { App } from '../../app/app.ts';
 import type { Caller } from '../../app/caller.ts';
 import type { DataResult, NothingResult } from '../../app/output.ts';
-import { Failure } from '../../core/failure.ts';
+import { Failure, invalid } from '../../core/failure.ts';
 import { listThings, listTold, type Tell } from '../../core/key-list.ts';
 import { refuseDenied } from '../standing/operations.ts';
 import type { AliasKind } from './alias-records.operations.ts';
@@ -98,7 +98,7 @@ export async function requireSent<One extends NamedRecord>(
 ): Promise<One> {
   const one = await store.findById(app.db, id);
   if (one) return one;
-  throw new Failure('invalid', `id: there is no ${store.kind} "${id}"`);
+  throw invalid(`id: there is no ${store.kind} "${id}"`);
 }
 
 export async function requireFreeName<One extends NamedRecord>(

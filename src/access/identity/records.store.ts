@@ -4,8 +4,7 @@ import { inBlocks } from '../../store/in-blocks.ts';
 import { PAGE } from '../../store/in-pages.ts';
 import type { IdentityEntityRow } from '../../store/tables.ts';
 import { type Write, write } from '../../store/write.ts';
-import { nameKey } from './entity.ts';
-import type { NamedRecord } from './record.ts';
+import { type NamedRecord, nameKey } from './record.ts';
 
 export const CHANGED = 'it was changed by somebody else in the meantime; read it again';
 

@@ -8,13 +8,13 @@ import { atMostOf, Kept, textBytes } from '../../core/kept.ts';
 import { memoizeWeak } from '../../core/memoize-weak.ts';
 import { ROOMS } from '../../core/rooms.ts';
 import { type Soon, whenThere } from '../../core/steps.ts';
-import { nameKey } from '../identity/entity.ts';
 import {
   findPerson,
   LARGEST_PART,
   type Person,
   requirePolicies,
 } from '../identity/persons.operations.ts';
+import { nameKey } from '../identity/record.ts';
 import { type BoundedToken, listPolicySets } from '../tokens/bounds.ts';
 import { readAcl } from './sets.operations.ts';
 

@@ -6,7 +6,7 @@ import { decodePolicyText } from '../../acl/policy-text.ts';
 import type { App } from '../../app/app.ts';
 import type { Caller } from '../../app/caller.ts';
 import type { NothingResult } from '../../app/output.ts';
-import { Failure } from '../../core/failure.ts';
+import { Failure, invalid } from '../../core/failure.ts';
 import { foldName } from '../../core/fold.ts';
 import type { KeyPage } from '../../core/key-list.ts';
 import { bumpPermissionVersion } from '../../store/permission-version.ts';
@@ -56,15 +56,11 @@ export async function writePolicy(
   input: { name: string; text: string },
 ): Promise<NothingResult> {
   const name = foldName(input.name);
-  if (name === 'root') throw new Failure('invalid', 'cannot update "root" policy');
+  if (name === 'root') throw invalid('cannot update "root" policy');
   // Names of a token's policies are read without them: no token could have this one.
-  if (name !== name.trim()) {
-    throw new Failure('invalid', 'policy name: no blanks at its beginning or end');
-  }
+  if (name !== name.trim()) throw invalid('policy name: no blanks at its beginning or end');
   const body = decodePolicyText(input.text);
-  if (body.trim() === '') {
-    throw new Failure('invalid', "'policy' parameter not supplied or empty");
-  }
+  if (body.trim() === '') throw invalid("'policy' parameter not supplied or empty");
   requireModestText(body);
   // Parsed for its refusals: what is stored can be read again.
   const policy = parsePolicy(body);
@@ -96,9 +92,7 @@ export async function removePolicy(
   input: { name: string },
 ): Promise<NothingResult> {
   const name = foldName(input.name);
-  if (BUILT_IN.includes(name)) {
-    throw new Failure('invalid', `cannot delete "${name}" policy`);
-  }
+  if (BUILT_IN.includes(name)) throw invalid(`cannot delete "${name}" policy`);
   await app.commit(caller, [deletePolicy(name), ...bumpPermissionVersion()]);
   return {};
 }

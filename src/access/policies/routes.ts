@@ -4,7 +4,7 @@ import type { App } from '../../app/app.ts';
 import { flat, nothing, type Output } from '../../app/output.ts';
 import { type AnyRoute, type Route, vaultRoute } from '../../app/route.ts';
 import { comparedBy, eachText } from '../../core/comparison.ts';
-import { Failure } from '../../core/failure.ts';
+import { invalid } from '../../core/failure.ts';
 import { duration, flag, longText, text } from '../../core/fields.ts';
 import { listAllKeys } from '../../core/key-list.ts';
 import { listPolicies, readPolicy, removePolicy, writePolicy } from './operations.ts';
@@ -36,7 +36,7 @@ const conditions = {
 function refuseConditions(sent: Readonly<Record<keyof typeof conditions, unknown>>): void {
   const [wanted] = Object.entries(sent).find(([, value]) => Boolean(value)) ?? [];
   if (wanted === undefined) return;
-  throw new Failure('invalid', `${wanted} is not supported for policies`, {
+  throw invalid(`${wanted} is not supported for policies`, {
     fields: { [wanted]: 'leave it out; a path in a policy may have an expiration of its own' },
   });
 }

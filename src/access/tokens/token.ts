@@ -60,7 +60,7 @@ export interface Token extends TokenBody {
   renewed_at: number | undefined;
 }
 
-/** Says whether a token can still be used, on its own account: its parents are another question. */
+/** Whether a token, or a secret ID, can still be used on its own account: parents are another question. */
 export function isAlive(
   { expires_at, num_uses, uses_left }: Pick<Token, 'expires_at' | 'num_uses' | 'uses_left'>,
   now: number,

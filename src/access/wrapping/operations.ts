@@ -4,7 +4,7 @@ import type { App } from '../../app/app.ts';
 import type { Caller } from '../../app/caller.ts';
 import type { DataResult } from '../../app/output.ts';
 import type { RawAnswer, WrapInfo } from '../../app/result.ts';
-import { Failure, isConflict } from '../../core/failure.ts';
+import { Failure, invalid, isConflict } from '../../core/failure.ts';
 import { holdMount } from '../../mounts/store.ts';
 import type { WrappedAnswerRow } from '../../store/tables.ts';
 import type { Effect } from '../../store/write.ts';
@@ -139,7 +139,7 @@ async function requireWrappingToken(app: App, text: string): Promise<Token> {
 }
 
 function unusable(): Failure {
-  return new Failure('invalid', 'wrapping token is not valid or does not exist');
+  return invalid('wrapping token is not valid or does not exist');
 }
 
 /**
@@ -203,9 +203,7 @@ export async function wrapData(
   caller: Caller,
   data: Record<string, unknown>,
 ): Promise<DataResult<Record<string, unknown>>> {
-  if (!caller.wrap_ttl) {
-    throw new Failure('invalid', 'endpoint requires response wrapping to be used');
-  }
+  if (!caller.wrap_ttl) throw invalid('endpoint requires response wrapping to be used');
   return { data };
 }
 

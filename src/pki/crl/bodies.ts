@@ -61,9 +61,7 @@ const TEXTS = new PassingRoom({ all: ROOMS.list_texts, one: ROOMS.list_texts });
 const textsOf = memoizeWeak((_der: Uint8Array) => new Map<string, WorkedOut<Uint8Array[]>>());
 
 function keptText(der: Uint8Array, newline: string): readonly Uint8Array[] {
-  const forms = textsOf(der);
-  const text = forms.get(newline) ?? new WorkedOut<Uint8Array[]>(TEXTS);
-  forms.set(newline, text);
+  const text = textsOf(der).getOrInsertComputed(newline, () => new WorkedOut<Uint8Array[]>(TEXTS));
   if (text.value) return text.value;
   const made = [...encodePieces(Buffer.from(der.buffer, der.byteOffset, der.byteLength), newline)];
   return text.keep(

@@ -31,7 +31,7 @@ const ofIssuer = {
   input: z.object({ issuer_ref: text() }),
 } as const;
 
-/** A list as bytes. Without one it is an empty answer, and so it is where the mount has no default issuer. */
+/** A CRL as bytes: an empty answer where there is none, or where the mount has no default issuer. */
 const asBytes = (media_type: string, encode: (der: Uint8Array) => SizedBody) => ({
   output: bytes(media_type),
   run: async (

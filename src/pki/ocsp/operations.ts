@@ -170,19 +170,16 @@ function representativeOf({ issuers, former }: MountState, id: string): string |
 type IssuerHashes = Map<string, ReturnType<typeof certIdHashes>>;
 
 /** Gone with what they were made of. */
-const hashesOf = memoizeWeak((_authority: MountState) => new Map<OcspHash, IssuerHashes>());
+const hashesOf = memoizeWeak((_mountState: MountState) => new Map<OcspHash, IssuerHashes>());
 
 function issuerHashes(mountState: MountState, algorithm: OcspHash): IssuerHashes {
-  const known = hashesOf(mountState).get(algorithm);
-  if (known) return known;
-  const hashes: IssuerHashes = new Map(
-    [...mountState.issuers.values()].map(({ id, certificate }) => [
-      id,
-      certIdHashes(certificate.subject, certificate.subjectPublicKeyInfo, algorithm),
-    ]),
-  );
-  hashesOf(mountState).set(algorithm, hashes);
-  return hashes;
+  return hashesOf(mountState).getOrInsertComputed(algorithm, () => {
+    const hashed = [...mountState.issuers.values()].map(({ id, certificate }) => {
+      const { subject, subjectPublicKeyInfo } = certificate;
+      return [id, certIdHashes(subject, subjectPublicKeyInfo, algorithm)] as const;
+    });
+    return new Map(hashed);
+  });
 }
 
 async function signResponse(

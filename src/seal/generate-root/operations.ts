@@ -23,6 +23,7 @@ import { deriveHashes } from '../share-hash.ts';
 import { isCurrentKey, requireShare } from '../share-verification.ts';
 import { holdSeal, saveShareHashes } from '../store.ts';
 import { putShownInForce, recordFirst, requireSeal } from '../unsealing.operations.ts';
+import type { RootStatus } from './status.ts';
 
 /** A root token that was asked for: it is made when enough share holders agree. */
 interface RootAttempt {
@@ -48,17 +49,6 @@ function findAttempt(app: App): RootAttempt | undefined {
   const { attempt } = memoryOf(app);
   if (attempt !== undefined && isAbandoned(attempt.collection, app.now())) drop(app);
   return memoryOf(app).attempt;
-}
-
-/** How a root generation stands; `otp` and `encoded_token` are each told once. */
-export interface RootStatus {
-  nonce: string;
-  started: boolean;
-  progress: number;
-  required: number;
-  complete: boolean;
-  otp: string;
-  encoded_token: string;
 }
 
 function statusOf(attempt: RootAttempt | undefined, required: number): RootStatus {

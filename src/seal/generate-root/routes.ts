@@ -7,33 +7,11 @@ import { type AnswerForm, outputAs, resultAs } from '../answer-form.ts';
 import { rejectPgpKeys } from '../initialisation.ts';
 import {
   cancelRootGeneration,
-  type RootStatus,
   readRootGeneration,
   startRootGeneration,
   updateRootGeneration,
 } from './operations.ts';
-
-const rootStatus = z.object({
-  nonce: z.string().describe('Names the attempt.'),
-  started: z.boolean(),
-  progress: z.int().describe('Shares given so far.'),
-  required: z.int().describe('Shares that are needed.'),
-  complete: z.boolean(),
-  otp: z.string().describe('The one-time password, once, where the server made it.'),
-  encoded_token: z.string().describe('The token, XORed with the one-time password, as base64.'),
-  encoded_root_token: z.string(),
-  pgp_fingerprint: z.string(),
-  otp_length: z.int().describe('Bytes.'),
-});
-
-function describeStatus(status: RootStatus): z.output<typeof rootStatus> {
-  return {
-    ...status,
-    encoded_root_token: status.encoded_token,
-    pgp_fingerprint: '',
-    otp_length: TOKEN_LENGTH,
-  };
-}
+import { describeStatus, type RootStatus, rootStatusSchema } from './status.ts';
 
 const told = (form: AnswerForm, status: RootStatus) => resultAs(form, describeStatus(status));
 
@@ -60,7 +38,7 @@ function attemptRoutes({ path, end, form }: (typeof ATTEMPTS)[number]): AnyRoute
       summary: 'Read how a root generation stands',
       access: 'public',
       input: z.object({}),
-      output: outputAs(form, rootStatus),
+      output: outputAs(form, rootStatusSchema),
       failures: ['invalid'],
       run: async (app) => told(form, await readRootGeneration(app)),
     }),
@@ -79,7 +57,7 @@ function attemptRoutes({ path, end, form }: (typeof ATTEMPTS)[number]): AnyRoute
           'One share: puts an attempt aside that nobody has given a share for. It does not count.',
         ),
       }),
-      output: outputAs(form, rootStatus),
+      output: outputAs(form, rootStatusSchema),
       failures: ['invalid'],
       run: async (app, caller, { pgp_key, otp, key }) => {
         rejectPgpKeys({ pgp_key });
@@ -119,7 +97,7 @@ export const generateRootRoutes: AnyRoute[] = [
         key: optional(text()).describe('One share, as hex or base64.'),
         nonce: optional(text()).describe('Names the attempt that the share is for.'),
       }),
-      output: outputAs(form, rootStatus),
+      output: outputAs(form, rootStatusSchema),
       failures: ['invalid', 'conflict'],
       run: async (app, caller, input) => {
         const { key, nonce } = input;

@@ -1,9 +1,9 @@
 import { z } from 'zod';
 import type { App } from '../../app/app.ts';
 import type { Caller } from '../../app/caller.ts';
-import { either, nothing } from '../../app/output.ts';
+import { bare, either, nothing } from '../../app/output.ts';
 import { type AnyRoute, type SetElsewhere, vaultRoute } from '../../app/route.ts';
-import { Failure } from '../../core/failure.ts';
+import { Failure, invalid } from '../../core/failure.ts';
 import { flag, integer, list, optional, text } from '../../core/fields.ts';
 import { type AnswerForm, outputAs, resultAs } from '../answer-form.ts';
 import { rejectPgpKeys } from '../initialisation.ts';
@@ -141,23 +141,16 @@ async function start(
   input: z.output<typeof startInput>,
 ): Promise<RekeyStatus> {
   rejectPgpKeys({ pgp_keys: input.pgp_keys });
-  if (input.backup) {
-    throw new Failure('invalid', 'backup is not supported: shares are told once and not kept');
-  }
-  const { secret_shares: shares, secret_threshold: threshold, ...request } = input;
-  const { require_verification, key } = request;
-  const counts = { shares, threshold };
-  return startRekey(app, caller, { target, ...counts, require_verification, key });
+  if (input.backup) throw invalid('backup is not supported: shares are told once and not kept');
+  const { secret_shares: shares, secret_threshold: threshold, require_verification, key } = input;
+  return startRekey(app, caller, { target, shares, threshold, require_verification, key });
 }
 
 /** Where there is no envelope the warning stands among the fields. */
 const newSharesAs = (form: AnswerForm) =>
-  outputAs(
-    form,
-    form === 'bare'
-      ? newSharesSchema.extend({ warnings: z.array(z.string()).optional() })
-      : newSharesSchema,
-  );
+  form === 'bare'
+    ? bare(newSharesSchema.extend({ warnings: z.array(z.string()).optional() }))
+    : newSharesSchema;
 
 /** What whoever gave a share is told; the new shares are wiped. */
 function tellOutcome(outcome: RekeyOutcome, form: AnswerForm) {

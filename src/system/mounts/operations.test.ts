@@ -1,6 +1,11 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { openTestApp, requireTestMount, testCaller } from '../../../test/support/app.ts';
+import {
+  enableTestMount,
+  openTestApp,
+  requireTestMount,
+  testCaller,
+} from '../../../test/support/app.ts';
 import { eachEngine } from '../../../test/support/engines.ts';
 import type { App } from '../../app/app.ts';
 import { isConflict } from '../../core/failure.ts';
@@ -8,16 +13,12 @@ import { EMPTY_CONFIG } from '../../mounts/rules.ts';
 import { holdPlace, insertMount } from '../../mounts/store.ts';
 import { bumpConfigVersion } from '../../store/config-version.ts';
 import { readMount } from './listing.operations.ts';
-import { enableMount, tuneMount } from './operations.ts';
+import { tuneMount } from './operations.ts';
 
 const MANY = 24;
 
-async function enable(app: App, path: string): Promise<unknown> {
-  const plain = { description: '', config: {}, options: null };
-  const flags = { local: false, seal_wrap: false, external_entropy_access: false };
-  const caller = testCaller(await requireTestMount(app, 'sys/'));
-  return enableMount(app, caller, { kind: 'secret', path, type: 'pki', ...plain, ...flags });
-}
+const enable = (app: App, path: string): Promise<void> =>
+  enableTestMount(app, { kind: 'secret', path, type: 'pki' });
 
 const eachOf = <T>(of: (at: number) => Promise<T>): Promise<T[]> =>
   Promise.all(Array.from({ length: MANY }, (_, at) => of(at)));

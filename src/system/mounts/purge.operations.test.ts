@@ -1,7 +1,12 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { sql } from 'kysely';
-import { openTestApp, requireTestMount, testCaller } from '../../../test/support/app.ts';
+import {
+  enableTestMount,
+  openTestApp,
+  requireTestMount,
+  testCaller,
+} from '../../../test/support/app.ts';
 import { eachEngine } from '../../../test/support/engines.ts';
 import { copyRow, numbered } from '../../../test/support/many-rows.ts';
 import { ensureEntityForAlias } from '../../access/identity/operations.ts';
@@ -11,7 +16,6 @@ import { insertRevocation } from '../../pki/mount-state/revocations.store.ts';
 import { compiled } from '../../store/database.ts';
 import type { Tables } from '../../store/tables.ts';
 import { type Effect, write } from '../../store/write.ts';
-import { enableMount } from './operations.ts';
 import { deleteAliasesOfMount, purgeRemovedMounts } from './purge.operations.ts';
 import {
   insertRemovedMount,
@@ -51,12 +55,8 @@ eachEngine('what is left of a mount', (open) => {
   test('is deleted in pages after it was disabled, and nothing of another mount', async () => {
     const { app, clock } = await openTestApp(await open());
     const caller = testCaller(await requireTestMount(app, 'sys/'));
-    const settings = { description: '', config: {}, options: null, local: false };
     const kind = 'secret' as const;
-    for (const path of ['gone', 'kept']) {
-      const flags = { seal_wrap: false, external_entropy_access: false };
-      await enableMount(app, caller, { kind, path, type: 'pki', ...settings, ...flags });
-    }
+    for (const path of ['gone', 'kept']) await enableTestMount(app, { kind, path, type: 'pki' });
     const gone = await requireTestMount(app, 'gone/');
     const kept = await requireTestMount(app, 'kept/');
     await app.store.commit([...rowsOf(gone.id), ...rowsOf(kept.id)]);

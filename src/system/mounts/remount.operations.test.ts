@@ -1,20 +1,20 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { sql } from 'kysely';
-import { openTestApp, requireTestMount, testCaller } from '../../../test/support/app.ts';
+import {
+  enableTestMount,
+  openTestApp,
+  requireTestMount,
+  testCaller,
+} from '../../../test/support/app.ts';
 import { eachEngine } from '../../../test/support/engines.ts';
 import { copyRow, numbered } from '../../../test/support/many-rows.ts';
 import type { App } from '../../app/app.ts';
 import { Failure } from '../../core/failure.ts';
-import { enableMount } from './operations.ts';
 import { readRemount, remount } from './remount.operations.ts';
 
-async function enable(app: App, path: string): Promise<unknown> {
-  const plain = { description: '', config: {}, options: null };
-  const flags = { local: false, seal_wrap: false, external_entropy_access: false };
-  const caller = testCaller(await requireTestMount(app, 'sys/'));
-  return enableMount(app, caller, { kind: 'secret', path, type: 'pki', ...plain, ...flags });
-}
+const enable = (app: App, path: string): Promise<void> =>
+  enableTestMount(app, { kind: 'secret', path, type: 'pki' });
 
 eachEngine('what is remembered of moved mounts', (open) => {
   test('is so for a day, and goes with later moves, some at a time', async () => {

@@ -2,13 +2,13 @@ import { type App, perApp } from '../../../app/app.ts';
 import type { Caller } from '../../../app/caller.ts';
 import type { AuthResult } from '../../../app/output.ts';
 import { areWithin, judgeAddress } from '../../../config/cidrs.ts';
-import { Failure } from '../../../core/failure.ts';
+import { invalid } from '../../../core/failure.ts';
 import { partyOf } from '../../../core/fairness/party.ts';
 import { nowSeconds } from '../../tokens/minting.operations.ts';
+import { isAlive } from '../../tokens/token.ts';
 import { logInIfFound, type SucceededLogIn } from '../login.operations.ts';
 import { lineOfApprole } from './operations.ts';
 import { storedApprole } from './role.ts';
-import { isUsable } from './secret-id.ts';
 import { secretKey } from './secret-ids.operations.ts';
 import {
   deleteSpentSecretId,
@@ -35,7 +35,7 @@ export async function logInWithSecretId(
   caller: Caller,
   input: { role_id: string; secret_id: string },
 ): Promise<AuthResult> {
-  if (input.role_id === '') throw new Failure('invalid', 'missing role_id');
+  if (input.role_id === '') throw invalid('missing role_id');
   const throttle = throttleOf(app);
   const key = throttleKey(caller, input.role_id);
   const answer = throttle.isOpen(key, nowSeconds(app))
@@ -43,7 +43,7 @@ export async function logInWithSecretId(
     : undefined;
   if (answer) return answer;
   throttle.fail(key, nowSeconds(app));
-  throw new Failure('invalid', input.secret_id === '' ? 'missing secret_id' : REFUSED);
+  throw invalid(input.secret_id === '' ? 'missing secret_id' : REFUSED);
 }
 
 /** What comes from one address for one role; a text that is no role's must not take up room. */
@@ -88,7 +88,7 @@ async function checkMachine(
   if (!rules.bind_secret_id) return { ...ofRole, effects: [held] };
   if (input.secret_id === '' || secret?.role !== name) return undefined;
   caller.record.outcome.secret_id_accessor = secret.accessor;
-  if (!isUsable(secret, nowSeconds(app)) || !isNear(secret.cidr_list)) return undefined;
+  if (!isAlive(secret, nowSeconds(app)) || !isNear(secret.cidr_list)) return undefined;
   const bound = secret.token_bound_cidrs;
   // The role may have been narrowed since.
   if (!areWithin(bound, rules.token_bound_cidrs)) return undefined;

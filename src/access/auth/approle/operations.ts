@@ -1,7 +1,7 @@
 import type { App } from '../../../app/app.ts';
 import type { Caller } from '../../../app/caller.ts';
 import type { DataResult, NothingResult } from '../../../app/output.ts';
-import { Failure } from '../../../core/failure.ts';
+import { Failure, invalid } from '../../../core/failure.ts';
 import { foldName } from '../../../core/fold.ts';
 import { type KeyList, listKeys } from '../../../core/key-list.ts';
 import { mergePatch } from '../../../core/patches.ts';
@@ -9,8 +9,8 @@ import { bumpPermissionVersion } from '../../../store/permission-version.ts';
 import type { Write } from '../../../store/write.ts';
 import { commitPage } from '../../endings/operations.ts';
 import { findAlias } from '../../identity/aliases.store.ts';
-import { nameKey } from '../../identity/entity.ts';
 import { endLogInsBeforehand, planAliasRemoval } from '../../identity/operations.ts';
+import { nameKey } from '../../identity/record.ts';
 import { removeLogInsAfterCommit } from '../../leases/ended-tokens.operations.ts';
 import { commitInTurn, type Planned } from '../../standing/attempts.operations.ts';
 import type { TokenSettings } from '../../tokens/settings.ts';
@@ -164,7 +164,7 @@ export async function writeRoleId(
   caller: Caller,
   input: RoleName & { role_id: string },
 ): Promise<NothingResult> {
-  if (input.role_id === '') throw new Failure('invalid', 'missing role_id');
+  if (input.role_id === '') throw invalid('missing role_id');
   const { role_id } = input;
   return commitEnding(app, caller, input, async () => {
     const existing = await requireRole(app, caller, input);

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { requireCidrs } from '../../../config/cidrs.ts';
-import { Failure } from '../../../core/failure.ts';
+import { invalid } from '../../../core/failure.ts';
 import { duration, flag, integer } from '../../../core/fields.ts';
 import { patchOf } from '../../../core/patches.ts';
 import { storedOf } from '../../../core/stored-fields.ts';
@@ -29,14 +29,14 @@ export type Approle = z.output<typeof storedApprole>;
 export function checkApprole(role: Approle, stored: Approle | undefined): void {
   checkTokenSettings(role, stored);
   if (stored && role.local_secret_ids !== stored.local_secret_ids) {
-    refuse('local_secret_ids can only be modified during role creation');
+    throw invalid('local_secret_ids can only be modified during role creation');
   }
-  if (role.secret_id_num_uses < 0) refuse('secret_id_num_uses cannot be negative');
+  if (role.secret_id_num_uses < 0) throw invalid('secret_id_num_uses cannot be negative');
   requireCidrs('secret_id_bound_cidrs', role.secret_id_bound_cidrs);
   // A role ID is no secret; without either it would be the only thing asked for.
   const isBound = role.secret_id_bound_cidrs.length > 0 || role.token_bound_cidrs.length > 0;
   if (!role.bind_secret_id && !isBound) {
-    refuse(
+    throw invalid(
       'at least one constraint should be enabled on the role: bind_secret_id, secret_id_bound_cidrs or token_bound_cidrs',
     );
   }
@@ -55,8 +55,4 @@ export type ApproleReply = z.output<typeof approleReply>;
 export function describeApprole(role: Approle): ApproleReply {
   const { secret_id_bound_cidrs: cidrs } = role;
   return { ...role, secret_id_bound_cidrs: cidrs.length > 0 ? cidrs : null };
-}
-
-function refuse(message: string): never {
-  throw new Failure('invalid', message);
 }

@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { areWithin, requireCidrs } from '../../../config/cidrs.ts';
 import { comparedBy } from '../../../core/comparison.ts';
 import { hasControl } from '../../../core/control-characters.ts';
-import { Failure } from '../../../core/failure.ts';
+import { invalid } from '../../../core/failure.ts';
 import { text } from '../../../core/fields.ts';
 import { parseJsonText } from '../../../core/json-text.ts';
 import { formatTimestamp } from '../../../core/timestamps.ts';
@@ -51,17 +51,17 @@ export interface SecretIdRequest {
 export function planSecretId(role: Approle, request: SecretIdRequest, now: number): SecretIdBody {
   const num_uses = request.num_uses ?? role.secret_id_num_uses;
   const ttl = request.ttl ?? role.secret_id_ttl;
-  if (num_uses < 0) throw refuse('num_uses cannot be negative');
+  if (num_uses < 0) throw invalid('num_uses cannot be negative');
   if (isBeyond(num_uses, role.secret_id_num_uses)) {
-    throw refuse(`num_uses cannot be higher than the role's secret_id_num_uses`);
+    throw invalid("num_uses cannot be higher than the role's secret_id_num_uses");
   }
   if (isBeyond(ttl, role.secret_id_ttl)) {
-    throw refuse(`ttl cannot be longer than the role's secret_id_ttl`);
+    throw invalid("ttl cannot be longer than the role's secret_id_ttl");
   }
   requireCidrs('cidr_list', request.cidr_list);
   requireCidrs('token_bound_cidrs', request.token_bound_cidrs);
   if (!areWithin(request.token_bound_cidrs, role.token_bound_cidrs)) {
-    throw refuse("token_bound_cidrs must lie within the role's token_bound_cidrs");
+    throw invalid("token_bound_cidrs must lie within the role's token_bound_cidrs");
   }
   return {
     metadata: parseMetadata(request.metadata),
@@ -80,11 +80,10 @@ function isBeyond(wanted: number, limit: number): boolean {
 
 function parseMetadata(sent: string): Record<string, string> {
   const found = findMetadata(sent);
-  if (!found)
-    throw refuse(
-      'metadata must be a JSON object with string values, as text, without control characters',
-    );
-  return found;
+  if (found) return found;
+  throw invalid(
+    'metadata must be a JSON object with string values, as text, without control characters',
+  );
 }
 
 /** More cannot be in as long a text. */
@@ -110,15 +109,6 @@ export const metadataText = comparedBy(text, {
     return found ? [JSON.stringify(found)] : [];
   },
 });
-
-/** Says whether a secret ID can still be used. */
-export function isUsable(
-  secret: Pick<SecretId, 'expires_at' | 'num_uses' | 'uses_left'>,
-  now: number,
-): boolean {
-  if (secret.expires_at !== undefined && secret.expires_at <= now) return false;
-  return secret.num_uses === 0 || secret.uses_left > 0;
-}
 
 /** What whoever had one made is told, once. */
 export const madeSecretId = z.object({
@@ -156,8 +146,4 @@ export function describeSecretId(secret: SecretId): SecretIdReply {
     secret_id_ttl: secret.ttl,
     token_bound_cidrs: secret.token_bound_cidrs,
   };
-}
-
-function refuse(message: string): Failure {
-  return new Failure('invalid', message);
 }

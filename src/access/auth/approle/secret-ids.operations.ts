@@ -3,15 +3,15 @@ import type { Caller } from '../../../app/caller.ts';
 import type { JobRun } from '../../../app/job.ts';
 import type { DataResult, NothingResult } from '../../../app/output.ts';
 import { hashSecret } from '../../../audit/operations.ts';
-import { Failure } from '../../../core/failure.ts';
+import { Failure, invalid } from '../../../core/failure.ts';
 import { type KeyList, type KeyPage, listKeys, listMatching } from '../../../core/key-list.ts';
 import { startFilling } from '../../concurrency/walks.operations.ts';
 import { commitInTurn, type Planned } from '../../standing/attempts.operations.ts';
 import { nowSeconds } from '../../tokens/minting.operations.ts';
+import { isAlive } from '../../tokens/token.ts';
 import { keyOf, lineOfApprole, type RoleName, requireRole } from './operations.ts';
 import {
   describeSecretId,
-  isUsable,
   type MadeSecretId,
   planSecretId,
   type SecretId,
@@ -59,7 +59,7 @@ export async function createSecretId(
     const planned = planSecretId(role.rules, input, now);
     const expires_at = planned.ttl > 0 ? now + planned.ttl : undefined;
     const known = await findSecretId(app.db, named.id);
-    if (known && isUsable(known, now)) throw new Failure('conflict', KNOWN);
+    if (known && isAlive(known, now)) throw new Failure('conflict', KNOWN);
     const secret = { ...planned, ...named, role: role.name, expires_at };
     const effects = [
       holdApprole(key, role),
@@ -90,7 +90,7 @@ export async function createCustomSecretId(
   caller: Caller,
   input: BySecretId & SecretIdRequest,
 ): Promise<DataResult<MadeSecretId>> {
-  if (input.secret_id === '') throw new Failure('invalid', 'missing secret_id');
+  if (input.secret_id === '') throw invalid('missing secret_id');
   return createSecretId(app, caller, input);
 }
 
@@ -105,7 +105,7 @@ export async function listSecretIdAccessors(
   const fillPage = startFilling(app, caller);
   const list = async (page: KeyPage) => {
     const { rows, more } = await listSecretIds(app.db, key, page);
-    const keys = rows.map((secret) => ({ key: secret.accessor, is_listed: isUsable(secret, now) }));
+    const keys = rows.map((secret) => ({ key: secret.accessor, is_listed: isAlive(secret, now) }));
     return { rows: keys, more };
   };
   return listKeys(
@@ -154,7 +154,7 @@ export async function lookUpSecretId(
   input: BySecretId,
 ): Promise<DataResult<SecretIdReply> | NothingResult> {
   const secret = await findOfRole(app, caller, input);
-  return secret && isUsable(secret, nowSeconds(app)) ? { data: describeSecretId(secret) } : {};
+  return secret && isAlive(secret, nowSeconds(app)) ? { data: describeSecretId(secret) } : {};
 }
 
 export async function destroySecretId(

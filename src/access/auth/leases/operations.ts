@@ -16,7 +16,7 @@ import type {
   NothingResult,
 } from '../../../app/output.ts';
 import { base62 } from '../../../core/base62.ts';
-import { Failure } from '../../../core/failure.ts';
+import { Failure, invalid } from '../../../core/failure.ts';
 import { SharedRuns } from '../../../core/fairness/shared-runs.ts';
 import { type KeyList, type KeyPage, listKeys } from '../../../core/key-list.ts';
 import type { ReadPage } from '../../../core/walk.ts';
@@ -62,7 +62,7 @@ export function planLease(
   if (Buffer.byteLength(id) > MAX_ID) {
     const most = MAX_ID - LETTERS - 1;
     const because = `what has a lease cannot be given at a path of more than ${most} bytes`;
-    throw new Failure('invalid', because);
+    throw invalid(because);
   }
   caller.record.outcome.lease_id = id;
   const { expires_at, ...holder } = holderOf(caller, request.expires_at);
@@ -94,7 +94,7 @@ function holderOf(
 ): Pick<Lease, 'token_id' | 'alias_id' | 'expires_at'> {
   if (!caller.token) return { token_id: undefined, expires_at: requested };
   if (caller.token.num_uses === 1) {
-    throw new Failure('invalid', 'what has a lease cannot be given to the last use of a token');
+    throw invalid('what has a lease cannot be given to the last use of a token');
   }
   if (caller.token.type !== 'batch') return { token_id: caller.token.id, expires_at: requested };
   const { parent_id, alias, expires_at = requested } = requirePresented(caller).token;
@@ -106,9 +106,9 @@ function holderOf(
 }
 
 async function requireLease(app: App, id: string): Promise<Lease> {
-  if (id === '') throw new Failure('invalid', 'lease_id must be specified');
+  if (id === '') throw invalid('lease_id must be specified');
   const lease = await findLivingLease(app.db, id, nowSeconds(app));
-  if (!lease) throw new Failure('invalid', 'invalid lease');
+  if (!lease) throw invalid('invalid lease');
   return lease;
 }
 
@@ -129,9 +129,9 @@ export async function renewLease(
   input: { lease_id: string },
 ): Promise<never> {
   await refuseDeniedLease(caller, 'renew', input.lease_id);
-  if (input.lease_id === '') throw new Failure('invalid', 'lease_id must be specified');
+  if (input.lease_id === '') throw invalid('lease_id must be specified');
   const lease = await findLivingLease(app.db, input.lease_id, nowSeconds(app));
-  throw new Failure('invalid', lease ? 'lease is not renewable' : 'lease not found');
+  throw invalid(lease ? 'lease is not renewable' : 'lease not found');
 }
 
 /** A lease in the body is the one that has a path of its own, or two. */
@@ -156,7 +156,7 @@ export async function revokeLease(
 ): Promise<NothingResult | AcceptedResult> {
   const id = input.lease_id;
   await refuseDeniedLease(caller, 'revoke', id);
-  if (id === '') throw new Failure('invalid', 'lease_id must be specified');
+  if (id === '') throw invalid('lease_id must be specified');
   if (!input.sync) return postpone(app, caller, [expireLeases([id], nowSeconds(app))]);
   const lease = await findLease(app.db, id);
   if (lease) await endLease(app, workOf(app, caller), lease);

@@ -89,9 +89,9 @@ export async function attemptLogIn<Found>(
   // Callers without proof of this name must not take the places of somebody who has proved to have it.
   const isProved = countTriesLeft(app, caller, id, rules.lockout_threshold) > 0;
   const place = isProved ? `${id} ${networkOf(caller.record.remote_address)}` : id;
-  const pending = allPending.get(place) ?? { present: 0, running: 0, ended: 0, waiting: [] };
+  const none = { present: 0, running: 0, ended: 0, waiting: [] };
+  const pending = allPending.getOrInsert(place, none);
   pending.present += 1;
-  allPending.set(place, pending);
   try {
     let failures: number;
     let unlocked: number;

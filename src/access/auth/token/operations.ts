@@ -4,7 +4,7 @@ import type { App } from '../../../app/app.ts';
 import type { Caller, TokenFacts } from '../../../app/caller.ts';
 import { effectiveLeaseTtls, fullPath } from '../../../app/mount.ts';
 import type { AuthResult, DataResult } from '../../../app/output.ts';
-import { Failure } from '../../../core/failure.ts';
+import { Failure, invalid } from '../../../core/failure.ts';
 import { type KeyList, type KeyPage, listKeys, listMatching } from '../../../core/key-list.ts';
 import { presentMount } from '../../../mounts/operations.ts';
 import { holdSettings } from '../../../mounts/store.ts';
@@ -78,8 +78,7 @@ export async function createToken(
 async function requireRoomBelow(app: App, { type, parent_id }: PlannedToken): Promise<void> {
   if (type === 'batch' || parent_id === undefined) return;
   if (await mayHaveChildren(app.db, parent_id)) return;
-  throw new Failure(
-    'invalid',
+  throw invalid(
     `a token made by a token and so on is at most the ${LONGEST_LINE}th of its line: make an orphan`,
   );
 }
@@ -170,9 +169,9 @@ export async function lookUpAccessor(
  * @throws Failure `invalid`
  */
 export async function requireByAccessor(app: App, accessor: string): Promise<Token> {
-  if (accessor === '') throw new Failure('invalid', 'missing accessor');
+  if (accessor === '') throw invalid('missing accessor');
   const token = await findTokenByAccessor(app.db, accessor);
-  if (!token || !(await isLiving(app, token))) throw new Failure('invalid', 'invalid accessor');
+  if (!token || !(await isLiving(app, token))) throw invalid('invalid accessor');
   return token;
 }
 

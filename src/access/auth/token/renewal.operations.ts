@@ -2,7 +2,7 @@ import type { App } from '../../../app/app.ts';
 import type { Caller } from '../../../app/caller.ts';
 import { effectiveLeaseTtls, type Mount } from '../../../app/mount.ts';
 import type { AuthResult } from '../../../app/output.ts';
-import { Failure } from '../../../core/failure.ts';
+import { invalid } from '../../../core/failure.ts';
 import { findMountById, presentMount } from '../../../mounts/operations.ts';
 import { holdSettings } from '../../../mounts/store.ts';
 import type { Effect } from '../../../store/write.ts';
@@ -82,7 +82,7 @@ async function renew(app: App, caller: Caller, input: RenewalRequest): Promise<A
     const { default_ttl, max_ttl } = effectiveLeaseTtls(mount.config);
     const bounds = { ...rules, default_ttl: token.creation_ttl || default_ttl, max_ttl };
     const { ttl, warnings } = planLifetime(bounds, input.increment, now - token.created_at);
-    if (ttl <= 0) throw new Failure('invalid', 'past the max TTL, cannot renew');
+    if (ttl <= 0) throw invalid('past the max TTL, cannot renew');
     const times = { expires_at: now + ttl, renewed_at: now };
     const renewed = renewToken({ id: token.id, expires_at }, times);
     return {
@@ -105,10 +105,10 @@ async function requireRenewable(
   app: App,
   { id, type, renewable }: Token,
 ): Promise<{ token: Token; expires_at: number }> {
-  if (!renewable || type === 'batch') throw new Failure('invalid', 'lease is not renewable');
+  if (!renewable || type === 'batch') throw invalid('lease is not renewable');
   const token = await findToken(app.db, id);
-  if (token?.expires_at === undefined) throw new Failure('invalid', 'lease is not renewable');
-  if (!(await isLiving(app, token))) throw new Failure('invalid', RUN_OUT);
+  if (token?.expires_at === undefined) throw invalid('lease is not renewable');
+  if (!(await isLiving(app, token))) throw invalid(RUN_OUT);
   return { token, expires_at: token.expires_at };
 }
 
@@ -130,7 +130,7 @@ async function endRevived(
   // The token may be the request's own, so the write set must not depend on it.
   const late: Caller = { ...caller, record, standing: undefined };
   await app.commit(late, await planRevocation(app, was.id));
-  throw new Failure('invalid', RUN_OUT);
+  throw invalid(RUN_OUT);
 }
 
 interface Asked {
@@ -162,12 +162,7 @@ async function askMaker(
 
 async function askTokenRole(app: App, token: Token): Promise<Asked> {
   const role = await findStoredTokenRole(app.db, token.role);
-  if (!role) {
-    throw new Failure(
-      'invalid',
-      `original token role "${token.role}" could not be found, not renewing`,
-    );
-  }
+  if (!role) throw invalid(`original token role "${token.role}" could not be found, not renewing`);
   const { token_explicit_max_ttl, explicit_max_ttl, token_period, period } = role.rules;
   const made = {
     explicit_max_ttl: token_explicit_max_ttl || explicit_max_ttl,
@@ -185,11 +180,11 @@ function askAccount(
   account: Account,
   policies: 'same' | 'no_less',
 ): Asked {
-  if (!account) throw new Failure('invalid', 'who logged in is gone, not renewing');
+  if (!account) throw invalid('who logged in is gone, not renewing');
   const { settings, held } = account;
   const because =
     judgePolicies(token.policies, settings.token_policies, policies) ??
     judgeAddresses(token.bound_cidrs, settings, from);
-  if (because !== undefined) throw new Failure('invalid', because);
+  if (because !== undefined) throw invalid(because);
   return { rules: rulesOfMaker(token, rulesOfSettings(settings)), effects: [held] };
 }

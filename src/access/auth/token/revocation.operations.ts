@@ -1,7 +1,7 @@
 import type { App } from '../../../app/app.ts';
 import type { Caller } from '../../../app/caller.ts';
 import type { NothingResult } from '../../../app/output.ts';
-import { Failure } from '../../../core/failure.ts';
+import { type Failure, invalid } from '../../../core/failure.ts';
 import type { Effect } from '../../../store/write.ts';
 import { commitEnd, endInTurn } from '../../endings/operations.ts';
 import { pagesOf } from '../../identity/operations.ts';
@@ -49,7 +49,7 @@ export async function revokeOrphan(
   const token = await findToken(app.db, id);
   // The children of one that is dead are dead, and stay so.
   const isThere = token && (await isLiving(app, { ...token, num_uses: 0 }));
-  if (!isThere) throw new Failure('invalid', 'token to revoke not found');
+  if (!isThere) throw invalid('token to revoke not found');
   return revoke(app, caller, id, deleteAlone(id));
 }
 
@@ -79,7 +79,7 @@ async function revoke(
 
 /** The id of a token that a request names by its text, whether it is there or not. */
 function requireRevocable(app: App, caller: Caller, text: string): string {
-  if (text === '') throw new Failure('invalid', 'missing token');
+  if (text === '') throw invalid('missing token');
   const id = tokenId(app, text);
   noteToken(caller, { id });
   if (openBatchToken(app, text)) throw unrevocable();
@@ -87,7 +87,7 @@ function requireRevocable(app: App, caller: Caller, text: string): string {
 }
 
 function unrevocable(): Failure {
-  return new Failure('invalid', 'batch tokens cannot be revoked: they end with their TTL');
+  return invalid('batch tokens cannot be revoked: they end with their TTL');
 }
 
 /** The effects that end a token and all that descend from it, with what others keep of it. */

@@ -1,7 +1,7 @@
 import type { App } from '../../../app/app.ts';
 import type { Caller } from '../../../app/caller.ts';
 import type { DataResult, NothingResult } from '../../../app/output.ts';
-import { Failure } from '../../../core/failure.ts';
+import { Failure, invalid } from '../../../core/failure.ts';
 import { type KeyList, listKeys } from '../../../core/key-list.ts';
 import { mergePatch } from '../../../core/patches.ts';
 import { commitInTurn, type Planned } from '../../standing/attempts.operations.ts';
@@ -25,7 +25,7 @@ import {
 /** @throws Failure `invalid`: the role is part of a request, not what it is about */
 export async function requireTokenRole(app: App, name: string): Promise<StoredTokenRole> {
   const role = await findStoredTokenRole(app.db, name);
-  if (!role) throw new Failure('invalid', `unknown role "${name}"`);
+  if (!role) throw invalid(`unknown role "${name}"`);
   return role;
 }
 

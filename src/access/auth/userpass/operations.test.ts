@@ -1,13 +1,16 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { openTestApp, testCaller } from '../../../../test/support/app.ts';
+import {
+  enableTestMount,
+  openTestApp,
+  requireTestMount,
+  testCaller,
+} from '../../../../test/support/app.ts';
 import { eachEngine } from '../../../../test/support/engines.ts';
 import type { App } from '../../../app/app.ts';
 import type { Caller } from '../../../app/caller.ts';
 import { Failure, isConflict } from '../../../core/failure.ts';
-import { readMounts } from '../../../mounts/operations.ts';
 import type { Store } from '../../../store/store.ts';
-import { enableMount } from '../../../system/mounts/operations.ts';
 import { disableMount } from '../../../system/mounts/removal.operations.ts';
 import { authenticate } from '../../permissions/authentication.operations.ts';
 import {
@@ -26,18 +29,8 @@ const refusal = (message: RegExp) => (error: unknown) =>
 async function openServer(open: () => Promise<Store>) {
   const { app, clock } = await openTestApp(await open());
   const mountAt = async (path: string) => {
-    await enableMount(app, testCaller((await readMounts(app)).get('sys/') ?? assert.fail()), {
-      kind: 'auth',
-      path,
-      type: 'userpass',
-      description: '',
-      config: {},
-      options: null,
-      local: false,
-      seal_wrap: false,
-      external_entropy_access: false,
-    });
-    return testCaller((await readMounts(app)).get(`auth/${path}/`) ?? assert.fail());
+    await enableTestMount(app, { kind: 'auth', path, type: 'userpass' });
+    return testCaller(await requireTestMount(app, `auth/${path}/`));
   };
   const caller = await mountAt('userpass');
   await writeUser(app, caller, {

@@ -2,7 +2,7 @@ import type { App } from '../../../app/app.ts';
 import type { Caller } from '../../../app/caller.ts';
 import type { AuthResult, DataResult, NothingResult } from '../../../app/output.ts';
 import { judgeAddress } from '../../../config/cidrs.ts';
-import { Failure } from '../../../core/failure.ts';
+import { Failure, invalid } from '../../../core/failure.ts';
 import { foldName } from '../../../core/fold.ts';
 import { type KeyList, listKeys } from '../../../core/key-list.ts';
 import {
@@ -84,7 +84,7 @@ export async function resetPassword(
   caller: Caller,
   input: { username: string; password: string },
 ): Promise<NothingResult> {
-  if (input.password === '') throw new Failure('invalid', 'missing password');
+  if (input.password === '') throw invalid('missing password');
   return changeUser(app, caller, input, {}, requireUser);
 }
 
@@ -98,7 +98,7 @@ export async function replacePolicies(
 }
 
 function requireUser(stored: StoredUser | undefined): void {
-  if (!stored) throw new Failure('invalid', 'username does not exist');
+  if (!stored) throw invalid('username does not exist');
 }
 
 const replaced = (): Failure =>
@@ -135,7 +135,7 @@ async function changeUser(
     // Made once, however often it is planned: it takes longer than all else.
     if (password !== '') hashed ??= await hash();
     const password_hash = hashed ?? stored?.password_hash;
-    if (password_hash === undefined) throw new Failure('invalid', 'missing password');
+    if (password_hash === undefined) throw invalid('missing password');
     const effects = [saveUser(key, stored, { user, password_hash })];
     return { effects, result: {}, found: stored !== undefined };
   };
@@ -182,11 +182,11 @@ export async function logInWithPassword(
   caller: Caller,
   input: { username: string; password: string },
 ): Promise<AuthResult> {
-  if (input.password === '') throw new Failure('invalid', 'missing password');
+  if (input.password === '') throw invalid('missing password');
   const answer = await logInIfFound(app, caller, finderOf(app, caller, input));
   // Locked or wrong, there or not, or another one by now, or whom they stand for may not come in:
   // nobody is told which, for that would tell that the password is right.
-  if (!answer) throw new Failure('invalid', WRONG);
+  if (!answer) throw invalid(WRONG);
   return answer;
 }
 
@@ -198,7 +198,7 @@ function finderOf(
 ): () => Promise<SucceededLogIn | undefined> {
   const key = keyOf(caller, input);
   const { mount_id, name } = key;
-  const findUser = async (): Promise<StoredUser | undefined> => {
+  const findPresent = async (): Promise<StoredUser | undefined> => {
     const stored = await findStoredUser(app.db, mount_id, name);
     caller.record.recognised = stored !== undefined;
     return stored;
@@ -207,7 +207,7 @@ function finderOf(
     judgeAddress(parseUser(stored).token_bound_cidrs, caller.record.remote_address);
   const prove = () =>
     attemptLogIn(app, caller, { method_id: mount_id, name }, async () => {
-      const stored = await findUser();
+      const stored = await findPresent();
       // Beside the hash, which takes longer.
       const [isLetIn, matches] = await Promise.all([
         mayComeIn(app, caller.mount, name),
@@ -216,9 +216,9 @@ function finderOf(
       return stored && matches && isNear(stored) && isLetIn ? stored : undefined;
     });
   let proved: Awaited<ReturnType<typeof prove>>;
-  const planRehash = rehashing(app, caller, input);
+  const planHash = hashPlanner(app, caller, input);
   return async () => {
-    let stored = proved && (await findUser());
+    let stored = proved && (await findPresent());
     if (proved && stored && wasRehashed(proved.found, stored)) proved = undefined;
     if (!proved) {
       proved = await prove();
@@ -227,15 +227,14 @@ function finderOf(
     if (!proved || !stored || !isNear(stored)) return undefined;
     if (stored.password_hash !== proved.found.password_hash) return undefined;
     const present = stored;
-    const isCurrent = isMadeAt(HASH_COST, present.password_hash);
     return {
       settings: parseUser(present),
       display_name: `${caller.mount.path.replace(/\/$/, '').replaceAll('/', '-')}-${name}`,
       meta: { username: name },
       alias: name,
       line: lineOf(key),
-      effects: [...proved.effects, ...(isCurrent ? [holdUser(key, present)] : [])],
-      ...(isCurrent ? {} : { planLast: () => planRehash(present) }),
+      effects: proved.effects,
+      planLast: () => planHash(present),
     };
   };
 }
@@ -246,10 +245,10 @@ function wasRehashed(then: StoredUser, now: StoredUser): boolean {
 }
 
 /**
- * Puts a hash of today in the place of one of old, which whoever knows the password can have made. Where too many
- * hashes are made just now it stays what it was until another log-in: nobody is refused for that.
+ * Holds a user as they were found. A hash of old is replaced by one of today, which whoever knows the password can have
+ * made. Where too many hashes are made just now it stays what it was until another log-in: nobody is refused for that.
  */
-function rehashing(
+function hashPlanner(
   app: App,
   caller: Caller,
   input: { username: string; password: string },
@@ -257,6 +256,7 @@ function rehashing(
   const key = keyOf(caller, input);
   let hashed: string | undefined;
   return async (stored) => {
+    if (isMadeAt(HASH_COST, stored.password_hash)) return holdUser(key, stored);
     try {
       hashed ??= await hashWithinLimit(app, caller, () => hashNew(app, input.password), true);
       return replaceHash(key, stored, hashed);

@@ -1,13 +1,17 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { openTestApp, requireTestMount, testCaller } from '../../../../test/support/app.ts';
+import {
+  enableTestMount,
+  openTestApp,
+  requireTestMount,
+  testCaller,
+} from '../../../../test/support/app.ts';
 import { eachEngine } from '../../../../test/support/engines.ts';
 import { hashOfOld } from '../../../../test/support/old-hashes.ts';
 import type { App } from '../../../app/app.ts';
 import { Failure } from '../../../core/failure.ts';
 import { isMadeAt, SALT_LENGTH, verifyPassword } from '../../../core/password-hash.ts';
 import type { Store } from '../../../store/store.ts';
-import { enableMount } from '../../../system/mounts/operations.ts';
 import { refuseForNow } from '../../concurrency/operations.ts';
 import {
   logInWithPassword,
@@ -24,17 +28,7 @@ const WRONG = { username: 'ann', password: 'battery staple' };
 /** A server with a user whose password a server of old has hashed. */
 async function openServer(open: () => Promise<Store>) {
   const { app } = await openTestApp(await open());
-  await enableMount(app, testCaller(await requireTestMount(app, 'sys/')), {
-    kind: 'auth',
-    path: 'userpass',
-    type: 'userpass',
-    description: '',
-    config: {},
-    options: null,
-    local: false,
-    seal_wrap: false,
-    external_entropy_access: false,
-  });
+  await enableTestMount(app, { kind: 'auth', path: 'userpass', type: 'userpass' });
   const caller = testCaller(await requireTestMount(app, 'auth/userpass/'));
   await writeUser(app, caller, { ...RIGHT, token_policies: ['reader'] });
   const kept = async () =>

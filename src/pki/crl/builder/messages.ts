@@ -4,18 +4,18 @@ import type { AssembledCrl } from '../../../x509/crl-assembly.ts';
 import type { CrlJob } from './job.ts';
 
 /** What the CRL thread shall do with a job. */
-export type ListTask =
+export type CrlTask =
   /** The key is this process's own object, not a copy: the thread drops it with the message. */
   | { kind: 'make'; key: KeyObject }
   | { kind: 'remake'; signature: Uint8Array; public_key: Uint8Array };
 
-export interface ToListThread {
+export interface ToCrlThread {
   id: number;
   job: CrlJob;
-  task: ListTask;
+  task: CrlTask;
 }
 
-export type FromListThread = { id: number } & (
+export type FromCrlThread = { id: number } & (
   | { type: 'made'; crl: AssembledCrl; signature: Uint8Array }
   | { type: 'remade'; crl: AssembledCrl | undefined }
   | { type: 'refused'; kind: FailureKind; message: string }

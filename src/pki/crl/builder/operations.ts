@@ -10,7 +10,7 @@ import { signWithKey } from '../../keys/signing.operations.ts';
 import type { Key } from '../../mount-state/key.ts';
 import type { CrlJob } from './job.ts';
 import { makeCrl, remakeCrl, type SignedCrl } from './jobs.ts';
-import type { FromListThread, ListTask, ToListThread } from './messages.ts';
+import type { CrlTask, FromCrlThread, ToCrlThread } from './messages.ts';
 import { reportExternalMemory } from './weight.ts';
 
 /** CRLs of a mount with at most so many revocations are made on the calling thread. */
@@ -36,7 +36,7 @@ export async function makeSignedCrl(
   }
   const answer = await makingOf(app).run(async () => {
     // In its turn: a server that is sealed meanwhile has no key any more.
-    const task: ListTask = { kind: 'make', key: await openKey(app, mount_id, key) };
+    const task: CrlTask = { kind: 'make', key: await openKey(app, mount_id, key) };
     return { job, task };
   });
   if (answer.type !== 'made') throw new Error(`the CRL thread answered "${answer.type}"`);
@@ -50,7 +50,7 @@ export async function remakeSignedCrl(
   signed: { signature: Uint8Array; public_key: Uint8Array },
 ): Promise<AssembledCrl | undefined> {
   if (job.content.revision <= SHORT) return remakeCrl(app.db, job, signed);
-  const task: ListTask = { kind: 'remake', ...signed };
+  const task: CrlTask = { kind: 'remake', ...signed };
   const answer = await makingOf(app).run(async () => ({ job, task }));
   if (answer.type !== 'remade') throw new Error(`the CRL thread answered "${answer.type}"`);
   return answer.crl;
@@ -60,7 +60,7 @@ const makingOf = perApp((app) => {
   const thread = threadOf(app);
   const inTurn = takeTurns(app);
   return {
-    run: (order: () => Promise<Omit<ToListThread, 'id'>>): Promise<FromListThread> =>
+    run: (order: () => Promise<Omit<ToCrlThread, 'id'>>): Promise<FromCrlThread> =>
       inTurn(async () => thread.run(await order())),
   };
 });
@@ -90,7 +90,7 @@ function takeTurns(app: App): <Made>(make: () => Promise<Made>) => Promise<Made>
 const DEADLINE_MS = 120_000;
 
 const threadOf = perApp((app) => {
-  const thread = new OnDemandThread<Omit<ToListThread, 'id'>, FromListThread, FromListThread>({
+  const thread = new OnDemandThread<Omit<ToCrlThread, 'id'>, FromCrlThread, FromCrlThread>({
     name: 'lists',
     beside: import.meta.url,
     log: app.log,
@@ -105,7 +105,7 @@ const threadOf = perApp((app) => {
   return thread;
 });
 
-function answerIn(answer: FromListThread): FromListThread {
+function answerIn(answer: FromCrlThread): FromCrlThread {
   if ('crl' in answer && answer.crl) reportExternalMemory(answer.crl.der);
   if (answer.type === 'refused') throw new Failure(answer.kind, answer.message);
   if (answer.type === 'failed') throw new Error(answer.message);

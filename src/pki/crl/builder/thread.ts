@@ -3,7 +3,7 @@ import { Failure } from '../../../core/failure.ts';
 import { type DatabasePlace, openReading } from '../../../store/reading.ts';
 import { signSync } from '../../../x509/algorithms.ts';
 import { makeCrl, remakeCrl } from './jobs.ts';
-import type { FromListThread, ToListThread } from './messages.ts';
+import type { FromCrlThread, ToCrlThread } from './messages.ts';
 import { reportExternalMemory } from './weight.ts';
 
 // The entry of the thread that makes long CRLs: reading a million rows, hashing and signing
@@ -12,11 +12,11 @@ import { reportExternalMemory } from './weight.ts';
 const place: DatabasePlace = workerData;
 const { db } = await openReading(place);
 
-function send(message: FromListThread): void {
+function send(message: FromCrlThread): void {
   parentPort?.postMessage(message);
 }
 
-async function work(order: ToListThread): Promise<void> {
+async function work(order: ToCrlThread): Promise<void> {
   const { id, job, task } = order;
   if (job.basis) reportExternalMemory(job.basis.crl.der);
   try {
@@ -36,4 +36,4 @@ async function work(order: ToListThread): Promise<void> {
   }
 }
 
-parentPort?.on('message', (order: ToListThread) => void work(order));
+parentPort?.on('message', (order: ToCrlThread) => void work(order));
