@@ -33,19 +33,18 @@ export function buildOpenApi(apis: readonly DocumentedApi[], version: string): J
 
 /** Puts one API into a document: with many mounts the whole takes long, and others wait. */
 export function draftApi({ paths, components }: Draft, api: DocumentedApi): void {
+  const library = libraryOf(api);
   for (const route of api.routes) {
     const path = documentedPath(api, route);
-    const item = paths.get(path) ?? pathItem(api, route);
-    Object.assign(item, extensionsOf(route), { [verbOf(route.method)]: operationOf(api, route) });
-    paths.set(path, item);
-    const library = libraryOf(api);
-    addComponents(components, library.components, library.responsesOf(route));
+    const item = paths.getOrInsertComputed(path, () => pathItem(api, route));
+    const responses = library.responsesOf(route);
+    const operation = { ...operationOf(api, route), responses };
+    Object.assign(item, extensionsOf(route), { [verbOf(route.method)]: operation });
+    addComponents(components, library.components, responses);
     const request = requestRef(route);
     if (request) addComponents(components, library.components, request);
   }
 }
-
-type Kind = 'schemas' | 'responses';
 
 /** Components that something refers to, and those that they do, each once. */
 function addComponents(draft: Components, library: Library['components'], value: Json): void {
@@ -62,7 +61,7 @@ const REFERENCE = /"#\/components\/(schemas|responses)\/(\w+)"/g;
 /** Looked for once in what many operations refer to. */
 const referencesIn = memoizeWeak((value: Json) =>
   [...JSON.stringify(value).matchAll(REFERENCE)].map(([, kind, name = '']) => ({
-    kind: kind as Kind,
+    kind: kind as keyof Components,
     name,
   })),
 );
@@ -164,7 +163,6 @@ function operationOf(api: DocumentedApi, route: DocumentedRoute): Json {
     tags: [api.tag],
     ...(parameters.length > 0 ? { parameters } : {}),
     ...requestBodyOf(api, route),
-    responses: libraryOf(api).responsesOf(route),
   };
 }
 
