@@ -10,7 +10,13 @@ import {
   type DocumentedRoute,
   pathParameters,
 } from './documented-api.ts';
-import { inputSchemaOf, type Json, outputSchemaOf, propertiesOf } from './json-schemas.ts';
+import {
+  inputSchemaOf,
+  type Json,
+  outputSchemaOf,
+  propertiesOf,
+  requiredIn,
+} from './json-schemas.ts';
 import { pascal, refTo, shareSchemas } from './shared-schemas.ts';
 
 /** What the operations of some routes refer to. */
@@ -95,8 +101,7 @@ const requestName = (route: DocumentedRoute): string => `${nameOf(route)}Request
 
 function requestSchema(route: DocumentedRoute): Json {
   const properties = fieldsOf(route);
-  const { required } = inputSchemaOf(route.input);
-  const needed = Array.isArray(required) ? required.filter((name) => name in properties) : [];
+  const needed = requiredIn(inputSchemaOf(route.input)).filter((name) => name in properties);
   const bySubtype = Object.entries(route.attributes ?? {}).map(([title, fields]) => ({
     title,
     ...inputSchemaOf(fields),
@@ -130,7 +135,8 @@ function responsesOf(style: ApiStyle, route: DocumentedRoute): NamedResponse[] {
   const [first = []] = bodies.values();
   for (const status of route.statuses ?? []) {
     // A refusal may come with it as well.
-    bodies.set(status, [...first, ...(String(status) < '4' ? [] : [refusalBody(style)])]);
+    const all = [...first, ...(String(status) < '4' ? [] : [refusalBody(style)])];
+    bodies.set(status, status === 304 ? [] : all);
   }
   return [
     ...refusalsOf(style, route),
@@ -141,6 +147,7 @@ function responsesOf(style: ApiStyle, route: DocumentedRoute): NamedResponse[] {
 const WORDS: ReadonlyMap<FurtherStatus, string> = new Map([
   [202, 'Accepted'],
   [204, 'No content'],
+  [304, 'Not modified'],
 ]);
 
 function responseOf(
