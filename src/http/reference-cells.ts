@@ -1,3 +1,4 @@
+import { isPlainObject } from '../core/conversions.ts';
 import { type Json, propertiesOf, requiredIn } from './json-schemas.ts';
 
 /** A type in few words. */
@@ -44,5 +45,4 @@ function canBeNull({ nullable, enum: words, anyOf }: Json): boolean {
   return Array.isArray(anyOf) && anyOf.some((one) => asObject(one).nullable === true);
 }
 
-const asObject = (value: unknown): Json =>
-  typeof value === 'object' && value !== null ? { ...value } : {};
+const asObject = (value: unknown): Json => (isPlainObject(value) ? value : {});

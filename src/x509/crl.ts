@@ -6,7 +6,7 @@ import { authorityKeyIdentifier, type Extension, encodeExtensions } from './exte
 import { EXTENSION_OID } from './oids.ts';
 
 /** TBSCertList but for its entries. */
-export interface ListHeader {
+export interface CrlHeader {
   /** DER of the Name. */
   issuer: Uint8Array;
   signatureAlgorithm: SignatureAlgorithm;
@@ -32,7 +32,7 @@ export interface CrlFrame {
 }
 
 /** Everything of TBSCertList but its entries; see `crl-assembly.ts` for the rest. */
-export function encodeCrlFrame(crl: ListHeader): CrlFrame {
+export function encodeCrlFrame(crl: CrlHeader): CrlFrame {
   const extensions: Extension[] = [
     authorityKeyIdentifier(crl.authorityKeyId),
     { oid: EXTENSION_OID.cRLNumber, critical: false, value: integer(crl.crlNumber) },
