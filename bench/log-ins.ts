@@ -114,12 +114,12 @@ async function measure(log_in: (typeof LOG_INS)[number], from: string[]): Promis
     }
     agent.destroy();
   });
-  let strangers = 0;
-  const [of_known, of_strangers] = await Promise.all([
+  let newcomers = 0;
+  const [of_known, of_new] = await Promise.all([
     logInUntil(end, async () => ask(known, log_in.right)),
     logInUntil(end, async () => {
-      strangers += 1;
-      const agent = agentOf(`127.200.${strangers >> 8}.${strangers & 255}`);
+      newcomers += 1;
+      const agent = agentOf(`127.200.${newcomers >> 8}.${newcomers & 255}`);
       const status = await ask(agent, log_in.right);
       agent.destroy();
       return status;
@@ -130,7 +130,7 @@ async function measure(log_in: (typeof LOG_INS)[number], from: string[]): Promis
   return [
     `wrong ${wrong}, of them 429 ${refused}`,
     `right, known address ${of_known}`,
-    `right, new address   ${of_strangers}`,
+    `right, new address   ${of_new}`,
   ];
 }
 

@@ -65,6 +65,22 @@ test('every operation tells what it answers with, and in which form it refuses',
   assert.deepEqual(untold, []);
 });
 
+test('what a list of the broker is of has to be told, but where there is a default', () => {
+  const placesOf = (path: string): unknown[] =>
+    (paths[path]?.get?.parameters ?? []).flatMap(({ name, required = false }) =>
+      name.endsWith('_id') ? [[name, required]] : [],
+    );
+  assert.deepEqual(placesOf('/targets'), [['scope_id', true]]);
+  assert.deepEqual(placesOf('/hosts'), [['host_catalog_id', true]]);
+  assert.deepEqual(placesOf('/scopes'), [['scope_id', false]]);
+});
+
+test('what has not changed is answered without a body', () => {
+  const { responses } = operationOf('pki-read-crl-der');
+  assert.equal(components.responses[nameIn(responses[304])]?.content, undefined);
+  assert.ok(responses[304] && !operationOf('pki-read-ca-chain-pem').responses[304]);
+});
+
 test('nothing that is answered may be anything, unless its description says so', () => {
   const free = Object.entries(components.schemas)
     .filter(([name]) => !name.endsWith('Request'))

@@ -1,4 +1,4 @@
-import { doAll, doInTurns, type Soon, type Steps } from '../core/steps.ts';
+import { doAll, doInTurns, type Soon, type Steps, whenThere } from '../core/steps.ts';
 import type { AccessRequest, Asked } from './access-request.ts';
 import { type Comparisons, MOST_COMPARISONS } from './comparisons.ts';
 import { canonicalNames } from './name-form.ts';
@@ -131,10 +131,9 @@ export function judgeAll<Request extends Asked>(
   without = NO_RULE,
 ): Soon<AccessVerdict> {
   if (acl.root) return ALLOWED;
-  const tables = spellTables(acl.tables, request, budget);
-  return tables instanceof Promise
-    ? tables.then((spelt) => judgeByTables(spelt, request, judge, budget, without))
-    : judgeByTables(tables, request, judge, budget, without);
+  return whenThere(spellTables(acl.tables, request, budget), (tables) =>
+    judgeByTables(tables, request, judge, budget, without),
+  );
 }
 
 function judgeByTables<Request extends Asked>(

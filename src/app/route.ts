@@ -77,7 +77,7 @@ interface Declaration<In extends z.ZodObject = z.ZodObject, Out extends Output =
   output: Out;
   /** Of an answer that tells of what is only begun; by default 200, or 204 where there is nothing to say. */
   status?: 202;
-  /** Others of the same answer, which say how something is; ranges where whoever asks may choose. */
+  /** Others of the same answer, which say how something is; ranges where whoever asks may choose. 304: of a dated one. */
   statuses?: readonly FurtherStatus[];
   /** Refusals a client should be ready for; they become the documented error responses. */
   failures: readonly FailureKind[];

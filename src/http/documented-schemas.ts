@@ -2,6 +2,7 @@ import type { z } from 'zod';
 import { formsOf } from '../app/output.ts';
 import type { FurtherStatus } from '../app/route.ts';
 import { memoizeWeak } from '../core/memoize-weak.ts';
+import { doAll, type Steps } from '../core/steps.ts';
 import {
   type ApiStyle,
   type DocumentedAnswer,
@@ -9,7 +10,13 @@ import {
   type DocumentedRoute,
   pathParameters,
 } from './documented-api.ts';
-import { inputSchemaOf, type Json, outputSchemaOf, propertiesOf } from './json-schemas.ts';
+import {
+  inputSchemaOf,
+  type Json,
+  outputSchemaOf,
+  propertiesOf,
+  requiredIn,
+} from './json-schemas.ts';
 import { pascal, refTo, shareSchemas } from './shared-schemas.ts';
 
 /** What the operations of some routes refer to. */
@@ -23,19 +30,11 @@ const libraries = new WeakMap<readonly DocumentedRoute[], Library>();
 
 /** Made once of all routes that are declared together: declarations never change. */
 export function libraryOf(api: DocumentedApi): Library {
-  const steps = prepareLibrary(api);
-  for (;;) {
-    const step = steps.next();
-    if (step.done) return step.value;
-  }
+  return doAll(prepareLibrary(api));
 }
 
 /** Makes it in as many steps as it has parts, for whoever has others to let go on. */
-export function* prepareLibrary({
-  style,
-  routes,
-  all = routes,
-}: DocumentedApi): Generator<void, Library> {
+export function* prepareLibrary({ style, routes, all = routes }: DocumentedApi): Steps<Library> {
   const known = libraries.get(all);
   if (known) return known;
   const roots = new Map<string, Json>();
@@ -102,8 +101,7 @@ const requestName = (route: DocumentedRoute): string => `${nameOf(route)}Request
 
 function requestSchema(route: DocumentedRoute): Json {
   const properties = fieldsOf(route);
-  const { required } = inputSchemaOf(route.input);
-  const needed = Array.isArray(required) ? required.filter((name) => name in properties) : [];
+  const needed = requiredIn(inputSchemaOf(route.input)).filter((name) => name in properties);
   const bySubtype = Object.entries(route.attributes ?? {}).map(([title, fields]) => ({
     title,
     ...inputSchemaOf(fields),
@@ -137,7 +135,8 @@ function responsesOf(style: ApiStyle, route: DocumentedRoute): NamedResponse[] {
   const [first = []] = bodies.values();
   for (const status of route.statuses ?? []) {
     // A refusal may come with it as well.
-    bodies.set(status, [...first, ...(String(status) < '4' ? [] : [refusalBody(style)])]);
+    const all = [...first, ...(String(status) < '4' ? [] : [refusalBody(style)])];
+    bodies.set(status, status === 304 ? [] : all);
   }
   return [
     ...refusalsOf(style, route),
@@ -148,6 +147,7 @@ function responsesOf(style: ApiStyle, route: DocumentedRoute): NamedResponse[] {
 const WORDS: ReadonlyMap<FurtherStatus, string> = new Map([
   [202, 'Accepted'],
   [204, 'No content'],
+  [304, 'Not modified'],
 ]);
 
 function responseOf(
@@ -157,7 +157,7 @@ function responseOf(
 ): NamedResponse {
   const description = WORDS.get(status) ?? 'OK';
   if (bodies.length === 0) {
-    return [String(status), pascal(description.replace(' ', '-')), { description }];
+    return [String(status), pascal(description), { description }];
   }
   const byType = Map.groupBy(bodies, ({ media_type }) => media_type);
   const content = [...byType].map(([media_type, same]) => {
@@ -187,14 +187,9 @@ function refusalsOf(style: ApiStyle, route: DocumentedRoute): NamedResponse[] {
   const byStatus = Map.groupBy(kinds, (kind) => String(style.status(kind)));
   return [
     ...[...byStatus].map(([status, same]): NamedResponse => {
-      const name =
-        style.name +
-        same
-          .sort()
-          .map((kind) => pascal(kind.replaceAll('_', '-')))
-          .join('Or');
-      const description = same.map((kind) => kind.replaceAll('_', ' ')).join(', ');
-      return [status, name, { description, content }];
+      const sorted = same.toSorted();
+      const description = sorted.join(', ').replaceAll('_', ' ');
+      return [status, style.name + sorted.map(pascal).join('Or'), { description, content }];
     }),
     ['default', `${style.name}Refusal`, { description: everywhere, content }],
   ];

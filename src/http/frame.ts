@@ -53,9 +53,7 @@ async function handle<S extends Stages>(
   } catch (thrown) {
     response = await refuse(app, dialect, exchange, thrown);
   }
-  for (const headers of [exchange.headers, greeting?.headers ?? {}]) {
-    for (const name in headers) response.headers[name] = headers[name] ?? '';
-  }
+  Object.assign(response.headers, exchange.headers, greeting?.headers);
   countRequest(app, trace.record.route, response.status, (performance.now() - started) / 1000);
   const { see } = answerWatch(app);
   return see ? see(trace.route, response) : response;

@@ -36,3 +36,6 @@ function schemaOf(type: z.ZodType, io: 'input' | 'output'): Json {
 }
 
 export const propertiesOf = (schema: Json): Json => (schema.properties as Json | undefined) ?? {};
+
+export const requiredIn = ({ required }: Json): string[] =>
+  Array.isArray(required) ? required.map(String) : [];

@@ -2,7 +2,7 @@ import type { Method } from '../app/route.ts';
 import { memoizeWeak } from '../core/memoize-weak.ts';
 import { type DocumentedApi, type DocumentedRoute, pathParameters } from './documented-api.ts';
 import { fieldsOf, type Library, libraryOf, requestRef, takesBody } from './documented-schemas.ts';
-import { inputSchemaOf, type Json, propertiesOf } from './json-schemas.ts';
+import { inputSchemaOf, type Json, propertiesOf, requiredIn } from './json-schemas.ts';
 
 /** A document in the making. */
 export class Draft {
@@ -33,19 +33,18 @@ export function buildOpenApi(apis: readonly DocumentedApi[], version: string): J
 
 /** Puts one API into a document: with many mounts the whole takes long, and others wait. */
 export function draftApi({ paths, components }: Draft, api: DocumentedApi): void {
+  const library = libraryOf(api);
   for (const route of api.routes) {
     const path = documentedPath(api, route);
-    const item = paths.get(path) ?? pathItem(api, route);
-    Object.assign(item, extensionsOf(route), { [verbOf(route.method)]: operationOf(api, route) });
-    paths.set(path, item);
-    const library = libraryOf(api);
-    addComponents(components, library.components, library.responsesOf(route));
+    const item = paths.getOrInsertComputed(path, () => pathItem(api, route));
+    const responses = library.responsesOf(route);
+    const operation = { ...operationOf(api, route), responses };
+    Object.assign(item, extensionsOf(route), { [verbOf(route.method)]: operation });
+    addComponents(components, library.components, responses);
     const request = requestRef(route);
     if (request) addComponents(components, library.components, request);
   }
 }
-
-type Kind = 'schemas' | 'responses';
 
 /** Components that something refers to, and those that they do, each once. */
 function addComponents(draft: Components, library: Library['components'], value: Json): void {
@@ -62,7 +61,7 @@ const REFERENCE = /"#\/components\/(schemas|responses)\/(\w+)"/g;
 /** Looked for once in what many operations refer to. */
 const referencesIn = memoizeWeak((value: Json) =>
   [...JSON.stringify(value).matchAll(REFERENCE)].map(([, kind, name = '']) => ({
-    kind: kind as Kind,
+    kind: kind as keyof Components,
     name,
   })),
 );
@@ -106,8 +105,7 @@ export function documentedPath(
 }
 
 function pathItem(api: DocumentedApi, route: DocumentedRoute): Json {
-  const properties = propertiesOf(inputSchemaOf(route.input));
-  const parameters = pathParameters(route).map((name) => parameterOf(name, 'path', properties));
+  const parameters = parametersOf('path', inputSchemaOf(route.input), pathParameters(route));
   const mount = api.mount_parameter;
   if (mount) {
     parameters.unshift({
@@ -121,15 +119,19 @@ function pathItem(api: DocumentedApi, route: DocumentedRoute): Json {
   return { description: route.summary, ...(parameters.length > 0 ? { parameters } : {}) };
 }
 
-function parameterOf(name: string, place: 'path' | 'query', properties: Json): Json {
-  const { description, ...schema } = (properties[name] as Json | undefined) ?? { type: 'string' };
-  return {
-    name,
-    in: place,
-    ...(place === 'path' ? { required: true } : {}),
-    ...(typeof description === 'string' ? { description } : {}),
-    schema,
-  };
+function parametersOf(place: 'path' | 'query', fields: Json, names: readonly string[]): Json[] {
+  const properties = propertiesOf(fields);
+  const required = place === 'path' ? names : requiredIn(fields);
+  return names.map((name) => {
+    const { description, ...schema } = (properties[name] as Json | undefined) ?? { type: 'string' };
+    return {
+      name,
+      in: place,
+      ...(required.includes(name) ? { required: true } : {}),
+      ...(typeof description === 'string' ? { description } : {}),
+      schema,
+    };
+  });
 }
 
 function extensionsOf(route: DocumentedRoute): Json {
@@ -145,9 +147,17 @@ function verbOf(method: Method): string {
 }
 
 function operationOf(api: DocumentedApi, route: DocumentedRoute): Json {
-  const fields = takesBody(route) ? {} : fieldsOf(route);
-  const inQuery = { ...fields, ...(route.query ? propertiesOf(inputSchemaOf(route.query)) : {}) };
-  const parameters = Object.keys(inQuery).map((name) => parameterOf(name, 'query', inQuery));
+  const query = route.query ? inputSchemaOf(route.query) : {};
+  const inQuery = propertiesOf(query);
+  const own = takesBody(route) ? [] : Object.keys(fieldsOf(route));
+  const parameters = [
+    ...parametersOf(
+      'query',
+      inputSchemaOf(route.input),
+      own.filter((name) => !(name in inQuery)),
+    ),
+    ...parametersOf('query', query, Object.keys(inQuery)),
+  ];
   if (route.method === 'LIST') {
     parameters.unshift({
       name: 'list',
@@ -164,7 +174,6 @@ function operationOf(api: DocumentedApi, route: DocumentedRoute): Json {
     tags: [api.tag],
     ...(parameters.length > 0 ? { parameters } : {}),
     ...requestBodyOf(api, route),
-    responses: libraryOf(api).responsesOf(route),
   };
 }
 

@@ -1,4 +1,5 @@
-import { type Json, propertiesOf } from './json-schemas.ts';
+import { isPlainObject } from '../core/conversions.ts';
+import { type Json, propertiesOf, requiredIn } from './json-schemas.ts';
 
 /** A type in few words. */
 export function typeText(schema: Json): string {
@@ -26,7 +27,7 @@ export function answerRows(schema: Json, within = ''): string[] {
   if (Array.isArray(choices)) {
     return [...new Set(choices.flatMap((one) => answerRows(asObject(one), within)))];
   }
-  const required = Array.isArray(schema.required) ? schema.required : [];
+  const required = requiredIn(schema);
   return Object.entries(propertiesOf(schema)).flatMap(([name, value]) => {
     const field = asObject(value);
     const path = within === '' ? name : `${within}.${name}`;
@@ -44,5 +45,4 @@ function canBeNull({ nullable, enum: words, anyOf }: Json): boolean {
   return Array.isArray(anyOf) && anyOf.some((one) => asObject(one).nullable === true);
 }
 
-const asObject = (value: unknown): Json =>
-  typeof value === 'object' && value !== null ? { ...value } : {};
+const asObject = (value: unknown): Json => (isPlainObject(value) ? value : {});

@@ -1,5 +1,5 @@
 import { type ApiStyle, type DocumentedRoute, pathParameters } from './documented-api.ts';
-import { inputSchemaOf, type Json, propertiesOf } from './json-schemas.ts';
+import { inputSchemaOf, type Json, propertiesOf, requiredIn } from './json-schemas.ts';
 import { answerWriter } from './reference-answers.ts';
 import { cell, typeText } from './reference-cells.ts';
 
@@ -71,9 +71,10 @@ function accessText({ access }: DocumentedRoute): string {
 function fieldRows(route: DocumentedRoute): string[] {
   if (route.body === 'bytes' && pathParameters(route).length === 0) return [];
   const schema = inputSchemaOf(route.input);
-  const required = new Set(Array.isArray(schema.required) ? schema.required : []);
+  const query = route.query ? inputSchemaOf(route.query) : {};
+  const required = new Set([...requiredIn(schema), ...requiredIn(query)]);
   const inPath = new Set(pathParameters(route));
-  const inQuery = route.query ? propertiesOf(inputSchemaOf(route.query)) : {};
+  const inQuery = propertiesOf(query);
   const fields = { ...propertiesOf(schema), ...inQuery };
   return Object.entries(fields).map(([name, value]) => {
     const field = value as Json;

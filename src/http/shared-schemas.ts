@@ -1,3 +1,5 @@
+import { isPlainObject } from '../core/conversions.ts';
+import type { Steps } from '../core/steps.ts';
 import type { Json } from './json-schemas.ts';
 
 /** An object that is shorter stands where it is used. */
@@ -13,13 +15,9 @@ interface Met {
  * The same schemas, and objects that stand more than once in them as schemas of their own, each of which is
  * referred to by its name. A schema of the name given stays, if only as a reference to one that is the same.
  *
- * Yields after each, for whoever has others to let go on.
- *
  * @param roots whole requests and answers, by name
  */
-export function* shareSchemas(
-  roots: ReadonlyMap<string, Json>,
-): Generator<void, Map<string, Json>> {
+export function* shareSchemas(roots: ReadonlyMap<string, Json>): Steps<Map<string, Json>> {
   const met = new Map<string, Met>();
   // What is an answer by itself is called so wherever it stands.
   for (const [name, schema] of roots) {
@@ -73,7 +71,7 @@ export const refTo = (name: string): Json => ({ $ref: `#/components/schemas/${na
 /** `pki-write-role` becomes `PkiWriteRole`. */
 export const pascal = (text: string): string =>
   text
-    .split(/[-_:]/)
+    .split(/[-_: ]/)
     .map((word) => word.slice(0, 1).toUpperCase() + word.slice(1))
     .join('');
 
@@ -102,12 +100,13 @@ const LISTS = ['anyOf', 'oneOf', 'allOf'] as const;
 function childrenOf(schema: Json): [field: string, child: Json][] {
   const found: [string, Json][] = [];
   const { properties, items, additionalProperties } = schema;
-  if (isSchema(properties)) {
+  if (isPlainObject(properties)) {
     for (const [name, child] of Object.entries(properties)) {
-      if (isSchema(child)) found.push([name, child]);
+      if (isPlainObject(child)) found.push([name, child]);
     }
   }
-  for (const child of [items, additionalProperties]) if (isSchema(child)) found.push(['', child]);
+  for (const child of [items, additionalProperties])
+    if (isPlainObject(child)) found.push(['', child]);
   for (const list of LISTS) {
     for (const child of listOf(schema[list])) found.push([titleOf(child), child]);
   }
@@ -119,22 +118,19 @@ const titleOf = ({ title }: Json): string => (typeof title === 'string' ? title 
 function mapChildren(schema: Json, map: (child: Json) => Json): Json {
   const mapped: Json = { ...schema };
   const { properties, items, additionalProperties } = schema;
-  if (isSchema(properties)) {
+  if (isPlainObject(properties)) {
     mapped.properties = Object.fromEntries(
       Object.entries(properties).map(([name, child]) => [
         name,
-        isSchema(child) ? map(child) : child,
+        isPlainObject(child) ? map(child) : child,
       ]),
     );
   }
-  if (isSchema(items)) mapped.items = map(items);
-  if (isSchema(additionalProperties)) mapped.additionalProperties = map(additionalProperties);
+  if (isPlainObject(items)) mapped.items = map(items);
+  if (isPlainObject(additionalProperties)) mapped.additionalProperties = map(additionalProperties);
   for (const list of LISTS) if (schema[list]) mapped[list] = listOf(schema[list]).map(map);
   return mapped;
 }
 
-const listOf = (value: unknown): Json[] => (Array.isArray(value) ? value.filter(isSchema) : []);
-
-function isSchema(value: unknown): value is Json {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
-}
+const listOf = (value: unknown): Json[] =>
+  Array.isArray(value) ? value.filter(isPlainObject) : [];

@@ -181,7 +181,7 @@ export interface Tables {
   approle_secret_id: ApproleSecretIdRow;
   identity_entity: IdentityEntityRow;
   identity_alias: IdentityAliasRow;
-  identity_group: IdentityGroupRow;
+  identity_group: IdentityEntityRow;
   identity_group_member: {
     group_id: string;
     /** `entity` or `group`. */
@@ -579,8 +579,6 @@ export interface IdentityAliasRow {
   updated_at_ms: number;
   body: string;
 }
-
-export type IdentityGroupRow = IdentityEntityRow;
 
 /** A worker's last report; written every few seconds, beside its resource. */
 export interface WorkerStatusRow {

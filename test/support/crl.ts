@@ -3,6 +3,7 @@ import {
   type SignatureAlgorithm,
   verify,
 } from '../../src/x509/algorithms.ts';
+import { readSigned } from '../../src/x509/certificate.ts';
 import { type CrlHeader, encodeCrlFrame } from '../../src/x509/crl.ts';
 import { header, sequence, TAG } from '../../src/x509/der.ts';
 import {
@@ -10,7 +11,6 @@ import {
   readSmallInteger,
   readTime,
   readUnsigned,
-  readWholeBitString,
 } from '../../src/x509/der-primitives.ts';
 import {
   DerError,
@@ -31,9 +31,9 @@ import { EXTENSION_OID } from '../../src/x509/oids.ts';
 import { RevokedEntriesWriter, type RevokedEntry } from '../../src/x509/revoked-certificates.ts';
 import { MAX_SERIAL_BYTES } from '../../src/x509/serial.ts';
 
-/** Revocation lists as clients read them, and whole ones of few entries. The server lays its own out in pieces, and reads none. */
+/** CRLs as clients read them, and whole ones of few entries. The server lays its own out in pieces, and reads none. */
 
-/** Largest list that is read, in bytes: some two million entries. */
+/** Largest CRL that is read, in bytes: some two million entries. */
 const MAX_CRL_BYTES = 96 << 20;
 
 export interface TbsCertList extends CrlHeader {
@@ -67,7 +67,7 @@ function writeEntries(
   return writer;
 }
 
-/** A list as read. All bytes are views into `raw`. */
+/** A CRL as read. All bytes are views into `raw`. */
 export interface Crl {
   raw: Uint8Array;
   /** The bytes under the signature. */
@@ -81,7 +81,7 @@ export interface Crl {
   thisUpdate: number;
   nextUpdate: number | undefined;
   crlNumber: bigint | undefined;
-  /** Number of the complete list that a delta CRL adds to; undefined: this is a complete one. */
+  /** Number of the complete CRL that a delta CRL adds to; undefined: this is a complete one. */
   deltaBase: bigint | undefined;
   authorityKeyId: Uint8Array | undefined;
   extensions: Extension[];
@@ -90,19 +90,14 @@ export interface Crl {
 }
 
 /**
- * Reads a list's frame; its entries are read when they are asked for, so that a list of millions costs
+ * Reads a CRL's frame; its entries are read when they are asked for, so that a CRL of millions costs
  * little until then.
  *
  * @throws DerError for what is no CertificateList of version 1 or 2
  * @see RFC 5280 §5.1
  */
 export function parseCrl(der: Uint8Array): Crl {
-  const outer = new DerFields(readDer(der, MAX_CRL_BYTES));
-  const tbs = outer.take(TAG.sequence);
-  const algorithm = outer.take(TAG.sequence);
-  const signature = readWholeBitString(outer.take());
-  outer.end();
-
+  const { signed: tbs, algorithm, signature } = readSigned(readDer(der, MAX_CRL_BYTES));
   const fields = new DerFields(tbs);
   const version = fields.takeIf(TAG.integer);
   // Version 1 is told by leaving the number out (§5.1.2.1).

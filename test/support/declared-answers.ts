@@ -10,6 +10,7 @@ import { judgeValue, type Schema } from './schema-judge.ts';
 
 interface Operation {
   operationId: string;
+  parameters?: readonly { name: string; required?: boolean }[];
   responses: Readonly<Record<string, { $ref?: string }>>;
 }
 
@@ -125,8 +126,6 @@ export function judgeAnswer(
   answer: { status: number; headers: Readonly<Record<string, string>>; body: Uint8Array | string },
 ): string[] {
   const { status, body } = answer;
-  // An answer that has not changed is said to be so in HTTP's own way.
-  if (status === 304) return [];
   const declared =
     operation.responses[status] ??
     operation.responses[`${String(status)[0]}XX`] ??

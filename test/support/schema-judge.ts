@@ -1,3 +1,5 @@
+import { isPlainObject } from '../../src/core/conversions.ts';
+
 /** Judges JSON by schemas of an OpenAPI document, and takes them at their word: what they do not name is not there. */
 
 export interface Schema {
@@ -51,7 +53,7 @@ function judge(
   const wrongs = flat.flatMap((schema) => judgeOne(schema, value, at));
   if (wrongs.length > 0) return wrongs;
   if (Array.isArray(value)) return judgeItems(schemas, flat, value, at);
-  return isObject(value) ? judgeFields(schemas, flat, value, at) : [];
+  return isPlainObject(value) ? judgeFields(schemas, flat, value, at) : [];
 }
 
 const lead = (at: string): string => `${at || 'the answer'}: `;
@@ -131,8 +133,4 @@ function kindOf(value: unknown): string {
   if (value === null) return 'null';
   if (Array.isArray(value)) return 'array';
   return Number.isInteger(value) ? 'integer' : typeof value;
-}
-
-function isObject(value: unknown): value is Readonly<Record<string, unknown>> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }

@@ -49,7 +49,7 @@ type ListSchema = ReturnType<typeof listSchema>;
 
 interface ListOptions<Out extends z.ZodType<object>> {
   output: Out;
-  /** Fields of the query besides those that all lists have; for documentation. */
+  /** Fields of the query besides those that all lists have, or in their place; for documentation. */
   listQuery?: z.ZodRawShape;
   /** Refusals of a list's query besides those that all lists have. @throws Failure `invalid` */
   checkList?(asked: ListRequest): void;

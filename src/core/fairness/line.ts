@@ -1,13 +1,15 @@
 import { doShared } from './asking.ts';
 import { AskingPlaces } from './asking-places.ts';
 
+const newLine = () => ({ place: new AskingPlaces(1), present: 0 });
+
 /**
  * Runs one piece of work of each key at a time; others with the same key wait. Turns go round networks, addresses
  * and requests, since some keys are used by everybody.
  */
 export class Lines {
-  /** Who is at a thing, and how many come for it. */
-  readonly #lines = new Map<string, { place: AskingPlaces; present: number }>();
+  /** By key, how many run or wait. */
+  readonly #lines = new Map<string, ReturnType<typeof newLine>>();
 
   /**
    * Runs when nobody else runs by the same key any more, however that ended.
@@ -15,8 +17,7 @@ export class Lines {
    * @param run is told whether it had to wait: what was read before may be outdated then
    */
   async wait<Result>(key: string, run: (hasWaited: boolean) => Promise<Result>): Promise<Result> {
-    const none = { place: new AskingPlaces(1), present: 0 };
-    const line = this.#lines.getOrInsert(key, none);
+    const line = this.#lines.getOrInsertComputed(key, newLine);
     line.present += 1;
     try {
       const waits = !line.place.tryTake();

@@ -59,15 +59,13 @@ function answersOf(
     }
     case 'flat': {
       const schema = around(ref(form.schema), ref(form.schema));
-      return [{ ...json(status, '`data`, and the same beside it', schema), payload: form.schema }];
+      const answer = json(status, '`data`, and the same beside it', schema);
+      return [{ ...answer, payload: form.schema }];
     }
-    case 'bare':
-      return [
-        {
-          ...json(status, 'an object, without an envelope', ref(form.schema)),
-          payload: form.schema,
-        },
-      ];
+    case 'bare': {
+      const answer = json(status, 'an object, without an envelope', ref(form.schema));
+      return [{ ...answer, payload: form.schema }];
+    }
     case 'bytes':
       return [bytes(form.media_type), NO_CONTENT];
     case 'auth':
@@ -98,11 +96,13 @@ const tellWarnings = (status: number): DocumentedAnswer =>
 
 const ACCEPTED: DocumentedAnswer[] = [{ status: 202, says: 'no content' }, tellWarnings(202)];
 
-const STORED: Json = {
+const anyObject = (description: string): Json => ({
   type: 'object',
   additionalProperties: true,
-  description: 'The answer of another endpoint, as that is described.',
-};
+  description,
+});
+
+const STORED = anyObject('The answer of another endpoint, as that is described.');
 
 const bytes = (media_type: string): DocumentedAnswer => ({
   status: 200,
@@ -112,11 +112,7 @@ const bytes = (media_type: string): DocumentedAnswer => ({
 
 const BYTES: Json = { type: 'string', format: 'binary' };
 
-const WRITTEN: Json = {
-  type: 'object',
-  additionalProperties: true,
-  description: 'A document of a form of its own.',
-};
+const WRITTEN = anyObject('A document of a form of its own.');
 
 function around(payload: Json, ...beside: readonly Json[]): Json {
   const data = { type: 'object', properties: { data: payload }, required: ['data'] };

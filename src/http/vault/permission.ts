@@ -42,10 +42,7 @@ export function judgeGranted(
     judgeGrants(acl, { ...asked, operation, sudoRequired: sudo ?? false }, budget);
   if (!exists) return judge(capability);
   // Whether the thing is there is asked once, right before it counts.
-  const created = judge('create');
-  const orElse = (verdict: AccessVerdict): Soon<AccessVerdict> =>
-    verdict.allowed ? verdict : judge(capability);
-  return created instanceof Promise ? created.then(orElse) : orElse(created);
+  return whenThere(judge('create'), (verdict) => (verdict.allowed ? verdict : judge(capability)));
 }
 
 /** Judges what a permitted request brings in another form than its fields. */
@@ -60,8 +57,7 @@ export function mayBring(
   const reader = readerOf(route);
   const parameters = list();
   const request = { ...asked, operation: capability, sudoRequired: sudo, parameters, reader };
-  const verdict = judgeBrought(acl, request);
-  return verdict instanceof Promise ? verdict.then(({ allowed }) => allowed) : verdict.allowed;
+  return whenThere(judgeBrought(acl, request), ({ allowed }) => allowed);
 }
 
 /** A whole request as policies judge it. */

@@ -26,12 +26,14 @@ const publicRead = { method: 'GET', access: 'public', counted: true } as const;
 interface IssuerForm {
   summary: string;
   media_type: string;
+  statuses: readonly 304[];
   encode(issuer: Issuer): BytesResult;
 }
 
 const DER: IssuerForm = {
   summary: 'Fetch the default issuer as DER',
   media_type: CERTIFICATE_DER,
+  statuses: [304],
   encode: ({ certificate, modified_at_ms }) => ({
     bytes: certificate.raw,
     last_modified: modified_at_ms,
@@ -40,6 +42,7 @@ const DER: IssuerForm = {
 const PEM: IssuerForm = {
   summary: 'Fetch the default issuer as PEM',
   media_type: CERTIFICATE_PEM,
+  statuses: [304],
   encode: ({ certificate, modified_at_ms }) => ({
     bytes: pemOf(certificate),
     last_modified: modified_at_ms,
@@ -49,6 +52,7 @@ const CHAIN: IssuerForm = {
   summary: 'Fetch the chain of the default issuer as PEM',
   // That of DER, as clients know it.
   media_type: CERTIFICATE_DER,
+  statuses: [],
   encode: (issuer) => ({ bytes: chainPem(issuer) }),
 };
 
@@ -61,6 +65,7 @@ function issuerRoute(id: string, path: `/v1/${string}`, form: IssuerForm): AnyRo
     summary: form.summary,
     input: z.object({}),
     output: bytes(form.media_type),
+    statuses: form.statuses,
     failures: [],
     run: async (app, caller) => {
       const issuer = await findDefaultIssuer(app, caller);
@@ -116,6 +121,7 @@ export const certificateRoutes: readonly AnyRoute[] = [
     summary: 'Fetch the default issuer',
     input: z.object({}),
     output: certificateReading,
+    statuses: [304],
     failures: ['invalid'],
     run: async (app, caller) => {
       const { certificate, modified_at_ms } = await requireDefaultIssuer(app, caller);

@@ -17,6 +17,7 @@ const publicRead = {
   see: ['RFC 5280 §5'],
   access: 'public',
   counted: true,
+  statuses: [304],
   failures: ['unresolved', 'conflict', 'unavailable'],
 } as const;
 const ofDefault = {

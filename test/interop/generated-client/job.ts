@@ -77,9 +77,9 @@ async function issueCertificate(): Promise<void> {
 }
 
 async function authorizeSession(): Promise<void> {
-  const stranger = createClient<paths>({ baseUrl });
+  const anonymous = createClient<paths>({ baseUrl });
   const logIn = (password: string) =>
-    stranger.POST('/auth-methods/{id}:authenticate', {
+    anonymous.POST('/auth-methods/{id}:authenticate', {
       params: { path: { id: 'ampw_1234567890' } },
       body: { attributes: { login_name: 'admin', password } },
     });

@@ -9,7 +9,9 @@ const skip = (which: string) =>
 
 export const scopeRoutes: readonly AnyBoundaryRoute[] = standardRoutes(scopeDefinition, {
   checkList: checkScopeList,
-  // Those of `global` unless a scope is named.
+  listQuery: {
+    scope_id: z.string().optional().describe('What is listed; by default `global`.'),
+  },
   list: (app, caller, asked) =>
     listResources(app, caller, scopeDefinition, { ...asked, place: asked.place || 'global' }),
   createQuery: z.object({
