@@ -112,13 +112,13 @@ export class OwnJudge {
     for (const own of paths) {
       if (this.#breath.isDue) await this.#breath.take();
       const key = keyOf(own);
-      const passed = all.get(key) ?? new Set<string>();
+      const passed = all.getOrInsertComputed(key, () => new Set<string>());
       if (passed.has(own.path)) continue;
       this.#budget.left -= PATH * acl.tables.length;
       const judged = this.#budget.left < 0 ? TOO_MUCH : judge(own, key);
       const verdict = judged instanceof Promise ? await judged : judged;
       if (!verdict.allowed) return this.#budget.left < 0 ? TOO_MUCH : verdict;
-      all.set(key, passed.add(own.path));
+      passed.add(own.path);
     }
     return this.#budget.left < 0 ? TOO_MUCH : ALLOWED;
   }

@@ -20,22 +20,27 @@ import {
 import { pascal, refTo, shareSchemas } from './shared-schemas.ts';
 
 /** What the operations of some routes refer to. */
-export interface Library {
-  readonly components: Readonly<Record<'schemas' | 'responses', ReadonlyMap<string, Json>>>;
+export interface ApiComponents {
+  readonly schemas: ReadonlyMap<string, Json>;
+  readonly responses: ReadonlyMap<string, Json>;
   /** By status; whatever else may come under `default`. */
   responsesOf(route: DocumentedRoute): Json;
 }
 
-const libraries = new WeakMap<readonly DocumentedRoute[], Library>();
+const prepared = new WeakMap<readonly DocumentedRoute[], ApiComponents>();
 
 /** Made once of all routes that are declared together: declarations never change. */
-export function libraryOf(api: DocumentedApi): Library {
-  return doAll(prepareLibrary(api));
+export function componentsOf(api: DocumentedApi): ApiComponents {
+  return doAll(prepareComponents(api));
 }
 
 /** Makes it in as many steps as it has parts, for whoever has others to let go on. */
-export function* prepareLibrary({ style, routes, all = routes }: DocumentedApi): Steps<Library> {
-  const known = libraries.get(all);
+export function* prepareComponents({
+  style,
+  routes,
+  all = routes,
+}: DocumentedApi): Steps<ApiComponents> {
+  const known = prepared.get(all);
   if (known) return known;
   const roots = new Map<string, Json>();
   for (const [name, type] of Object.entries(style.schemas)) roots.set(name, outputSchemaOf(type));
@@ -55,12 +60,13 @@ export function* prepareLibrary({ style, routes, all = routes }: DocumentedApi):
     ]);
     byRoute.set(route, Object.fromEntries(references));
   }
-  const library: Library = {
-    components: { schemas, responses },
-    responsesOf: (route) => byRoute.get(route) ?? {},
+  const made = {
+    schemas,
+    responses,
+    responsesOf: (route: DocumentedRoute) => byRoute.get(route) ?? {},
   };
-  libraries.set(all, library);
-  return library;
+  prepared.set(all, made);
+  return made;
 }
 
 /** `pki-write-role` becomes `PkiWriteRole`. */

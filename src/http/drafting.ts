@@ -1,7 +1,7 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { COMPATIBLE_VERSION } from '../core/version.ts';
 import type { DocumentedApi } from './documented-api.ts';
-import { prepareLibrary } from './documented-schemas.ts';
+import { prepareComponents } from './documented-schemas.ts';
 import { type Draft, draftApi, writeOpenApi } from './openapi.ts';
 
 /** Routes that are described before others get their turn. */
@@ -10,7 +10,7 @@ const ROUTES = 20;
 export async function draftInTurns(draft: Draft, api: DocumentedApi): Promise<void> {
   const { all = api.routes } = api;
   let steps = 0;
-  for (const _ of prepareLibrary(api)) {
+  for (const _ of prepareComponents(api)) {
     steps += 1;
     if (steps % ROUTES === 0) await nextTurn();
   }

@@ -1,7 +1,13 @@
 import type { Method } from '../app/route.ts';
 import { memoizeWeak } from '../core/memoize-weak.ts';
 import { type DocumentedApi, type DocumentedRoute, pathParameters } from './documented-api.ts';
-import { fieldsOf, type Library, libraryOf, requestRef, takesBody } from './documented-schemas.ts';
+import {
+  type ApiComponents,
+  componentsOf,
+  fieldsOf,
+  requestRef,
+  takesBody,
+} from './documented-schemas.ts';
 import { inputSchemaOf, type Json, propertiesOf, requiredIn } from './json-schemas.ts';
 
 /** A document in the making. */
@@ -33,26 +39,26 @@ export function buildOpenApi(apis: readonly DocumentedApi[], version: string): J
 
 /** Puts one API into a document: with many mounts the whole takes long, and others wait. */
 export function draftApi({ paths, components }: Draft, api: DocumentedApi): void {
-  const library = libraryOf(api);
+  const shared = componentsOf(api);
   for (const route of api.routes) {
     const path = documentedPath(api, route);
     const item = paths.getOrInsertComputed(path, () => pathItem(api, route));
-    const responses = library.responsesOf(route);
+    const responses = shared.responsesOf(route);
     const operation = { ...operationOf(api, route), responses };
     Object.assign(item, extensionsOf(route), { [verbOf(route.method)]: operation });
-    addComponents(components, library.components, responses);
+    addComponents(components, shared, responses);
     const request = requestRef(route);
-    if (request) addComponents(components, library.components, request);
+    if (request) addComponents(components, shared, request);
   }
 }
 
 /** Components that something refers to, and those that they do, each once. */
-function addComponents(draft: Components, library: Library['components'], value: Json): void {
+function addComponents(draft: Components, shared: ApiComponents, value: Json): void {
   for (const { kind, name } of referencesIn(value)) {
-    const found = library[kind].get(name);
+    const found = shared[kind].get(name);
     if (!found || draft[kind].has(name)) continue;
     draft[kind].set(name, found);
-    addComponents(draft, library, found);
+    addComponents(draft, shared, found);
   }
 }
 

@@ -2,7 +2,7 @@ import { requireAllowed } from '../../access/standing/operations.ts';
 import type { AccessRequest } from '../../acl/access-request.ts';
 import { type Acl, hasSameRules, judgeAccess, judgeBrought, judgeGrants } from '../../acl/acl.ts';
 import type { Comparisons } from '../../acl/comparisons.ts';
-import type { FormedSegment } from '../../acl/name-form.ts';
+import type { NamedPath } from '../../acl/name-form.ts';
 import { type AccessVerdict, ALLOWED } from '../../acl/verdict.ts';
 import type { App } from '../../app/app.ts';
 import type { Caller } from '../../app/caller.ts';
@@ -12,10 +12,7 @@ import { judgeElsewhere } from './elsewhere.ts';
 import { readerOf } from './parameters.ts';
 
 /** A path as permission is judged by it. */
-export interface AskedPath {
-  path: string;
-  formed: readonly FormedSegment[];
-}
+export type AskedPath = Required<NamedPath>;
 
 /** What a request is permitted by, and what has been. */
 export interface Permission {
