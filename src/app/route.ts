@@ -95,6 +95,8 @@ interface Declaration<In extends z.ZodObject = z.ZodObject, Out extends Output =
    * has the hash of each text of them that may have a user and a password, in whatever form it is.
    */
   places?: readonly string[];
+  /** Relying parties read it: it is served by the listener for them as well. Public, and without any secret. */
+  relying_parties?: true;
   /** Public reads of which only a count is kept. */
   counted?: boolean;
   /** The body's form: `json` (default), or bytes as they come, given to `run` as `input.body`. */

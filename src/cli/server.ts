@@ -21,6 +21,10 @@ export const devCommand: Command = {
       value: 'HOST:PORT',
       help: `where sessions are carried (${DEV_DEFAULTS.proxy_listen})`,
     },
+    'public-listen': {
+      value: 'HOST:PORT',
+      help: 'where CRLs, OCSP and CA certificates are served without TLS, and nothing else (nowhere)',
+    },
     'root-token': { value: 'TOKEN', help: `the first token (${DEV_DEFAULTS.root_token})` },
     'id-suffix': {
       value: 'SUFFIX',
@@ -52,6 +56,7 @@ export const devCommand: Command = {
       data: flags.get('data') ?? DEV_DEFAULTS.data,
       listen: flags.get('listen') ?? DEV_DEFAULTS.listen,
       proxy_listen: flags.get('proxy-listen') ?? DEV_DEFAULTS.proxy_listen,
+      public_listen: flags.get('public-listen'),
       root_token: flags.get('root-token') ?? DEV_DEFAULTS.root_token,
       allowed_hosts: flags.get('allowed-hosts'),
       seed: {
@@ -65,9 +70,14 @@ export const devCommand: Command = {
       },
       recovery_key: flags.get('recovery-key'),
     });
-    return serve(config, (address, notice) =>
-      console.log(greeting(address, config) + (notice === undefined ? '' : `\n${notice}\n`)),
-    );
+    return serve(config, (address, notice, public_address) => {
+      const served = public_address
+        ? `\nFor relying parties, without TLS: ${public_address}\n`
+        : '';
+      console.log(
+        greeting(address, config) + (notice === undefined ? '' : `\n${notice}\n`) + served,
+      );
+    });
   },
 };
 
@@ -83,9 +93,10 @@ way finish and ends it.`,
     const config = readConfig(file);
     // An audit sink has standard output to itself.
     const hasOutput = config.audit.sinks.some((sink) => sink.type === 'stdout');
-    return serve(config, (address) =>
-      (hasOutput ? console.error : console.log)(`gatehouse listens on ${address}`),
-    );
+    return serve(config, (address, _notice, public_address) => {
+      const besides = public_address ? `, and for relying parties on ${public_address}` : '';
+      (hasOutput ? console.error : console.log)(`gatehouse listens on ${address}${besides}`);
+    });
   },
 };
 
@@ -108,15 +119,19 @@ function goneNpx(): Promise<void> {
 /** Runs until SIGTERM or SIGINT, then drains. */
 async function serve(
   config: Config,
-  started: (address: string, notice: string | undefined) => void,
+  started: (
+    address: string,
+    notice: string | undefined,
+    public_address: string | undefined,
+  ) => void,
 ): Promise<number> {
   const orphaned = goneNpx();
   const running = await startServer(config).catch((error: unknown) => {
     throw startFailure(error, config);
   });
-  const { host, port } = running.address;
-  const scheme = config.tls ? 'https' : 'http';
-  started(`${scheme}://${host.includes(':') ? `[${host}]` : host}:${port}`, running.notice);
+  const { address, public_address, notice } = running;
+  const open = public_address && urlOf('http', public_address);
+  started(urlOf(config.tls ? 'https' : 'http', address), notice, open);
   process.on('SIGHUP', () => {
     running.reopenSinks();
     try {
@@ -140,13 +155,15 @@ async function serve(
   return code;
 }
 
+const urlOf = (scheme: string, { host, port }: Config['listen']): string =>
+  `${scheme}://${host.includes(':') ? `[${host}]` : host}:${port}`;
+
 /** Says in one line what kept the server from starting, where that is not the program's fault. */
 function startFailure(error: unknown, config: Config): unknown {
   if (!(error instanceof Error) || error instanceof Failure) return error;
   const code = String(Reflect.get(error, 'code') ?? '');
-  const { host, port } = config.listen;
+  const { host, port, setting } = placeOf(error, config);
   if (code === 'EADDRINUSE') {
-    const setting = config.mode === 'dev' ? '-listen' : 'listener.address';
     return new Failure(
       'unavailable',
       `port ${port} of ${host} is in use by another program; choose another with ${setting}`,
@@ -176,6 +193,16 @@ function startFailure(error: unknown, config: Config): unknown {
     });
   }
   return error;
+}
+
+/** Which of the listeners could not listen, and what sets where it does. */
+function placeOf(error: Error, config: Config): Config['listen'] & { setting: string } {
+  const isDev = config.mode === 'dev';
+  const open = config.public_listener?.listen;
+  if (open && Reflect.get(error, 'port') === open.port && open.port !== config.listen.port) {
+    return { ...open, setting: isDev ? '-public-listen' : 'public_listener.address' };
+  }
+  return { ...config.listen, setting: isDev ? '-listen' : 'listener.address' };
 }
 
 function greeting(address: string, config: Config): string {

@@ -1,7 +1,12 @@
 import { CORS_DEFAULTS, type Cors } from '../core/cors.ts';
 import { parsePostgresUrl } from '../core/postgres-url.ts';
 import type { AuditSinkConfig } from './audit-sink.ts';
-import { CONNECTION_DEFAULTS, type ConnectionLimits, connectionsOf } from './connections.ts';
+import {
+  CONNECTION_DEFAULTS,
+  type ConnectionLimits,
+  connectionsOf,
+  PUBLIC_CONNECTION_DEFAULTS,
+} from './connections.ts';
 import { parseAddress, parseHosts } from './kinds.ts';
 import type { ReachRules } from './reach-rules.ts';
 import { readSettings } from './read.ts';
@@ -16,14 +21,26 @@ import {
   type UserLockout,
 } from './settings.ts';
 
+/** A listener of HTTP, apart from where it listens. */
+export interface Listener {
+  tls: { cert_file: string; key_file: string } | undefined;
+  connections: ConnectionLimits;
+  /**
+   * Names that requests may be for, besides loopback ones and the address that they come to;
+   * undefined: any.
+   */
+  allowed_hosts: readonly string[] | undefined;
+}
+
 /** How one server runs; checked once and frozen. Times in milliseconds where named so. */
-export interface Config {
+export interface Config extends Listener {
   mode: 'dev' | 'server';
   listen: { host: string; port: number };
+  /** For relying parties, without TLS; undefined: there is none. */
+  public_listener: (Listener & { listen: Config['listen'] }) | undefined;
   proxy_listen: { host: string; port: number };
   /** `host:port` where clients reach the proxy listener, if not where it listens. */
   proxy_address: string | undefined;
-  tls: { cert_file: string; key_file: string } | undefined;
   storage:
     | { type: 'sqlite'; directory: string }
     | { type: 'postgres'; url: string; node_name: string };
@@ -44,15 +61,8 @@ export interface Config {
   rate_limits: RateLimits;
   /** Of the broker's API. */
   cors: Cors;
-  /** Of the API's listener. */
-  connections: ConnectionLimits;
   /** Which Vault servers the broker may be sent to. */
   credential_stores: ReachRules;
-  /**
-   * Names that requests may be for, besides loopback ones and the address that they come to;
-   * undefined: any.
-   */
-  allowed_hosts: readonly string[] | undefined;
   /** Address that clients reach this server at, for links in answers. */
   api_address: string;
   dev_root_token: string | undefined;
@@ -82,6 +92,8 @@ interface DevFlags {
   data: string;
   listen: string;
   proxy_listen: string;
+  /** Absent: none. */
+  public_listen?: string | undefined;
   root_token: string;
   /** Names, with commas between them. */
   allowed_hosts?: string | undefined;
@@ -104,6 +116,13 @@ export function devConfig(flags: DevFlags): Config {
   return Object.freeze({
     mode: 'dev' as const,
     listen,
+    public_listener:
+      flags.public_listen === undefined
+        ? undefined
+        : publicListener(
+            parseAddress('-public-listen', flags.public_listen),
+            PUBLIC_CONNECTION_DEFAULTS,
+          ),
     proxy_listen: parseAddress('-proxy-listen', flags.proxy_listen),
     proxy_address: undefined,
     tls: undefined,
@@ -137,13 +156,16 @@ const hostText = (host: string): string => (host.includes(':') ? `[${host}]` : h
  * @throws Failure `invalid` naming the key and what would be accepted
  */
 export function parseConfig(text: string): Config {
-  const { listener, proxy_listener, storage, seal, api_address, ...settings } = readSettings(text);
+  const { listener, public_listener, proxy_listener, storage, seal, api_address, ...settings } =
+    readSettings(text);
   const { audit, log_level, telemetry, user_lockout, rate_limits, cors, credential_stores } =
     settings;
   const scheme = listener.tls_disable ? 'http' : 'https';
   return Object.freeze({
     mode: 'server' as const,
     listen: listener.address.at,
+    public_listener:
+      public_listener && publicListener(public_listener.address.at, connectionsOf(public_listener)),
     proxy_listen: proxy_listener.address.at,
     proxy_address: proxy_listener.public_address,
     tls: listener.tls_disable
@@ -169,6 +191,12 @@ export function parseConfig(text: string): Config {
     recovery_key: settings.recovery_key,
   });
 }
+
+/** What it serves is everybody's, whatever name they reach it by. */
+const publicListener = (
+  listen: Config['listen'],
+  connections: ConnectionLimits,
+): Config['public_listener'] => ({ listen, tls: undefined, connections, allowed_hosts: undefined });
 
 function storageOf(storage: Settings['storage']): Config['storage'] {
   if (storage.type === 'sqlite') return { type: 'sqlite', directory: storage.path };

@@ -1,10 +1,13 @@
 import { z } from 'zod';
-import { absentAsNull, blocks, count, seconds } from './kinds.ts';
+import { invalid } from '../core/failure.ts';
+import { absentAsNull, blocks, count, flag, seconds } from './kinds.ts';
 
 /** How many connections the listener has, and how long it waits on them. */
 export interface ConnectionLimits {
   /** Address blocks of proxies that are believed when they say on whose behalf they ask. */
   trusted_proxies: readonly string[];
+  /** Their connections begin with a header that says whose each is. */
+  proxy_protocol: boolean;
   max_connections: number;
   /** An IPv6 network of 64 bits counts as one address; a trusted proxy may have all. */
   max_connections_per_address: number;
@@ -31,6 +34,11 @@ export const connectionSettings = {
   trusted_proxies: absentAsNull(blocks.default([])).describe(
     'such as `["10.0.0.0/8"]`: load balancers and proxies that are believed when they say in `X-Forwarded-For` on whose behalf they ask: the last address there that is not one of theirs counts for limits, bound addresses and the audit. Such a proxy may have all connections; it must add to the header, or replace it',
   ),
+  proxy_protocol: flag
+    .default(false)
+    .describe(
+      'connections of `trusted_proxies` begin with a header of the PROXY protocol (version 1 or 2), whose client counts for limits, bound addresses and the audit; those of others do not',
+    ),
   header_timeout: seconds
     .default(15)
     .describe('seconds for a TLS handshake, and for the head of a request'),
@@ -44,8 +52,12 @@ const limits = z.object(connectionSettings);
 
 /** Of a listener whose settings were read. */
 export function connectionsOf(listener: z.output<typeof limits>): ConnectionLimits {
+  if (listener.proxy_protocol && listener.trusted_proxies.length === 0) {
+    throw invalid('proxy_protocol of a listener needs its trusted_proxies');
+  }
   return {
     trusted_proxies: listener.trusted_proxies,
+    proxy_protocol: listener.proxy_protocol,
     max_connections: listener.max_connections,
     max_connections_per_address: listener.max_connections_per_address,
     header_ms: listener.header_timeout * 1000,
@@ -56,3 +68,19 @@ export function connectionsOf(listener: z.output<typeof limits>): ConnectionLimi
 }
 
 export const CONNECTION_DEFAULTS: ConnectionLimits = connectionsOf(limits.parse({}));
+
+/** Of `public_listener`: short answers to many, so that what is slow gives way sooner. */
+export const publicConnectionSettings = {
+  ...connectionSettings,
+  max_connections: count(1).default(2_048).describe('as of `listener`'),
+  max_connections_per_address: count(1).default(256).describe('as of `listener`'),
+  trusted_proxies: connectionSettings.trusted_proxies.describe('as of `listener`'),
+  proxy_protocol: flag.default(false).describe('as of `listener`'),
+  header_timeout: seconds.default(15).describe('as of `listener`'),
+  request_timeout: seconds.default(30).describe('as of `listener`'),
+  idle_timeout: seconds.default(15).describe('as of `listener`'),
+  answer_timeout: seconds.default(600).describe('as of `listener`'),
+};
+export const PUBLIC_CONNECTION_DEFAULTS: ConnectionLimits = connectionsOf(
+  z.object(publicConnectionSettings).parse({}),
+);

@@ -5,7 +5,6 @@ import { CORS_DEFAULTS } from '../core/cors.ts';
 import { invalid } from '../core/failure.ts';
 import { judgePath } from './audit-file.ts';
 import { sinkName } from './audit-sink.ts';
-import { connectionSettings } from './connections.ts';
 import {
   absentAsNull,
   address,
@@ -20,49 +19,12 @@ import {
   readBy,
   seconds,
   section,
-  TRUE_OR_FALSE,
   text,
   texts,
 } from './kinds.ts';
+import { listener, publicListener } from './listeners.ts';
 import { parseRecoveryKey } from './recovery-key.ts';
 import { parseSyslogAddress, SYSLOG_FACILITIES } from './syslog.ts';
-
-const listenerSettings = {
-  address: address.prefault('127.0.0.1:8200').describe('of both APIs'),
-  ...connectionSettings,
-};
-
-const pemFile = text.meta({ otherwise: 'none; needed for TLS' });
-
-const TLS_DISABLE = {
-  takes: 'true or false',
-  otherwise: '`false`',
-  description: 'plain HTTP, for a proxy in front',
-};
-
-const listener = z.preprocess(
-  (value) => value ?? {},
-  z.discriminatedUnion(
-    'tls_disable',
-    [
-      z.strictObject({
-        tls_disable: z.literal(false).optional().meta(TLS_DISABLE),
-        tls_cert_file: pemFile.describe(
-          'PEM file, the chain after the certificate; read anew on SIGHUP',
-        ),
-        tls_key_file: pemFile.describe('PEM file of its key; read anew with it'),
-        ...listenerSettings,
-      }),
-      z.strictObject({
-        tls_disable: z.literal(true).meta(TLS_DISABLE),
-        tls_cert_file: ignored,
-        tls_key_file: ignored,
-        ...listenerSettings,
-      }),
-    ],
-    { error: oneOf(TRUE_OR_FALSE) },
-  ),
-);
 
 const publicAddress = readBy(address, ({ written, at }) => {
   if (!written.startsWith(':') && at.port !== 0) return written;
@@ -222,6 +184,7 @@ export type LogLevel = (typeof LOG_LEVELS)[number];
 
 export const settings = z.strictObject({
   listener,
+  public_listener: publicListener,
   api_address: text.optional().meta({
     otherwise: 'scheme and address of the listener',
     description: 'where clients reach this server, for links in answers',

@@ -5,7 +5,7 @@ import { SharedBytes } from '../core/fairness/shared-bytes.ts';
 import { ConnectionLines, type Site } from './connection-lines.ts';
 import { GivingWay } from './giving-way.ts';
 import { LongAnswers, type OnItsWay, type Weight } from './long-answers.ts';
-import { endsOf, partyOfSocket } from './peer.ts';
+import { addressOf, endsOf, partyOfSocket } from './peer.ts';
 import { forgetAnswered, type Line, letGoOfRequest, RequestsInOrder } from './requests-in-order.ts';
 import type { HttpResponse } from './response.ts';
 import { findTaken, noteTaken, type Taking } from './taking.ts';
@@ -179,7 +179,7 @@ export class Connections {
     const { max_connections, max_connections_per_address } = this.#limits;
     const own = this.#parties.get(party);
     const givingWay = this.#givingWay;
-    if (own && own.size >= max_connections_per_address && !this.#isProxy(socket.remoteAddress)) {
+    if (own && own.size >= max_connections_per_address && !this.#isProxy(addressOf(socket))) {
       return this.#end(givingWay.findUnused(own, this.#lines.sizesOf(party)));
     }
     if (this.#count < max_connections) return true;

@@ -1,6 +1,7 @@
 import type { Server, Socket } from 'node:net';
 import { Duplex } from 'node:stream';
 import { type Bytes, Feed, type FeedTurns } from './feed.ts';
+import { sharePassedOn } from './peer.ts';
 
 /**
  * Gives TLS what comes in slices, and others a turn between them. By itself it deciphers all that has come
@@ -43,6 +44,7 @@ const ENDS = [
 
 function tellEnds(secure: Socket, socket: Socket): void {
   for (const end of ENDS) Object.defineProperty(secure, end, { value: socket[end] });
+  sharePassedOn(socket, secure);
 }
 
 type Passing = (bytes: Bytes, pass: (bytes: Bytes) => void) => void;

@@ -1,5 +1,6 @@
 import type { Socket } from 'node:net';
 import type { ConnectionLines, Site, Sizes } from './connection-lines.ts';
+import { addressOf } from './peer.ts';
 import { type Asked, forgetAnswered } from './requests-in-order.ts';
 import { findTaken, noteTaken, type Taking } from './taking.ts';
 
@@ -104,7 +105,7 @@ export class GivingWay<Connection extends Candidate> {
     let longest = Number.POSITIVE_INFINITY;
     let checks = CHECKS.each;
     for (const connection of site.connections) {
-      if (this.#isProxy(connection.socket.remoteAddress)) break;
+      if (this.#isProxy(addressOf(connection.socket))) break;
       const isUntaken = connection.asked[0]?.response.headersSent ?? true;
       const since = isUntaken ? connection.taking.since : Number.MAX_VALUE;
       if (since < longest) [chosen, longest] = [connection, since];

@@ -3,14 +3,14 @@ import { readFileSync } from 'node:fs';
 import http, { type Server } from 'node:http';
 import https from 'node:https';
 import type { SecureContextOptions } from 'node:tls';
-import type { Config } from '../config/config.ts';
+import type { Listener } from '../config/config.ts';
 import { GatheredRequest } from './request-body.ts';
 
 /** The parser refuses a longer head itself; a path has its own limit below it. */
 const MAX_HEADER_SIZE = 16 * 1024;
 
 /** Opens Node's server, with the limits that its parser and its timers keep. */
-export function openServer({ tls, connections: limits }: Config): Server {
+export function openServer({ tls, connections: limits }: Listener): Server {
   const options = {
     maxHeaderSize: MAX_HEADER_SIZE,
     IncomingMessage: GatheredRequest,

@@ -13,11 +13,13 @@ const OWN = 256;
  * system closes each new connection unseen, whoever it comes from, and none gives way to it.
  *
  * @param open_files undefined: as many as it likes
+ * @param others connections that other listeners may have: where there are too few files, each has its share
  * @throws Failure `invalid` where there are too few to begin with
  */
 export function fitConnections(
   limits: ConnectionLimits,
   open_files: number | undefined,
+  others = 0,
 ): ConnectionLimits {
   if (open_files === undefined) return limits;
   if (open_files < LEAST) {
@@ -25,7 +27,9 @@ export function fitConnections(
       `the process may have ${open_files} files open, and needs ${LEAST} or more (ulimit -n, LimitNOFILE=)`,
     );
   }
-  const room = open_files - Math.min(OWN, Math.floor(open_files / 2));
+  const whole = open_files - Math.min(OWN, Math.floor(open_files / 2));
+  const wanted = limits.max_connections;
+  const room = Math.floor((whole * wanted) / (wanted + others));
   if (room >= limits.max_connections) return limits;
   return {
     ...limits,

@@ -1,6 +1,7 @@
 import type { IncomingMessage, RequestListener, Server, ServerResponse } from 'node:http';
 import { createSecureContext } from 'node:tls';
 import type { App } from '../app/app.ts';
+import type { Listener } from '../config/config.ts';
 import { invalid } from '../core/failure.ts';
 import { doRequest } from '../core/fairness/asking.ts';
 import { scarceHeap } from '../core/fairness/scarce-heap.ts';
@@ -8,7 +9,6 @@ import { isOwnHost } from '../core/host.ts';
 import { refuseInTurns } from './client-error.ts';
 import { Connections } from './connections.ts';
 import { decipherInTurns } from './deciphering.ts';
-import { compileDialects, type Routers } from './dialects.ts';
 import { closeServer, findPlaces, firstDoor, listen, openDoors } from './doors.ts';
 import { encipherInSlices } from './enciphering.ts';
 import {
@@ -31,6 +31,7 @@ import { closeInTurns } from './leaving.ts';
 import { acceptListVerb } from './list-verb.ts';
 import { weighAnswer } from './long-answers.ts';
 import { openServer, readTls } from './node-server.ts';
+import { readPassedOn } from './passed-on.ts';
 import { peerOf } from './peer.ts';
 import type { HttpRequest } from './request.ts';
 import { GatheredRequest } from './request-body.ts';
@@ -57,24 +58,32 @@ export interface HttpServer {
  */
 const UNATTENDED_MS = 30_000;
 
-/** Builds the HTTP server over compiled routes. */
-export function createServer(app: App, routers: Routers): HttpServer {
-  const { tls, connections: limits } = app.config;
+/**
+ * Builds the HTTP server of one listener.
+ *
+ * @param compile finds who answers a target
+ */
+export function createServer(
+  app: App,
+  listener: Listener,
+  compile: (closing: { readonly isClosing: boolean }) => (target: string) => RequestHandler,
+): HttpServer {
+  const { tls, connections: limits } = listener;
   const proxies = new TrustedProxies(limits.trusted_proxies);
   const connections = new Connections(limits, proxies.has);
   const closing: Closing = { isClosing: false };
   const { unattended } = connections;
   const outgoing = sendingOf(app, connections, closing);
-  const handlerOf = compileDialects(app, routers, closing);
+  const handlerOf = compile(closing);
   const refuse: Refuse = (request, response, fault) =>
     outgoing.sendSoon({
       request,
       response,
       encoded: refuseAll(handlerOf(targetOf(request)), fault),
     });
-  const answer = answererOf(app, handlerOf, { proxies, refuse, outgoing, unattended });
+  const answer = answererOf(listener, handlerOf, { proxies, refuse, outgoing, unattended });
   const turns = new FeedTurns();
-  const server = openServer(app.config);
+  const server = openServer(listener);
   server.on('clientError', refuseInTurns(turns));
   // Node drops header fields beyond these, so a head that has as many is refused. Trailers, which nobody reads, are cut.
   server.maxHeadersCount = MOST_FIELDS;
@@ -88,6 +97,7 @@ export function createServer(app: App, routers: Routers): HttpServer {
   answerRequests(server, connections, { isClosing: () => closing.isClosing, answer, refuse });
   acceptListVerb(server, tls !== undefined);
   feedInTurns(server, tls !== undefined, turns);
+  if (limits.proxy_protocol) readPassedOn(server, proxies.has, limits.header_ms);
   let closeDoors = async (): Promise<void> => {};
   return {
     server,
@@ -169,7 +179,7 @@ function sendingOf(app: App, connections: Connections, closing: Closing): Sendin
 
 /** Answers whatever is asked of the API. */
 function answererOf(
-  app: App,
+  { allowed_hosts }: Listener,
   handlerOf: (target: string) => RequestHandler,
   parts: {
     proxies: TrustedProxies;
@@ -180,7 +190,7 @@ function answererOf(
 ): RequestListener {
   const { proxies, refuse, unattended } = parts;
   const { sendSoon, fail } = parts.outgoing;
-  const isForUs = hostCheckOf(app.config.allowed_hosts);
+  const isForUs = hostCheckOf(allowed_hosts);
   return (request, response) => {
     const client = proxies.clientOf(
       peerOf(request),
@@ -222,7 +232,7 @@ function answererOf(
 
 /** @param allowed_hosts absent: a server that answers to any */
 function hostCheckOf(
-  allowed_hosts: App['config']['allowed_hosts'],
+  allowed_hosts: Listener['allowed_hosts'],
 ): (request: IncomingMessage) => boolean {
   if (allowed_hosts === undefined) return () => true;
   // Most requests name the same host at the same address as the one before.

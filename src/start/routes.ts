@@ -18,6 +18,7 @@ import { brokerRoutes } from '../broker/routes.ts';
 import { vaultLease } from '../broker/vault/leases/operations.ts';
 import { type BoundaryRouter, compileBoundaryRoutes } from '../http/boundary/path.ts';
 import { compileRoutes, type PathRouter } from '../http/vault/router.ts';
+import type { VaultRouters } from '../http/vault/target.ts';
 import { metricsRoutes } from '../metrics/routes.ts';
 import { AUTH_TYPES } from '../mounts/rules.ts';
 import { certificateLease } from '../pki/revocation/operations.ts';
@@ -83,6 +84,21 @@ export const systemRouter = (): PathRouter => compileRoutes(systemRoutes, '/v1/s
 export function secretRouters(): ReadonlyMap<string, PathRouter> {
   return compileEngines(secretEngines, '/v1/{mount}');
 }
+
+/** What relying parties read, without TLS; see `relying_parties` of a route. */
+export function relyingPartyRouters(): VaultRouters {
+  const served = Object.entries(secretEngines).map(
+    ([type, routes]) => [type, routes.filter(isForRelyingParties)] as const,
+  );
+  return {
+    system: compileRoutes([], '/v1/sys'),
+    secret: compileEngines(Object.fromEntries(served), '/v1/{mount}'),
+    auth: new Map(),
+  };
+}
+
+const isForRelyingParties = ({ relying_parties, access }: AnyRoute): boolean =>
+  relying_parties === true && access === 'public';
 
 export function authRouters(): ReadonlyMap<string, PathRouter> {
   const unavailable = AUTH_TYPES.map((type) => [type, unavailableRoutes(type)] as const);

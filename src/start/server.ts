@@ -16,8 +16,10 @@ import { makeSeed } from '../broker/seed/operations.ts';
 import { startReporting } from '../broker/workers/jobs.ts';
 import type { Config } from '../config/config.ts';
 import { pooledRandom } from '../core/random-pool.ts';
+import { compileDialects } from '../http/dialects.ts';
 import { fitConnections, readOpenFileLimit, tellConnections } from '../http/open-files.ts';
 import { createServer, type HttpServer } from '../http/server.ts';
+import { compileRelyingParties } from '../http/vault/relying-parties.ts';
 import { findNames } from '../http/vault/target.ts';
 import { openSeal } from '../seal/operations.ts';
 import { cacheConfig } from '../store/config-cache.ts';
@@ -30,6 +32,7 @@ import {
   endDependants,
   leaseKinds,
   planDependants,
+  relyingPartyRouters,
   secretRouters,
   systemRouter,
 } from './routes.ts';
@@ -40,6 +43,8 @@ export interface Running {
   http: HttpServer;
   /** Where it listens, with the port that was given when the configured one is 0. */
   address: { host: string; port: number };
+  /** Where relying parties read, without TLS; undefined: nowhere. */
+  public_address: { host: string; port: number } | undefined;
   /** What the person who started it should hear, if anything. */
   notice: string | undefined;
   /** Finishes what is under way, writes what is waiting, and lets go of everything. */
@@ -69,8 +74,7 @@ export async function startServer(settings: Config, given: Overrides = {}): Prom
   // Standard error, so that an audit sink may have standard output to itself.
   const log =
     given.log ?? pino({ level: settings.log_level }, new LogLines((bytes) => writeSync(2, bytes)));
-  const connections = fitConnections(settings.connections, readOpenFileLimit());
-  const config = { ...settings, connections };
+  const config = fitListeners(settings);
   const opened = await openStore(
     config.storage.type === 'sqlite'
       ? { engine: 'sqlite', directory: config.storage.directory, log }
@@ -104,15 +108,43 @@ export async function startServer(settings: Config, given: Overrides = {}): Prom
       boundary: boundaryRouter(),
     };
     namesOfPaths(app).find = (path) => findNames(app, routers, path);
-    const http = createServer(app, routers);
+    const http = createServer(app, config, (closing) => compileDialects(app, routers, closing));
     closers.push(() => http.close());
     const address = await http.listen(config.listen);
-    tellConnections(log, settings.connections, connections);
-    return { app, http, address, notice, stop, reopenSinks: sinks.reopen };
+    const public_address = await listenToRelyingParties(app, closers);
+    tellConnections(log, settings.connections, config.connections);
+    return { app, http, address, public_address, notice, stop, reopenSinks: sinks.reopen };
   } catch (error) {
     await stop();
     throw error;
   }
+}
+
+function fitListeners(settings: Config): Config {
+  const { connections, public_listener } = settings;
+  const open_files = readOpenFileLimit();
+  const others = public_listener?.connections;
+  const fitted = fitConnections(connections, open_files, others?.max_connections);
+  if (!public_listener || !others) return { ...settings, connections: fitted };
+  const shared = fitConnections(others, open_files, connections.max_connections);
+  return {
+    ...settings,
+    connections: fitted,
+    public_listener: { ...public_listener, connections: shared },
+  };
+}
+
+async function listenToRelyingParties(
+  app: App,
+  closers: (() => Promise<void> | void)[],
+): Promise<Running['public_address']> {
+  const { public_listener } = app.config;
+  if (!public_listener) return undefined;
+  const http = createServer(app, public_listener, () =>
+    compileRelyingParties(app, relyingPartyRouters()),
+  );
+  closers.push(() => http.close());
+  return http.listen(public_listener.listen);
 }
 
 function buildApp(

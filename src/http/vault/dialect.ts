@@ -20,7 +20,7 @@ import type { VaultRouters } from './target.ts';
 import { encodeFailure, refusal } from './wire.ts';
 import { wrapIfAsked } from './wrapping.ts';
 
-interface VaultStages extends Stages {
+export interface VaultStages extends Stages {
   found: FoundRoute;
   asker: Asker;
   possible: Possible;

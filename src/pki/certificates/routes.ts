@@ -22,6 +22,7 @@ import {
 import { foundSchema, searchSchema } from './search.ts';
 
 const publicRead = { method: 'GET', access: 'public', counted: true } as const;
+const ofAuthority = { ...publicRead, relying_parties: true } as const;
 
 interface IssuerForm {
   summary: string;
@@ -59,7 +60,7 @@ const CHAIN: IssuerForm = {
 /** The default issuer as bytes; nothing while there is none. */
 function issuerRoute(id: string, path: `/v1/${string}`, form: IssuerForm): AnyRoute {
   return vaultRoute({
-    ...publicRead,
+    ...ofAuthority,
     id,
     path,
     summary: form.summary,
@@ -115,7 +116,7 @@ export const certificateRoutes: readonly AnyRoute[] = [
   issuerRoute('pki-read-cert-ca-raw-der', '/v1/{mount}/cert/ca/raw', DER),
   issuerRoute('pki-read-cert-ca-raw-pem', '/v1/{mount}/cert/ca/raw/pem', PEM),
   vaultRoute({
-    ...publicRead,
+    ...ofAuthority,
     id: 'pki-read-cert-ca',
     path: '/v1/{mount}/cert/ca',
     summary: 'Fetch the default issuer',
@@ -129,7 +130,7 @@ export const certificateRoutes: readonly AnyRoute[] = [
     },
   }),
   vaultRoute({
-    ...publicRead,
+    ...ofAuthority,
     id: 'pki-read-cert-ca-chain',
     path: '/v1/{mount}/cert/ca_chain',
     summary: 'Fetch the chain of the default issuer',

@@ -16,6 +16,7 @@ const publicRead = {
   method: 'GET',
   see: ['RFC 5280 §5'],
   access: 'public',
+  relying_parties: true,
   counted: true,
   statuses: [304],
   failures: ['unresolved', 'conflict', 'unavailable'],

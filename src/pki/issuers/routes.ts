@@ -31,6 +31,7 @@ const publicRead = {
   ...ofIssuer,
   method: 'GET',
   access: 'public',
+  relying_parties: true,
   statuses: [304],
   counted: true,
   input: z.object({ issuer_ref }),

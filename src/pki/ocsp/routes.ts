@@ -27,6 +27,7 @@ async function answer(app: App, caller: Caller, request: Uint8Array): Promise<By
 const question = {
   summary: 'Ask whether a certificate is revoked',
   access: 'public',
+  relying_parties: true,
   counted: true,
   output: bytes('application/ocsp-response'),
   statuses: [400, 401, 500, 503],
