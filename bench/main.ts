@@ -22,6 +22,7 @@ import {
 } from './processes.ts';
 import {
   authorizeSessionRequest,
+  delegateOcsp,
   followRevocations,
   issueRequest,
   ocspGetRequest,
@@ -149,6 +150,9 @@ async function measureOcsp(bench: Bench): Promise<void> {
   await measure('OCSP POST, 32 clients', bench, { connections: 32, requests: posts });
   const gets = asked.map((serial) => ocspGetRequest(bench.root, serial));
   await measure('OCSP GET, 32 clients', bench, { connections: 32, requests: gets });
+  await delegateOcsp(bench.server.port, true);
+  await measure('OCSP GET, delegated', bench, { connections: 32, requests: gets });
+  await delegateOcsp(bench.server.port, false);
 }
 
 async function measureRevoke(bench: Bench): Promise<void> {

@@ -43,6 +43,11 @@ export async function followRevocations(port: number, at_once: boolean): Promise
   await post(port, 'demo/config/crl', { auto_rebuild: !at_once });
 }
 
+/** Whether a responder answers OCSP in the place of the issuer. */
+export async function delegateOcsp(port: number, on: boolean): Promise<void> {
+  await post(port, 'demo/config/crl', { ocsp_delegated_responder: on });
+}
+
 async function post(port: number, path: string, body: unknown): Promise<unknown> {
   const response = await fetch(`http://127.0.0.1:${port}/v1/${path}`, {
     method: 'POST',

@@ -99,7 +99,9 @@ type OneResult<Out> = Out extends z.ZodType
           ? OtherResults[Form & keyof OtherResults]
           : never;
 
-export type BytesResult = Notes & Dataless & { bytes: RawAnswer['body']; status?: number };
+export type BytesResult = Notes &
+  Dataless &
+  Pick<VaultResult, 'freshness'> & { bytes: RawAnswer['body']; status?: number };
 export type AuthResult = Notes & Dataless & { auth: AuthAnswer };
 export type LeaseResult = Notes & Dataless & Required<Pick<VaultResult, 'lease'>>;
 export type NothingResult = Notes & Dataless;

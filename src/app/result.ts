@@ -29,6 +29,17 @@ export interface VaultResult<Data = unknown> {
   wrapped_accessor?: string;
   /** When what is read last changed, Unix milliseconds; answers conditional reads. */
   last_modified?: number;
+  /** Caches on the way may keep it; absent: nobody may. */
+  freshness?: Freshness;
+}
+
+/** How long a signed object is good for, as it says itself. Unix seconds. @see RFC 5019 §6.2 */
+export interface Freshness {
+  since: number;
+  now: number;
+  until: number;
+  /** Tells it from others of the same address. */
+  tag: string;
 }
 
 /**

@@ -2,9 +2,9 @@
 
 import { hash } from 'node:crypto';
 import { invalid } from '../core/failure.ts';
-import type { SignatureAlgorithm } from './algorithms.ts';
-import { assembleSigned } from './certificate.ts';
+import { algorithmIdentifier, type SignatureAlgorithm } from './algorithms.ts';
 import {
+  bitString,
   contextConstructed,
   contextPrimitive,
   enumerated,
@@ -252,17 +252,23 @@ function encodeStatus(status: OcspStatus): Uint8Array {
 const NOTHING = new Uint8Array(0);
 
 /**
- * The whole answer, status successful, around signed ResponseData. No certificate is sent along: the
- * authority answers for itself.
+ * The whole answer, status successful, around signed ResponseData.
  *
+ * @param certificate of a responder that is not the authority itself, DER
  * @see RFC 6960 §4.2.1
  */
 export function assembleOcspResponse(
   responseData: Uint8Array,
   signatureAlgorithm: SignatureAlgorithm,
   signature: Uint8Array,
+  certificate?: Uint8Array,
 ): Uint8Array {
-  const basic = assembleSigned(responseData, signatureAlgorithm, signature);
+  const basic = sequence(
+    responseData,
+    algorithmIdentifier(signatureAlgorithm),
+    bitString(signature),
+    ...(certificate ? [contextConstructed(0, sequence(certificate))] : []),
+  );
   return sequence(
     enumerated(0),
     contextConstructed(0, sequence(oid(BASIC_RESPONSE), octetString(basic))),

@@ -37,6 +37,8 @@ export const EXTENSION_OID = {
   inhibitAnyPolicy: '2.5.29.54',
   authorityInfoAccess: '1.3.6.1.5.5.7.1.1',
   subjectInfoAccess: '1.3.6.1.5.5.7.1.11',
+  /** RFC 6960 §4.2.2.2.1. */
+  ocspNoCheck: '1.3.6.1.5.5.7.48.1.5',
 } as const;
 
 /** Access methods of authorityInfoAccess, RFC 5280 §4.2.2.1. */

@@ -145,6 +145,8 @@ test('settings of lists have their defaults, are changed one by one, and stay as
     max_crl_entries: 100_000,
     ocsp_disable: false,
     ocsp_expiry: '12h',
+    ocsp_delegated_responder: false,
+    ocsp_unissued_status: 'good',
     unified_crl: false,
     unified_crl_on_existing_paths: false,
   };

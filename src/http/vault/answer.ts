@@ -1,5 +1,5 @@
 import type { Caller } from '../../app/caller.ts';
-import type { VaultResult } from '../../app/result.ts';
+import type { Freshness, VaultResult } from '../../app/result.ts';
 import type { AnyRoute } from '../../app/route.ts';
 import type { HttpResponse } from '../response.ts';
 import { encodeAnswer } from './wire.ts';
@@ -34,9 +34,18 @@ export function encodeResult(
     encoding: route.encoding,
     warnings: route.body === 'bytes' ? [] : parameterWarnings(route, sent),
   });
-  Object.assign(encoded.headers, headers);
+  Object.assign(encoded.headers, headers, result.freshness && cachingHeaders(result.freshness));
   return encoded;
 }
+
+const httpDate = (seconds: number): string => new Date(seconds * 1000).toUTCString();
+
+const cachingHeaders = ({ since, now, until, tag }: Freshness): Record<string, string> => ({
+  'cache-control': `max-age=${Math.max(0, until - now)}, public, no-transform, must-revalidate`,
+  'last-modified': httpDate(since),
+  expires: httpDate(until),
+  etag: `"${tag}"`,
+});
 
 function parameterWarnings(
   route: AnyRoute,

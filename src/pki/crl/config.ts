@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { comparedBy } from '../../core/comparison.ts';
 import { parseDuration } from '../../core/durations.ts';
 import { invalid } from '../../core/failure.ts';
-import { durationText, flag, integer } from '../../core/fields.ts';
+import { choice, durationText, flag, integer } from '../../core/fields.ts';
 import { memoizeWeak } from '../../core/memoize-weak.ts';
 import { mergePatch, patchOf } from '../../core/patches.ts';
 
@@ -25,6 +25,12 @@ const crlFields = {
   ocsp_disable: flag(false).describe('Answer every OCSP request with "unauthorized".'),
   ocsp_expiry: durationText('12h').describe(
     'How long an OCSP answer may be kept. 0: no NextUpdate.',
+  ),
+  ocsp_delegated_responder: flag(false).describe(
+    'Answer OCSP by a responder with a short-lived certificate of the issuer, and not by the issuer itself.',
+  ),
+  ocsp_unissued_status: choice(['good', 'unknown'], 'good').describe(
+    'What OCSP answers of a serial number of which no certificate is stored.',
   ),
   auto_rebuild: flag(false).describe(
     'Build the CRL when it is about to expire, not at each revocation.',

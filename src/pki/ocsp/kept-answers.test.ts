@@ -9,7 +9,9 @@ const answer: KeptAnswer = {
   revocation: undefined,
   writes: 0,
   signed_at: NOW,
+  until: undefined,
   body: Uint8Array.of(1),
+  tag: 'one',
 };
 const ROOM = 10_000;
 const request = (first: number, length = 80): Uint8Array => new Uint8Array(length).fill(first);

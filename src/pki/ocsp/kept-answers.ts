@@ -12,8 +12,12 @@ export interface KeptAnswer {
   writes: number;
   /** Its thisUpdate, Unix seconds. */
   signed_at: number;
+  /** Its nextUpdate, Unix seconds; undefined: it has none. */
+  until: number | undefined;
   /** OCSPResponse, DER. */
   body: Uint8Array;
+  /** Tells it from other answers. */
+  tag: string;
 }
 
 /** Answers are kept for this long, in seconds. */

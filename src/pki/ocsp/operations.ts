@@ -1,6 +1,8 @@
+import { hash } from 'node:crypto';
 import { signInTurn } from '../../access/concurrency/operations.ts';
 import { type App, perApp } from '../../app/app.ts';
 import type { Caller } from '../../app/caller.ts';
+import type { Freshness } from '../../app/result.ts';
 import { Failure } from '../../core/failure.ts';
 import { memoizeWeak } from '../../core/memoize-weak.ts';
 import { ROOMS } from '../../core/rooms.ts';
@@ -21,17 +23,25 @@ import {
   parseOcspRequest,
 } from '../../x509/ocsp.ts';
 import { formatSerial } from '../../x509/serial.ts';
-import { crlDurations } from '../crl/config.ts';
+import { findCertificate } from '../certificates/store.ts';
+import { type CrlConfig, crlDurations } from '../crl/config.ts';
 import { classIdOf } from '../crl/issuer-class.ts';
 import { readCrlConfig } from '../crl/settings.operations.ts';
-import { signWithKey } from '../keys/signing.operations.ts';
+import { signWith, signWithKey } from '../keys/signing.operations.ts';
 import type { Issuer } from '../mount-state/issuer.ts';
 import type { Key } from '../mount-state/key.ts';
 import { readMountState } from '../mount-state/operations.ts';
 import { findRevocation, type Revocation } from '../mount-state/revocations.store.ts';
 import { findIssuer, type MountState } from '../mount-state/state.ts';
+import { requireDelegate } from './delegate.operations.ts';
 import { type KeptAnswer, KeptAnswers } from './kept-answers.ts';
 import { chooseResponder, type Responder } from './responder.ts';
+
+/** A signed answer, and how long it is good for; undefined: for nobody but the one who asked. */
+export interface OcspAnswer {
+  body: Uint8Array;
+  freshness: Freshness | undefined;
+}
 
 /** Why there is no signed answer. */
 export type OcspError = Exclude<keyof typeof OCSP_ERRORS, 'sigRequired'>;
@@ -39,13 +49,13 @@ export type OcspError = Exclude<keyof typeof OCSP_ERRORS, 'sigRequired'>;
 /**
  * Answers one request (RFC 6960 §2). Never throws for what a client sends.
  *
- * @returns a signed answer, DER, or why there is none
+ * @returns a signed answer, or why there is none
  */
 export async function respond(
   app: App,
   caller: Caller,
   der: Uint8Array,
-): Promise<Uint8Array | OcspError> {
+): Promise<OcspAnswer | OcspError> {
   try {
     const mount_id = caller.mount.id;
     // Read before the state that answers are made from: after a change, answers go into another cache.
@@ -55,23 +65,26 @@ export async function respond(
     const mountState = await readMountState(app, mount_id);
     const now = Math.floor(app.now() / 1000);
     const known = answers.find(mount_id, der, now);
-    if (known && (await isStillSo(app, mount_id, known))) return known.body;
+    if (known && (await isStillSo(app, mount_id, known))) return answerOf(known, now);
     const request = parseOcspRequest(der);
     const serial = formatSerial(request.certId.serialNumber);
     // Counted before the row is read: what is written meanwhile makes it be read again.
     const { writes } = revocationsOf(app);
     const revocation = await findRevocation(app.db, mount_id, serial);
-    const responder = chooseIssuer({ mountState, revocation, request });
-    if (!responder) return 'unauthorized';
-    const validity = crlDurations(config).ocsp_expiry;
-    const body = await signInTurn(app, caller, responder.key, () =>
-      signResponse(app, mount_id, { request, responder, validity, now }),
-    );
-    if (!request.nonce) {
-      const answer = { serial, revocation, writes, signed_at: now, body };
-      answers.keep(mount_id, der, answer, validity);
-    }
-    return body;
+    const chosen = chooseIssuer({ mountState, revocation, request });
+    if (!chosen) return 'unauthorized';
+    const responder = await withStatusOfUnissued(app, mount_id, {
+      chosen,
+      config,
+      serial,
+      issuers: mountState.issuers,
+    });
+    const signed = await signResponse(app, caller, { request, responder, config, now });
+    if (request.nonce) return { body: signed.body, freshness: undefined };
+    const tag = hash('sha256', signed.body, 'base64url');
+    const answer = { serial, revocation, writes, signed_at: now, tag, ...signed };
+    answers.keep(mount_id, der, answer, crlDurations(config).ocsp_expiry);
+    return answerOf(answer, now);
   } catch (error) {
     const kind = error instanceof Failure ? error.kind : undefined;
     if (kind === 'invalid') return 'malformedRequest';
@@ -79,6 +92,11 @@ export async function respond(
     app.log.error({ err: error }, 'an OCSP request failed');
     return 'internalError';
   }
+}
+
+function answerOf({ body, signed_at, until, tag }: KeptAnswer, now: number): OcspAnswer {
+  const freshness = until === undefined ? undefined : { since: signed_at, now, until, tag };
+  return { body, freshness };
 }
 
 /** Signed answers kept by one server: some eight thousand. */
@@ -182,28 +200,70 @@ function issuerHashes(mountState: MountState, algorithm: OcspHash): IssuerHashes
   });
 }
 
-async function signResponse(
+/** What was never issued, where the mount tells it from what was. Issuers are not among stored certificates where they were imported. */
+async function withStatusOfUnissued(
   app: App,
   mount_id: string,
-  answer: { request: OcspRequest; responder: Chosen; validity: number; now: number },
-): Promise<Uint8Array> {
-  const { request, responder, validity, now } = answer;
-  const { issuer, key, status } = responder;
-  const data = encodeResponseData({
-    responder: issuer.certificate.subject,
+  asked: { chosen: Chosen; config: CrlConfig; serial: string; issuers: MountState['issuers'] },
+): Promise<Chosen> {
+  const { chosen, config, serial, issuers } = asked;
+  if (config.ocsp_unissued_status === 'good' || chosen.status.status !== 'good') return chosen;
+  const isIssuer = [...issuers.values()].some(({ certificate }) => certificate.serial === serial);
+  if (isIssuer || (await findCertificate(app.db, mount_id, serial))) return chosen;
+  return { ...chosen, status: { status: 'unknown' } };
+}
+
+interface AnswerParts {
+  request: OcspRequest;
+  responder: Chosen;
+  config: CrlConfig;
+  /** Unix seconds. */
+  now: number;
+}
+
+async function signResponse(
+  app: App,
+  caller: Caller,
+  parts: AnswerParts,
+): Promise<Pick<KeptAnswer, 'body' | 'until'>> {
+  const { responder, config, now } = parts;
+  const { issuer, key } = responder;
+  const { ocsp_expiry } = crlDurations(config);
+  // Nobody takes a certificate of an issuer that has ended, nor what its responder says.
+  if (!config.ocsp_delegated_responder || now >= issuer.certificate.notAfter) {
+    const until = ocsp_expiry > 0 ? now + ocsp_expiry : undefined;
+    const data = encodeData(parts, issuer.certificate.subject, until);
+    const algorithm = responseAlgorithm(issuer, key);
+    const signature = await signInTurn(app, caller, key, () =>
+      signWithKey(app, caller.mount.id, key, algorithm, data),
+    );
+    return { body: assembleOcspResponse(data, algorithm, signature), until };
+  }
+  const delegate = await requireDelegate(app, caller, { issuer, key, ocsp_expiry, now });
+  const { description, private_key } = delegate;
+  const until = ocsp_expiry > 0 ? Math.min(now + ocsp_expiry, delegate.not_after) : undefined;
+  const data = encodeData(parts, delegate.subject, until);
+  const algorithm = chooseSignatureAlgorithm(description);
+  const signature = await signInTurn(app, caller, description, async () =>
+    signWith(private_key, description, algorithm, data),
+  );
+  return { body: assembleOcspResponse(data, algorithm, signature, delegate.certificate), until };
+}
+
+function encodeData(
+  { request, responder, now }: AnswerParts,
+  name: Uint8Array,
+  until: number | undefined,
+): Uint8Array {
+  return encodeResponseData({
+    responder: name,
     producedAt: now,
     certId: request.certId.raw,
-    status,
+    status: responder.status,
     thisUpdate: now,
-    ...(validity > 0 ? { nextUpdate: now + validity } : {}),
+    ...(until === undefined ? {} : { nextUpdate: until }),
     ...(request.nonce ? { nonce: request.nonce } : {}),
   });
-  const algorithm = responseAlgorithm(issuer, key);
-  return assembleOcspResponse(
-    data,
-    algorithm,
-    await signWithKey(app, mount_id, key, algorithm, data),
-  );
 }
 
 /** Many OCSP clients cannot verify PSS, so CRLs may use it and answers do not. */

@@ -18,10 +18,18 @@ const STATUS: Record<OcspError, number> = {
 };
 
 async function answer(app: App, caller: Caller, request: Uint8Array): Promise<BytesResult> {
+  const { freshness: _, ...told } = await answerToCaches(app, caller, request);
+  return told;
+}
+
+/** As {@link answer}, of a GET, which caches on the way may keep. @see RFC 5019 §6 */
+async function answerToCaches(app: App, caller: Caller, request: Uint8Array): Promise<BytesResult> {
   const responded = await respond(app, caller, request);
-  return typeof responded === 'string'
-    ? { bytes: OCSP_ERRORS[responded], status: STATUS[responded] }
-    : { bytes: responded };
+  if (typeof responded === 'string') {
+    return { bytes: OCSP_ERRORS[responded], status: STATUS[responded] };
+  }
+  const { body, freshness } = responded;
+  return freshness ? { bytes: body, freshness } : { bytes: body };
 }
 
 const question = {
@@ -66,7 +74,7 @@ export const ocspRoutes: AnyRoute[] = [
     summary: 'Ask whether a certificate is revoked, the request in the path as base64',
     see: ['RFC 6960 §A.1'],
     input: z.object({ request: text() }),
-    run: (app, caller, { request }) => answer(app, caller, decodeOrNothing(request)),
+    run: (app, caller, { request }) => answerToCaches(app, caller, decodeOrNothing(request)),
   }),
 ];
 
