@@ -2,6 +2,7 @@ import type { AnyRoute } from '../app/route.ts';
 import { certificateRoutes } from './certificates/routes.ts';
 import { configRoutes } from './config/routes.ts';
 import { crlRoutes } from './crl/routes.ts';
+import { exportRoutes } from './export/routes.ts';
 import { issuanceRoutes } from './issuance/routes.ts';
 import { issuerRoutes } from './issuers/routes.ts';
 import { keyRoutes } from './keys/routes.ts';
@@ -18,6 +19,7 @@ export const pkiRoutes: readonly AnyRoute[] = [
   ...keyRoutes,
   ...roleRoutes,
   ...certificateRoutes,
+  ...exportRoutes,
   ...configRoutes,
   ...revocationRoutes,
   ...crlRoutes,

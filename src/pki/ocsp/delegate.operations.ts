@@ -1,31 +1,14 @@
-import type { KeyObject } from 'node:crypto';
-import { signInTurn } from '../../access/concurrency/operations.ts';
-import { systemCaller } from '../../access/system-caller.ts';
 import { type App, perApp } from '../../app/app.ts';
 import type { Caller } from '../../app/caller.ts';
 import { BoundedMap } from '../../core/bounded-map.ts';
 import type { Certificate } from '../../x509/certificate.ts';
-import type { KeyDescription } from '../../x509/keys.ts';
-import { formatSerial } from '../../x509/serial.ts';
-import { generateKey } from '../keys/generation.operations.ts';
-import { signCertificate, signWithKey } from '../keys/signing.operations.ts';
+import { certifyOwnKey, type OwnKey } from '../issuance/own-keys.operations.ts';
 import type { Issuer } from '../mount-state/issuer.ts';
 import type { Key } from '../mount-state/key.ts';
-import { NO_URLS } from '../mount-state/urls.ts';
-import { describeIssuing } from '../profile/issuing.ts';
-import { planCertificate } from '../profile/plan.ts';
-import { newSerialNumber } from '../roots/operations.ts';
 import { chooseDelegateKey, planDelegate, planDelegateValidity } from './delegate.ts';
 
-/** A responder that answers for an issuer. Its key is nowhere but in this process, and ends with it. */
-export interface Delegate {
-  description: KeyDescription;
-  private_key: KeyObject;
-  /** DER. */
-  certificate: Uint8Array;
-  /** DER of the Name. */
-  subject: Uint8Array;
-  /** Unix seconds, as the next. */
+/** A responder that answers for an issuer. Unix seconds. */
+export interface Delegate extends OwnKey {
   not_before: number;
   not_after: number;
   renewed_at: number;
@@ -102,22 +85,16 @@ async function makeDelegate(
   caller: Caller,
   { issuer, key, ocsp_expiry, now }: AnsweredFor,
 ): Promise<Delegate> {
-  const fresh = await generateKey(app, caller, chooseDelegateKey(key));
   const validity = planDelegateValidity(now, ocsp_expiry, issuer.certificate.notAfter);
-  const serialNumber = newSerialNumber(app);
-  const signer = describeIssuing(issuer, key, NO_URLS);
-  const { private_key, public_key, ...description } = fresh;
-  const tbs = planCertificate(planDelegate(signer, issuer.id, validity), {
-    subjectPublicKeyInfo: public_key,
-    key: description,
-    serialNumber,
-  });
-  const certificate = await signCertificate(tbs, (algorithm, data) =>
-    signInTurn(app, caller, key, () => signWithKey(app, caller.mount.id, key, algorithm, data)),
+  const own = await certifyOwnKey(
+    app,
+    caller,
+    { issuer, key },
+    {
+      wanted: chooseDelegateKey(key),
+      plan: (signer) => planDelegate(signer, issuer.id, validity),
+      work: 'ocsp/responder',
+    },
   );
-  const own = systemCaller(app.newId(), 'ocsp/responder');
-  const serial_number = formatSerial(serialNumber);
-  Object.assign(own.record.outcome, { serial_number, issuer_id: issuer.id });
-  await app.commit({ ...own, mount: caller.mount }, []);
-  return { description, private_key, certificate, subject: tbs.subject, ...validity };
+  return { ...own, ...validity };
 }

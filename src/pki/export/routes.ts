@@ -1,0 +1,38 @@
+import { z } from 'zod';
+import { bytes } from '../../app/output.ts';
+import { type AnyRoute, vaultRoute } from '../../app/route.ts';
+import { referenceText } from '../fields/key-field-kinds.ts';
+import { CSV, JSON_LINES } from './format.ts';
+import { exportCertificates } from './operations.ts';
+
+const FORMATS = [
+  ['csv', CSV],
+  ['jsonl', JSON_LINES],
+] as const;
+
+export const exportRoutes: readonly AnyRoute[] = FORMATS.map(([name, format]) =>
+  vaultRoute({
+    id: `pki-export-certs-${name}`,
+    method: 'GET',
+    path: `/v1/{mount}/certs/export/${name}`,
+    summary: `Export all stored certificates as ${name === 'csv' ? 'CSV' : 'JSON lines'}, signed`,
+    see: ['RFC 9336'],
+    access: { capability: 'read' },
+    // It tells the serial numbers that these lists tell.
+    sets_also: (['certs', 'certs/revoked'] as const).map((list) => ({
+      path: `/v1/{mount}/${list}` as const,
+      method: 'LIST',
+      fields: [],
+      when: [],
+    })),
+    input: z.object({
+      issuer_ref: referenceText('default').describe(
+        'Id or name of the issuer that vouches for it.',
+      ),
+    }),
+    output: bytes(format.media_type),
+    failures: ['invalid', 'unresolved', 'rate_limited', 'unavailable'],
+    audit: ['issuer_ref'],
+    run: (app, caller, input) => exportCertificates(app, caller, input, format),
+  }),
+);
