@@ -2,6 +2,7 @@ import type { AnyRoute } from '../app/route.ts';
 import { certificateRoutes } from './certificates/routes.ts';
 import { configRoutes } from './config/routes.ts';
 import { crlRoutes } from './crl/routes.ts';
+import { intermediateRoutes } from './intermediates/routes.ts';
 import { issuanceRoutes } from './issuance/routes.ts';
 import { issuerRoutes } from './issuers/routes.ts';
 import { keyRoutes } from './keys/routes.ts';
@@ -13,6 +14,7 @@ import { rootRoutes } from './roots/routes.ts';
 /** Every endpoint of the certificate authority, under `/v1/{mount}/`. */
 export const pkiRoutes: readonly AnyRoute[] = [
   ...rootRoutes,
+  ...intermediateRoutes,
   ...issuerRoutes,
   ...issuanceRoutes,
   ...keyRoutes,

@@ -1,4 +1,4 @@
-import { refuseDenied } from '../../access/standing/operations.ts';
+import { refuseDenied, refuseDeniedNow } from '../../access/standing/operations.ts';
 import { type App, perApp } from '../../app/app.ts';
 import type { Caller } from '../../app/caller.ts';
 import { effectiveLeaseTtls, type Mount } from '../../app/mount.ts';
@@ -19,18 +19,39 @@ import { ownPaths } from '../mount-state/own-paths.ts';
 import { requireRoomForIssuer } from '../mount-state/room.ts';
 import type { MountState } from '../mount-state/state.ts';
 import { planRootOnThread } from '../planning/operations.ts';
-import { isHeavyRoot } from '../planning/task.ts';
+import { isHeavyCa } from '../planning/task.ts';
 import { planRoot, type RootRequest, type WantedRoot } from '../profile/root.ts';
 import type { GeneratedRoot } from './generated-root.ts';
 
 /** Of a root's certificate, which goes with all that it signs. */
 const MOST_ROOT_BYTES = 64 << 10;
 
+type RootInput = RootRequest & { exported: string };
+
 /** Makes a root: a key, unless an existing one is to be used, and a certificate signed by it. */
-export async function generateRoot(
+export function generateRoot(app: App, caller: Caller, input: RootInput) {
+  return makeRoot(app, caller, input, async ({ issuers }) =>
+    checkNewName('issuer', input.issuer_name, issuers),
+  );
+}
+
+/** The root that shall take the place of the default one: unless it is given a name, it is called so. */
+export function rotateRoot(app: App, caller: Caller, input: RootInput) {
+  return makeRoot(app, caller, input, async ({ issuers }) => {
+    if (input.issuer_name !== undefined) return checkNewName('issuer', input.issuer_name, issuers);
+    if ([...issuers.values()].some(({ name }) => name === NEXT)) return '';
+    await refuseDeniedNow(caller, ownPaths(caller, 'issuer', { name: NEXT }));
+    return NEXT;
+  });
+}
+
+const NEXT = 'next';
+
+async function makeRoot(
   app: App,
   caller: Caller,
-  input: RootRequest & { exported: string },
+  input: RootInput,
+  chooseName: (mountState: MountState) => Promise<string>,
 ) {
   const source = parseKeySource(input.exported);
   const { exported: _, ...request } = input;
@@ -40,7 +61,7 @@ export async function generateRoot(
   const mount_id = caller.mount.id;
 
   return changeMountState(app, caller, async (mountState) => {
-    const issuer_name = checkNewName('issuer', request.issuer_name, mountState.issuers);
+    const issuer_name = await chooseName(mountState);
     const chosen = await prepared.choose(mountState);
     const { key } = chosen;
     const now_ms = app.now();
@@ -118,7 +139,7 @@ async function signRoot(
     urls: mountState.urls,
     cluster: mountState.cluster,
   };
-  const { tbs, warnings } = isHeavyRoot(request)
+  const { tbs, warnings } = isHeavyCa(request)
     ? await planRootOnThread(app, caller, wanted)
     : planRoot(wanted);
   return {
