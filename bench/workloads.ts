@@ -103,6 +103,15 @@ export function issueRequest(): string {
 
 /** One request for all: what is measured is the signing, not the asking. */
 export function signRequest(): string {
+  return request('POST', 'demo/sign/web', JSON.stringify({ csr: makeCsr(), common_name: NAME }));
+}
+
+export function signIntermediateRequest(): string {
+  const body = JSON.stringify({ csr: makeCsr(), common_name: 'Example Intermediate', ttl: '72h' });
+  return request('POST', 'demo/root/sign-intermediate', body);
+}
+
+function makeCsr(): string {
   const { privateKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' });
   const info = encodeCsrInfo({
     subject: encodeSubject({ common_name: NAME }),
@@ -110,8 +119,7 @@ export function signRequest(): string {
     extensions: [],
   });
   const signature = signSync(privateKey, 'ECDSAWithSHA256', info);
-  const csr = encodePem('CERTIFICATE REQUEST', assembleSigned(info, 'ECDSAWithSHA256', signature));
-  return request('POST', 'demo/sign/web', JSON.stringify({ csr, common_name: NAME }));
+  return encodePem('CERTIFICATE REQUEST', assembleSigned(info, 'ECDSAWithSHA256', signature));
 }
 
 export function readRequest(serial: string): string {

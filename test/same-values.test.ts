@@ -115,6 +115,7 @@ const SAME: Record<string, unknown[][]> = {
   issuer_name: NAMES,
   key_name: NAMES,
   serial_number: SERIALS,
+  skid: [['0102ab', '01:02:AB', '01-02-ab', '01 02 aB']],
   certificate: [PEM],
   csr: [PEM],
   private_key: [PEM],

@@ -3,6 +3,7 @@ import { certificateRoutes } from './certificates/routes.ts';
 import { configRoutes } from './config/routes.ts';
 import { crlRoutes } from './crl/routes.ts';
 import { exportRoutes } from './export/routes.ts';
+import { intermediateRoutes } from './intermediates/routes.ts';
 import { issuanceRoutes } from './issuance/routes.ts';
 import { issuerRoutes } from './issuers/routes.ts';
 import { keyRoutes } from './keys/routes.ts';
@@ -14,6 +15,7 @@ import { rootRoutes } from './roots/routes.ts';
 /** Every endpoint of the certificate authority, under `/v1/{mount}/`. */
 export const pkiRoutes: readonly AnyRoute[] = [
   ...rootRoutes,
+  ...intermediateRoutes,
   ...issuerRoutes,
   ...issuanceRoutes,
   ...keyRoutes,

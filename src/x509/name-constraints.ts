@@ -28,6 +28,17 @@ export interface NameConstraints {
   excluded_uri_domains: readonly string[];
 }
 
+export const NAME_CONSTRAINT_FIELDS = [
+  'permitted_dns_domains',
+  'excluded_dns_domains',
+  'permitted_ip_ranges',
+  'excluded_ip_ranges',
+  'permitted_email_addresses',
+  'excluded_email_addresses',
+  'permitted_uri_domains',
+  'excluded_uri_domains',
+] as const satisfies readonly (keyof NameConstraints)[];
+
 type Field = keyof NameConstraints;
 type Side = 'permitted' | 'excluded';
 

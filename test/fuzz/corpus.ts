@@ -124,7 +124,11 @@ const CA_EXTENSIONS: Extension[] = [
   ),
 ];
 
-function certificate(subjectPublicKeyInfo: Uint8Array, extensions: Extension[]): Uint8Array {
+function certificate(
+  subjectPublicKeyInfo: Uint8Array,
+  extensions: Extension[],
+  subject = SUBJECT,
+): Uint8Array {
   return sign(
     encodeTbsCertificate({
       serialNumber: someBytes(20),
@@ -132,7 +136,7 @@ function certificate(subjectPublicKeyInfo: Uint8Array, extensions: Extension[]):
       issuer: ISSUER,
       notBefore: NOW,
       notAfter: NOW + 86_400,
-      subject: SUBJECT,
+      subject,
       subjectPublicKeyInfo,
       extensions,
     }),
@@ -142,6 +146,12 @@ function certificate(subjectPublicKeyInfo: Uint8Array, extensions: Extension[]):
 export const certificates: Uint8Array[] = SUBJECT_KEYS.flatMap((key) => [
   certificate(key, LEAF_EXTENSIONS),
   certificate(key, CA_EXTENSIONS),
+]);
+
+/** Of authorities that have signed themselves. */
+export const selfIssued: Uint8Array[] = SUBJECT_KEYS.flatMap((key) => [
+  certificate(key, CA_EXTENSIONS, ISSUER),
+  certificate(key, [...CA_EXTENSIONS, ...LEAF_EXTENSIONS.slice(1)], ISSUER),
 ]);
 
 const challenge = sequence(oid('1.2.840.113549.1.9.7'), setOf(directoryString('secret')));

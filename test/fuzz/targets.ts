@@ -19,6 +19,7 @@ import { decodeOcspPath, parseOcspRequest } from '../../src/x509/ocsp.ts';
 import { EXTENSION_OID } from '../../src/x509/oids.ts';
 import { parsePrivateKey } from '../../src/x509/private-keys.ts';
 import { isCrlSignedBy, parseCrl } from '../support/crl.ts';
+import { authorityTargets } from './authority-targets.ts';
 import { brokerTargets } from './broker-targets.ts';
 import * as corpus from './corpus.ts';
 import type { FuzzTarget } from './run.ts';
@@ -108,6 +109,7 @@ export const fuzzTargets: readonly FuzzTarget[] = [
     words: PEM_WORDS,
     read: (bytes) => parsePrivateKey(text(bytes)),
   },
+  ...authorityTargets,
   ...textTargets,
   ...brokerTargets,
 ];

@@ -80,6 +80,21 @@ const REQUESTS: [
     'key',
     (key_ref) => ['POST', 'ca/issuers/generate/root/existing', { key_ref, ...root }],
   ],
+  [
+    'the key of a root that is rotated',
+    'key',
+    (key_ref) => ['POST', 'ca/root/rotate/existing', { key_ref, ...root }],
+  ],
+  [
+    'the key of a request',
+    'key',
+    (key_ref) => ['POST', 'ca/intermediate/generate/existing', { key_ref, common_name: 'sub' }],
+  ],
+  [
+    'the key of a request for a further certificate',
+    'key',
+    (key_ref) => ['POST', 'ca/intermediate/cross-sign', { key_ref, common_name: 'sub' }],
+  ],
 ];
 
 /** Requests that give a name. */
@@ -104,6 +119,20 @@ const NAMINGS: [
       'POST',
       'ca/issuers/generate/root/internal',
       { key_name, key_type: 'ec', ...root },
+    ],
+  ],
+  [
+    'a root that is rotated',
+    'issuer',
+    (issuer_name) => ['POST', 'ca/root/rotate/internal', { issuer_name, key_type: 'ec', ...root }],
+  ],
+  [
+    'a request with its key',
+    'key',
+    (key_name) => [
+      'POST',
+      'ca/issuers/generate/intermediate/internal',
+      { key_name, key_type: 'ec', common_name: 'sub' },
     ],
   ],
   [

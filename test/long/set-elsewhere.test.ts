@@ -715,9 +715,19 @@ const OTHERS: [one: RegExp, other: RegExp, why: string][] = [
     'one lease is not all those beneath a path',
   ],
   [
-    /generate-root$|^pki-generate-key$/,
+    /(generate|rotate)-root$|(generate|cross-sign)-intermediate$|^pki-generate-key$/,
     /^pki-(generate|update)-key$/,
-    'a new root has a key of its own; operations ask at the path of the name that it gets',
+    'a new root, or request, has a key of its own; operations ask at the path of the name that it gets',
+  ],
+  [
+    /(generate|cross-sign)-intermediate$/,
+    /(generate|cross-sign)-intermediate$/,
+    'operations ask at the paths of all of them, where the key is one that is there',
+  ],
+  [
+    /^pki-(root|issuer)-sign-(intermediate|self-issued)$/,
+    /^pki-(root|issuer)-sign-(intermediate|self-issued)$/,
+    'one goes by the default issuer, the other by that of the path',
   ],
   [
     /^pki-(issuer-)?(issue|sign)-with-role$/,

@@ -55,7 +55,8 @@ export async function makeWorld({ url, directory }: Place): Promise<World> {
   };
   await done('POST', 'sys/mounts/pki', { type: 'pki' });
   const subject = { common_name: 'Root', key_type: 'ec', ttl: '8760h' };
-  await done('POST', 'pki/root/generate/internal', subject);
+  const root = await done('POST', 'pki/root/generate/internal', subject);
+  const authority = root.textAt('data.certificate');
   const any = { allowed_other_sans: '*', allowed_uri_sans: '*', allowed_user_ids: '*' };
   const open = { allow_any_name: true, enforce_hostnames: false, allowed_serial_numbers: '*' };
   await done('POST', 'pki/roles/web', { ...any, ...open, key_type: 'any', require_cn: false });
@@ -174,6 +175,14 @@ export async function makeWorld({ url, directory }: Place): Promise<World> {
       'pki-issuer-sign-with-role': { common_name: 'a.test', csr: CSR, ttl: '1h' },
       'pki-generate-root': subject,
       'pki-issuers-generate-root': subject,
+      'pki-rotate-root': subject,
+      'pki-generate-intermediate': { common_name: 'a.test', key_type: 'ec' },
+      'pki-issuers-generate-intermediate': { common_name: 'a.test', key_type: 'ec' },
+      'pki-cross-sign-intermediate': { common_name: 'a.test' },
+      'pki-root-sign-intermediate': { common_name: 'a.test', csr: CSR },
+      'pki-issuer-sign-intermediate': { common_name: 'a.test', csr: CSR },
+      'pki-root-sign-self-issued': { certificate: authority },
+      'pki-issuer-sign-self-issued': { certificate: authority },
       'pki-generate-key': { key_type: 'ec' },
       'pki-write-role': { key_type: 'ec' },
       'pki-revoke-with-key': pair,

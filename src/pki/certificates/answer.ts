@@ -72,22 +72,65 @@ export function withPrivateKey<Answer extends { certificate: string }>(
   key: HandedOutKey,
   { format, private_key_format }: { format: Format; private_key_format: string },
 ): Answer & Pick<IssuedAnswer, 'private_key' | 'private_key_type'> {
-  const traditional = key.encode('traditional');
-  const { label, der } = private_key_format === 'pkcs8' ? key.encode('pkcs8') : traditional;
   return {
     ...answer,
-    // Inside the bundle the key keeps its traditional form, whatever was asked for outside.
-    ...(format === 'pem_bundle' && {
-      certificate: `${encodePem(traditional.label, traditional.der)}\n${answer.certificate}`,
-    }),
+    ...(format === 'pem_bundle' && { certificate: bundleWithKey(key, answer.certificate) }),
+    ...encodeKey(key, { format, private_key_format }),
+  };
+}
+
+/** A key beside what it is of, in the format that was asked for. */
+export function encodeKey(
+  key: HandedOutKey,
+  { format, private_key_format }: { format: Format; private_key_format: string },
+): Pick<IssuedAnswer, 'private_key' | 'private_key_type'> {
+  const { label, der } = key.encode(private_key_format === 'pkcs8' ? 'pkcs8' : 'traditional');
+  return {
     private_key: format === 'der' ? base64(der) : encodePem(label, der),
     private_key_type: key.key_type,
   };
 }
 
+/** Inside the bundle the key keeps its traditional form, whatever was asked for outside. */
+export function bundleWithKey(key: HandedOutKey, text: string): string {
+  const { label, der } = key.encode('traditional');
+  return `${encodePem(label, der)}\n${text}`;
+}
+
 /** A certificate that stands by itself, in the format that was asked for. */
 export const encodeCertificate = (der: Uint8Array, format: Format): string =>
   format === 'der' ? base64(der) : encodeCertificatePem(der);
+
+/** The same of a request for one. */
+export const encodeCsr = (der: Uint8Array, format: Format): string =>
+  format === 'der' ? base64(der) : encodePem('CERTIFICATE REQUEST', der);
+
+export const signedCaSchema = signedSchema
+  .omit({ authority_key_id: true })
+  .extend({ ca_chain: z.array(z.string()).describe('The new certificate first.') });
+export type SignedCaAnswer = z.output<typeof signedCaSchema>;
+
+/**
+ * Encodes the certificate of a CA and its chain, which it stands at the head of.
+ *
+ * @param chain of its issuer, that one first
+ * @see P-206
+ */
+export function encodeSignedCa(
+  der: Uint8Array,
+  facts: Pick<SignedCaAnswer, 'serial_number' | 'expiration'>,
+  { chain }: Pick<Issuer, 'chain'>,
+  format: Format,
+): SignedCaAnswer {
+  const certificate = encodeCertificate(der, format);
+  const above = chain.map((one) => (format === 'der' ? base64(one.raw) : pemOf(one)));
+  return {
+    ...facts,
+    certificate: format === 'pem_bundle' ? [certificate, ...above].join('\n') : certificate,
+    issuing_ca: above[0] ?? '',
+    ca_chain: [certificate, ...above],
+  };
+}
 
 function base64(bytes: Uint8Array): string {
   return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length).toString('base64');

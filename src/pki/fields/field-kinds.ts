@@ -123,6 +123,13 @@ export const serialText: FieldKind<string> = comparedBy(text, {
   form: eachText((written) => canonicaliseSerial(written.trim()) ?? written),
 });
 
+/** Bytes in hex, with or without separators between them. */
+export const hexText: FieldKind<string> = comparedBy(text, { form: eachText(withoutSeparators) });
+
+export function withoutSeparators(hex: string): string {
+  return hex.replaceAll(/[:\s-]/g, '').toLowerCase();
+}
+
 /** By how much a certificate begins in the past; 0 stands for the usual time. */
 export const backdating: FieldKind<number> = comparedBy(duration, {
   also: (seconds) =>

@@ -12,12 +12,13 @@ import type { Issuer } from '../mount-state/issuer.ts';
 import type { Key } from '../mount-state/key.ts';
 import { chooseUrls, readMountState } from '../mount-state/operations.ts';
 import { resolveSigningIssuer } from '../mount-state/state.ts';
+import type { IntermediateContext } from '../profile/intermediate.ts';
 import { describeIssuing } from '../profile/issuing.ts';
 import type { LeafContext } from '../profile/leaf.ts';
 import { listLookedUp } from '../roles/compiled-rules.ts';
 import { requireRole } from '../roles/operations.ts';
 import type { Role } from '../roles/role.ts';
-import { holdIssuanceContext } from './store.ts';
+import { holdIssuanceContext, holdIssuerContext } from './store.ts';
 
 export interface Target {
   /** Name of the role. */
@@ -72,6 +73,42 @@ export async function readIssuanceContext(
       now: Math.floor(app.now() / 1000),
       identity,
       latest: target.latest,
+    },
+  };
+}
+
+/** What a certificate of a CA rests on: no role, but all else that those of a role do. */
+export interface IssuerContext {
+  /** Refuses the write set once issuers, keys or the mount's settings are not these any more. */
+  held: Write;
+  issuer: Issuer;
+  key: Key;
+  context: IntermediateContext;
+}
+
+export async function readIssuerContext(
+  app: App,
+  caller: Caller,
+  issuer_ref: string,
+): Promise<IssuerContext> {
+  const mount = await readMountOf(app, caller);
+  const mountState = await readMountState(app, mount.id);
+  const { issuer, key } = resolveSigningIssuer(mountState, issuer_ref);
+  return {
+    held: holdIssuerContext({
+      mount_id: mount.id,
+      issuing_version: mountState.defaults.issuing_version,
+      issuer_id: issuer.id,
+      issuer_version: issuer.version,
+      key_id: key.id,
+      mount_tag: settingsTagOf(mount) ?? '',
+    }),
+    issuer,
+    key,
+    context: {
+      issuer: describeIssuing(issuer, key, chooseUrls(mountState, issuer)),
+      mount: effectiveLeaseTtls(mount.config),
+      now: Math.floor(app.now() / 1000),
     },
   };
 }

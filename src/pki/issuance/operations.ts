@@ -1,11 +1,9 @@
 import { planLease } from '../../access/auth/leases/operations.ts';
 import { retryOnConflict } from '../../access/standing/attempts.operations.ts';
-import { judgeAgainWith } from '../../access/standing/operations.ts';
 import type { App } from '../../app/app.ts';
 import type { Caller } from '../../app/caller.ts';
 import type { DataResult } from '../../app/output.ts';
 import { Failure } from '../../core/failure.ts';
-import type { Soon } from '../../core/steps.ts';
 import { isForRoom } from '../../store/waiting-sets.ts';
 import type { KeyDescription } from '../../x509/keys.ts';
 import { type IssuedAnswer, type SignedAnswer, withPrivateKey } from '../certificates/answer.ts';
@@ -18,6 +16,7 @@ import { requireCsr, type SignedCsr } from '../profile/csr-rules.ts';
 import { type LeafPlan, planIssue, planSign } from '../profile/leaf.ts';
 import type { IssueRequest, SignRequest } from '../profile/request.ts';
 import type { Role } from '../roles/role.ts';
+import { judgeBringing } from './brought.operations.ts';
 import { type IssuanceContext, readIssuanceContext, type Target } from './context.operations.ts';
 import { takeBackNames, writeNames } from './names.operations.ts';
 import { planSigned, type SignedLeaf, type Subject } from './signing.operations.ts';
@@ -66,29 +65,6 @@ export async function signCsr(
     { app, key: lineOfMount(caller.mount.id) },
   );
 }
-
-/**
- * Judges names as if they had been sent as fields, whatever form they come in; those of the last plan
- * again whenever the request is judged again.
- */
-function judgeBringing(caller: Caller): (names: NamesBrought) => Soon<void> {
-  let brought: NamesBrought | undefined;
-  const judge = (): Soon<void> => {
-    const may = brought && caller.mayBring?.(brought);
-    return may instanceof Promise ? may.then(requireBrought) : requireBrought(may);
-  };
-  judgeAgainWith(caller, judge);
-  return (names) => {
-    brought = names;
-    return judge();
-  };
-}
-
-function requireBrought(may: boolean | undefined): void {
-  if (may === false) throw new Failure('forbidden', 'permission denied');
-}
-
-type NamesBrought = Parameters<NonNullable<Caller['mayBring']>>[0];
 
 async function decideSign(
   app: App,

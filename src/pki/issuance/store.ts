@@ -36,3 +36,30 @@ export const holdIssuanceContext = preparedHold<{
       .forShare(),
   { rows: 1, conflict: 'what the certificate rests on was changed meanwhile: try again' },
 );
+
+/** As {@link holdIssuanceContext}, of a certificate that no role is for. */
+export const holdIssuerContext = preparedHold<{
+  mount_id: string;
+  issuing_version: number;
+  issuer_id: string;
+  issuer_version: number;
+  key_id: string;
+  /** Of the mount's text. */
+  mount_tag: string;
+}>(
+  (from, p) =>
+    from
+      .selectFrom(['pki_authority', 'pki_issuer', 'pki_key', 'mount'])
+      .select('pki_issuer.id')
+      .where('pki_authority.mount_id', '=', p.mount_id)
+      .where('pki_authority.issuing_version', '=', p.issuing_version)
+      .where('pki_issuer.mount_id', '=', p.mount_id)
+      .where('pki_issuer.id', '=', p.issuer_id)
+      .where('pki_issuer.version', '=', p.issuer_version)
+      .where('pki_key.mount_id', '=', p.mount_id)
+      .where('pki_key.id', '=', p.key_id)
+      .where('mount.id', '=', p.mount_id)
+      .where('mount.body_tag', '=', p.mount_tag)
+      .forShare(),
+  { rows: 1, conflict: 'what the certificate rests on was changed meanwhile: try again' },
+);

@@ -7,11 +7,20 @@ import { Failure } from '../../core/failure.ts';
 import { OnDemandThread } from '../../core/on-demand.pool.ts';
 import type { KeyDescription } from '../../x509/keys.ts';
 import { requireSoundKey } from '../profile/csr-rules.ts';
+import type {
+  IntermediateContext,
+  IntermediateCsrPlan,
+  IntermediateCsrRequest,
+  IntermediateRequest,
+} from '../profile/intermediate.ts';
+import type { IssuingFacts } from '../profile/issuing.ts';
 import type { PlannedRoot, WantedRoot } from '../profile/root.ts';
+import type { SelfIssuedPlan, SelfIssuedRequest } from '../profile/self-issued.ts';
 import {
   type FromPlanThread,
   type LeafTask,
   type Planned,
+  type PlannedIntermediate,
   type PlannedLeaf,
   type PlanTask,
   type ToPlanThread,
@@ -45,6 +54,41 @@ export async function planRootOnThread(
 ): Promise<PlannedRoot> {
   const planned = await runInTurn(app, caller, { kind: 'root', wanted });
   if (planned.of !== 'root') throw new Error(`the planning thread planned a ${planned.of}`);
+  return planned;
+}
+
+/** {@link planLeafOnThread} for the request for an intermediate. */
+export async function planCsrOnThread(
+  app: App,
+  caller: Caller,
+  request: IntermediateCsrRequest,
+): Promise<IntermediateCsrPlan> {
+  const planned = await runInTurn(app, caller, { kind: 'csr', request });
+  if (planned.of !== 'csr') throw new Error(`the planning thread planned a ${planned.of}`);
+  return planned;
+}
+
+/** {@link planLeafOnThread} for an intermediate. */
+export async function planIntermediateOnThread(
+  app: App,
+  caller: Caller,
+  request: IntermediateRequest,
+  context: IntermediateContext,
+): Promise<PlannedIntermediate> {
+  const planned = await runInTurn(app, caller, { kind: 'intermediate', request, context });
+  if (planned.of !== 'intermediate') throw new Error(`the planning thread planned a ${planned.of}`);
+  return planned;
+}
+
+/** {@link planLeafOnThread} for a certificate that another authority had signed itself. */
+export async function planSelfIssuedOnThread(
+  app: App,
+  caller: Caller,
+  request: SelfIssuedRequest,
+  issuer: IssuingFacts,
+): Promise<SelfIssuedPlan> {
+  const planned = await runInTurn(app, caller, { kind: 'self-issued', request, issuer });
+  if (planned.of !== 'self-issued') throw new Error(`the planning thread planned a ${planned.of}`);
   return planned;
 }
 

@@ -1,10 +1,26 @@
 import type { FailureDetail, FailureKind } from '../../core/failure.ts';
 import { memoizeWeak } from '../../core/memoize-weak.ts';
 import type { KeyDescription } from '../../x509/keys.ts';
+import { type CsrValues, readCsrValues } from '../profile/csr-fields.ts';
 import { requireCsrSync, requireSoundKey } from '../profile/csr-rules.ts';
+import {
+  type IntermediateContext,
+  type IntermediateCsrPlan,
+  type IntermediateCsrRequest,
+  type IntermediatePlan,
+  type IntermediateRequest,
+  planIntermediate,
+  planIntermediateCsr,
+} from '../profile/intermediate.ts';
+import type { IssuingFacts } from '../profile/issuing.ts';
 import { type LeafContext, type LeafPlan, planIssue, planSign } from '../profile/leaf.ts';
 import type { IssueRequest, SignRequest } from '../profile/request.ts';
 import { type PlannedRoot, planRoot, type RootRequest, type WantedRoot } from '../profile/root.ts';
+import {
+  planSelfIssued,
+  type SelfIssuedPlan,
+  type SelfIssuedRequest,
+} from '../profile/self-issued.ts';
 import { LIGHT_PATTERNS } from '../roles/compiled-rules.ts';
 import type { Role } from '../roles/role.ts';
 
@@ -15,6 +31,9 @@ export type LeafTask =
 export type PlanTask =
   | LeafTask
   | { kind: 'root'; wanted: WantedRoot }
+  | { kind: 'csr'; request: IntermediateCsrRequest }
+  | { kind: 'intermediate'; request: IntermediateRequest; context: IntermediateContext }
+  | { kind: 'self-issued'; request: SelfIssuedRequest; issuer: IssuingFacts }
   /** DER. */
   | { kind: 'key'; subjectPublicKeyInfo: Uint8Array };
 
@@ -26,9 +45,19 @@ export interface PlannedLeaf {
   subjectPublicKeyInfo?: Uint8Array;
 }
 
+/** A certificate of a CA, and the key that it certifies. */
+export interface PlannedIntermediate extends Required<Omit<PlannedLeaf, 'plan'>> {
+  plan: IntermediatePlan;
+  /** What the request that was signed asks for by itself. */
+  asked: CsrValues;
+}
+
 export type Planned =
   | ({ of: 'leaf' } & PlannedLeaf)
   | ({ of: 'root' } & PlannedRoot)
+  | ({ of: 'csr' } & IntermediateCsrPlan)
+  | ({ of: 'intermediate' } & PlannedIntermediate)
+  | ({ of: 'self-issued' } & SelfIssuedPlan)
   | { of: 'key' };
 
 /**
@@ -40,6 +69,15 @@ export function runPlanTask(task: PlanTask): Planned {
   switch (task.kind) {
     case 'root':
       return { of: 'root', ...planRoot(task.wanted) };
+    case 'csr':
+      return { of: 'csr', ...planIntermediateCsr(task.request) };
+    case 'intermediate':
+      return { of: 'intermediate', ...planIntermediateTask(task) };
+    case 'self-issued': {
+      const plan = planSelfIssued(task.request, task.issuer);
+      requireSoundKey(plan.subjectPublicKeyInfo);
+      return { of: 'self-issued', ...plan };
+    }
     case 'key':
       requireSoundKey(task.subjectPublicKeyInfo);
       return { of: 'key' };
@@ -58,6 +96,17 @@ function planLeafTask(task: LeafTask): PlannedLeaf {
   const plan = planSign(role, task.request, signed, context);
   requireSoundKey(signed.csr.subjectPublicKeyInfo);
   return { plan, key: signed.key, subjectPublicKeyInfo: signed.csr.subjectPublicKeyInfo };
+}
+
+function planIntermediateTask({
+  request,
+  context,
+}: Extract<PlanTask, { kind: 'intermediate' }>): PlannedIntermediate {
+  const { csr, key } = requireCsrSync(request.csr);
+  const plan = planIntermediate(request, { csr, key }, context);
+  requireSoundKey(csr.subjectPublicKeyInfo);
+  const { subjectPublicKeyInfo } = csr;
+  return { plan, key, subjectPublicKeyInfo, asked: readCsrValues(csr, plan.names) };
 }
 
 /**
@@ -90,8 +139,10 @@ export function isHeavyLeaf(role: Role, request: IssueRequest | SignRequest): bo
   );
 }
 
-/** {@link isHeavyLeaf} of a root, over whose names no role rules. */
-export function isHeavyRoot(request: RootRequest): boolean {
+/** {@link isHeavyLeaf} of a CA, over whose names no role rules. */
+export function isHeavyCa(
+  request: RootRequest | IntermediateRequest | IntermediateCsrRequest | SelfIssuedRequest,
+): boolean {
   return weighTexts(Object.values(request)) > LIGHT;
 }
 

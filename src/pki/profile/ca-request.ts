@@ -1,23 +1,19 @@
 import type { z } from 'zod';
 import { type Failure, invalid } from '../../core/failure.ts';
-import { flag, integer, list } from '../../core/fields.ts';
+import { flag, integer, list, modestList, optional, text } from '../../core/fields.ts';
 import type { SubjectAltNames } from '../../x509/general-names.ts';
 import { encodeSubject, isEmptyName } from '../../x509/names.ts';
-import { backdating, keyUsageList, rangeList } from '../fields/field-kinds.ts';
+import { backdating, extKeyUsageList, keyUsageList, rangeList } from '../fields/field-kinds.ts';
 import { toAsciiDnsName, toAsciiHostName } from '../fields/host-name.ts';
-import { signatureSize } from '../fields/key-field-kinds.ts';
+import { keySize, newNameText, referenceText, signatureSize } from '../fields/key-field-kinds.ts';
 import { splitNames } from '../fields/split-names.ts';
+import { chooseExtKeyUsages, warnOfUnknownUsages } from '../fields/usages.ts';
 import { requireOtherSan } from './names.ts';
 import { endFields, nameFields, outputFields } from './request.ts';
 
 const subjectList = (what: string) => list([]).describe(`${what} values of the subject.`);
 
-/** What the makers of a CA certificate, or of a request for one, say about its subject (2.1.3). */
-export const caSubjectFields = {
-  ...outputFields,
-  ...nameFields,
-  ...endFields,
-  not_before_duration: backdating(30).describe('Seconds by which notBefore lies in the past.'),
+const caAttributeFields = {
   ou: subjectList('OU'),
   organization: subjectList('O'),
   country: subjectList('C'),
@@ -26,16 +22,45 @@ export const caSubjectFields = {
   street_address: subjectList('Street address'),
   postal_code: subjectList('Postal code'),
 };
-export type CaSubjectRequest = z.output<z.ZodObject<typeof caSubjectFields>>;
+
+/** What the makers of a request for the certificate of a CA say about it: it is another who says until when. */
+export const caNameFields = { ...outputFields, ...nameFields, ...caAttributeFields };
+export type CaNameRequest = z.output<z.ZodObject<typeof caNameFields>>;
+
+/** What the makers of a CA certificate say about its subject (2.1.3). */
+export const caSubjectFields = {
+  ...outputFields,
+  ...nameFields,
+  ...endFields,
+  not_before_duration: backdating(30).describe('Seconds by which notBefore lies in the past.'),
+  ...caAttributeFields,
+};
+
+/** Which key a CA has, made or there already; type and size stay unresolved. */
+export const caKeyFields = {
+  key_name: optional(newNameText()).describe('A name for the key, unique in the mount.'),
+  key_ref: referenceText('default').describe('With "existing": the key to be used, by id or name.'),
+  key_type: optional(text()).describe('rsa (default), ec or ed25519.'),
+  key_bits: optional(keySize()).describe('Size of the key; 0: 2048 for RSA, 256 for EC.'),
+};
+
+/** How that key signs. */
+export const caSignatureFields = {
+  signature_bits: signatureSize(0).describe('SHA-2 size of the signature of an RSA key; 0: 256.'),
+  use_pss: flag(false).describe('Sign with RSASSA-PSS, where the key is an RSA key.'),
+};
 
 /** How a CA certificate is signed, and what it permits those beneath it (2.1.5). */
 export const caIssueFields = {
-  signature_bits: signatureSize(0).describe('SHA-2 size of the signature of an RSA key; 0: 256.'),
-  use_pss: flag(false).describe('Sign with RSASSA-PSS, where the key is an RSA key.'),
+  ...caSignatureFields,
   max_path_length: integer(-1).describe('How many CAs may follow in a chain; -1: any number.'),
   key_usage: keyUsageList([]).describe(
     'Key usages besides CertSign and CRLSign, e.g. DigitalSignature.',
   ),
+  ext_key_usage: extKeyUsageList([]).describe(
+    'Extended key usages by name, which bound what certificates beneath are for; none: for anything.',
+  ),
+  ext_key_usage_oids: modestList([]).describe('Extended key usages by object identifier.'),
   permitted_dns_domains: list([]).describe('Domains that certificates beneath may name.'),
   excluded_dns_domains: list([]).describe('Domains that certificates beneath may not name.'),
   permitted_ip_ranges: rangeList([]).describe('IP ranges, in CIDR form, that they may name.'),
@@ -70,7 +95,7 @@ export function parsePathLength({
  * @throws Failure `invalid` when nothing is in it
  * @see RFC 5280 §4.1.2.6
  */
-export function planCaSubject(request: CaSubjectRequest): {
+export function planCaSubject(request: CaNameRequest): {
   subject: Uint8Array;
   warnings: string[];
 } {
@@ -91,13 +116,15 @@ export function planCaSubject(request: CaSubjectRequest): {
  * The alternative names of a CA. No role rules over them; they only have to be what they
  * pretend to be. The common name is one of them when it is a name of a host or a mailbox.
  *
- * @param listed its `alt_names`, where they have been split already
+ * @param of whose they are, for messages
  * @throws Failure `invalid`, naming the field
  */
 export function parseCaNames(
-  request: CaSubjectRequest,
-  listed = splitNames(request.alt_names),
+  request: CaNameRequest,
+  of: 'a root' | 'an intermediate',
 ): SubjectAltNames {
+  const listed = splitNames(request.alt_names);
+  requireFewNames({ ...request, alt_names: listed }, of);
   const email = listed.filter((name) => name.includes('@')).map(requireEmail);
   const dns = listed.filter((name) => !name.includes('@')).map(requireDnsName);
   const { common_name } = request;
@@ -114,6 +141,30 @@ export function parseCaNames(
     uri: request.uri_sans,
     other: request.other_sans.map(requireOtherSan),
   };
+}
+
+/** Nobody reaches a CA by its names; its certificate goes with all that it signs. */
+export const MOST_CA_NAMES = 100;
+
+const NAME_FIELDS = ['alt_names', 'ip_sans', 'uri_sans', 'other_sans'] as const;
+
+/** @throws Failure `invalid` naming the fields that have too many */
+function requireFewNames(
+  names: Record<(typeof NAME_FIELDS)[number], readonly string[]>,
+  of: string,
+): void {
+  const counts = NAME_FIELDS.map((field) => ({ field, count: names[field].length }));
+  const count = counts.reduce((sum, one) => sum + one.count, 0);
+  if (count <= MOST_CA_NAMES) return;
+  const sent = counts.filter((one) => one.count > 0).map(({ field }) => field);
+  throw invalid(
+    `${sent.join(', ')}: ${count} names of ${of}, at most ${MOST_CA_NAMES} are accepted`,
+    {
+      fields: Object.fromEntries(
+        sent.map((field) => [field, `at most ${MOST_CA_NAMES} names together`]),
+      ),
+    },
+  );
 }
 
 function requireDnsName(name: string): string {
@@ -148,3 +199,31 @@ function refuseName(name: string, what: string): Failure {
 
 /** What a CA's key is for, at the least. @see RFC 5280 §4.2.1.3 */
 export const CA_KEY_USAGES = ['CertSign', 'CRLSign'] as const;
+
+/**
+ * What a CA and its key are for, as object identifiers of the extended usages, and warnings of names that mean nothing.
+ *
+ * @see P-24
+ */
+export function planCaUsages({
+  key_usage,
+  ext_key_usage,
+  ext_key_usage_oids,
+}: Pick<CaIssueRequest, 'key_usage' | 'ext_key_usage' | 'ext_key_usage_oids'>): {
+  key_usage: string[];
+  ext_key_usage: string[];
+  warnings: string[];
+} {
+  return {
+    key_usage: [...CA_KEY_USAGES, ...key_usage],
+    ext_key_usage: chooseExtKeyUsages({ ...NO_FLAGS, ext_key_usage, ext_key_usage_oids }),
+    warnings: warnOfUnknownUsages({ key_usage, ext_key_usage }),
+  };
+}
+
+const NO_FLAGS = {
+  server_flag: false,
+  client_flag: false,
+  code_signing_flag: false,
+  email_protection_flag: false,
+};

@@ -1,6 +1,12 @@
+import type { Csr } from '../../x509/csr.ts';
+import { findExtension, parseSubjectKeyIdentifier } from '../../x509/extensions.ts';
+import { parseExtKeyUsage, parseKeyUsage } from '../../x509/key-usages.ts';
+import { NAME_CONSTRAINT_FIELDS, parseNameConstraints } from '../../x509/name-constraints.ts';
+import { EXTENSION_OID } from '../../x509/oids.ts';
 import type { RequestedNames } from '../roles/name-policy.ts';
 import type { Role } from '../roles/role.ts';
 import type { SignRequest } from './request.ts';
+import { commonNamesOf } from './verbatim.ts';
 
 type Sources = Pick<Role, 'use_csr_common_name' | 'use_csr_sans' | 'serial_number_source'>;
 
@@ -30,4 +36,45 @@ export function namesOfCsr(
     fields.other_sans = names.other.map(({ oid, value }) => `${oid};UTF8:${value}`);
   }
   return Object.fromEntries(Object.entries(fields).filter(([, { length }]) => length > 0));
+}
+
+/** What a CSR says, as the fields that `sign-intermediate` would take it by. */
+export type CsrValues = Record<string, string | string[]>;
+
+const ATTRIBUTES = [
+  'ou',
+  'organization',
+  'country',
+  'locality',
+  'province',
+  'street_address',
+  'postal_code',
+] as const;
+
+/**
+ * {@link namesOfCsr} of a request whose values are all taken over.
+ *
+ * @param names as they will stand in the certificate
+ */
+export function readCsrValues(csr: Csr, names: RequestedNames): CsrValues {
+  const { user_ids: _, ...fields } = namesOfCsr(
+    { use_csr_common_name: true, use_csr_sans: true, serial_number_source: 'json-csr' },
+    { exclude_cn_from_sans: false, user_ids: [] },
+    names,
+  );
+  const stated: CsrValues = { ...fields };
+  const common_names = commonNamesOf(csr);
+  if (common_names.length > 1) stated.common_name = common_names;
+  for (const field of ATTRIBUTES) stated[field] = [...(csr.subjectName.fields[field] ?? [])];
+  const read = <Value>(type: string, parse: (value: Uint8Array) => Value): Value | undefined => {
+    const extension = findExtension(csr.extensions, type);
+    return extension && parse(extension.value);
+  };
+  stated.key_usage = read(EXTENSION_OID.keyUsage, parseKeyUsage) ?? [];
+  stated.ext_key_usage_oids = read(EXTENSION_OID.extKeyUsage, parseExtKeyUsage) ?? [];
+  const identifier = read(EXTENSION_OID.subjectKeyIdentifier, parseSubjectKeyIdentifier);
+  stated.skid = identifier ? Buffer.from(identifier).toString('hex') : '';
+  const constraints = read(EXTENSION_OID.nameConstraints, parseNameConstraints);
+  for (const field of NAME_CONSTRAINT_FIELDS) stated[field] = [...(constraints?.[field] ?? [])];
+  return Object.fromEntries(Object.entries(stated).filter(([, { length }]) => length > 0));
 }

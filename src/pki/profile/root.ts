@@ -1,10 +1,8 @@
 import type { z } from 'zod';
-import { invalid } from '../../core/failure.ts';
-import { optional, text } from '../../core/fields.ts';
+import { optional } from '../../core/fields.ts';
 import type { TbsCertificate } from '../../x509/certificate.ts';
 import type { KeyDescription } from '../../x509/keys.ts';
-import { keySize, newNameText, referenceText } from '../fields/key-field-kinds.ts';
-import { splitNames } from '../fields/split-names.ts';
+import { newNameText } from '../fields/key-field-kinds.ts';
 import {
   type AuthorityUrls,
   type ClusterPaths,
@@ -15,12 +13,13 @@ import {
   type UrlSettings,
 } from '../mount-state/urls.ts';
 import {
-  CA_KEY_USAGES,
   caIssueFields,
+  caKeyFields,
   caSubjectFields,
   parseCaNames,
   parsePathLength,
   planCaSubject,
+  planCaUsages,
 } from './ca-request.ts';
 import { planCertificate } from './plan.ts';
 import { NO_ROLE, planValidity } from './validity.ts';
@@ -29,10 +28,7 @@ import { NO_ROLE, planValidity } from './validity.ts';
 export const rootFields = {
   ...caSubjectFields,
   issuer_name: optional(newNameText()).describe('A name for the issuer, unique in the mount.'),
-  key_name: optional(newNameText()).describe('A name for the key, unique in the mount.'),
-  key_ref: referenceText('default').describe('With "existing": the key to be used, by id or name.'),
-  key_type: optional(text()).describe('rsa (default), ec or ed25519.'),
-  key_bits: optional(keySize()).describe('Size of the key; 0: 2048 for RSA, 256 for EC.'),
+  ...caKeyFields,
   ...caIssueFields,
 };
 export type RootRequest = z.output<z.ZodObject<typeof rootFields>>;
@@ -63,8 +59,8 @@ export interface WantedRoot {
 export function planRoot(wanted: WantedRoot): PlannedRoot {
   const { request, key, serialNumber } = wanted;
   const { subject, warnings } = planCaSubject(request);
-  const alt_names = splitNames(request.alt_names);
-  requireFewNames({ ...request, alt_names });
+  const names = parseCaNames(request, 'a root');
+  const usages = planCaUsages(request);
   const validity = planValidity({
     now: wanted.now,
     ttl: request.ttl,
@@ -82,11 +78,11 @@ export function planRoot(wanted: WantedRoot): PlannedRoot {
   const tbs = planCertificate(
     {
       subject,
-      names: parseCaNames(request, alt_names),
+      names,
       notBefore: validity.notBefore,
       notAfter: validity.notAfter,
-      key_usage: [...CA_KEY_USAGES, ...request.key_usage],
-      ext_key_usage: [],
+      key_usage: usages.key_usage,
+      ext_key_usage: usages.ext_key_usage,
       basic_constraints: pathLength === undefined ? { ca: true } : { ca: true, pathLength },
       urls,
       name_constraints: request,
@@ -100,29 +96,12 @@ export function planRoot(wanted: WantedRoot): PlannedRoot {
       serialNumber,
     },
   );
-  return { tbs, warnings: [...validity.warnings, ...urlWarnings, ...warnings] };
+  return { tbs, warnings: [...validity.warnings, ...urlWarnings, ...warnings, ...usages.warnings] };
 }
 
-/** Nobody reaches a CA by its names; its certificate goes with all that it signs. */
-const MOST_NAMES = 100;
-
-const NAME_FIELDS = ['alt_names', 'ip_sans', 'uri_sans', 'other_sans'] as const;
-
-/** @throws Failure `invalid` naming the fields that have too many */
-function requireFewNames(names: Record<(typeof NAME_FIELDS)[number], readonly string[]>): void {
-  const counts = NAME_FIELDS.map((field) => ({ field, count: names[field].length }));
-  const count = counts.reduce((sum, one) => sum + one.count, 0);
-  if (count <= MOST_NAMES) return;
-  const sent = counts.filter((one) => one.count > 0).map(({ field }) => field);
-  throw invalid(
-    `${sent.join(', ')}: ${count} names of a root, at most ${MOST_NAMES} are accepted`,
-    {
-      fields: Object.fromEntries(
-        sent.map((field) => [field, `at most ${MOST_NAMES} names together`]),
-      ),
-    },
-  );
-}
+/** @see P-83 */
+export const NO_URLS_WARNING =
+  "This mount hasn't configured any authority information access (AIA) fields; this may make it harder for systems to find missing certificates in the chain or to validate revocation status of certificates. Consider updating /config/urls or the newly generated issuer with this information.";
 
 /** @see P-83, P-84 */
 function planRootUrls(
@@ -130,12 +109,7 @@ function planRootUrls(
   cluster: ClusterPaths,
 ): { urls: AuthorityUrls; warnings: string[] } {
   if (!hasUrls(settings)) {
-    return {
-      urls: NO_URLS,
-      warnings: [
-        "This mount hasn't configured any authority information access (AIA) fields; this may make it harder for systems to find missing certificates in the chain or to validate revocation status of certificates. Consider updating /config/urls or the newly generated issuer with this information.",
-      ],
-    };
+    return { urls: NO_URLS, warnings: [NO_URLS_WARNING] };
   }
   if (!settings.enable_templating) return { urls: settings, warnings: [] };
   if (namesIssuer(settings)) {

@@ -1,61 +1,72 @@
-import { signInTurn } from '../../access/concurrency/operations.ts';
 import { refuseDenied, refuseDeniedNow } from '../../access/standing/operations.ts';
 import { type App, perApp } from '../../app/app.ts';
 import type { Caller } from '../../app/caller.ts';
 import { effectiveLeaseTtls, type Mount } from '../../app/mount.ts';
-import { invalid } from '../../core/failure.ts';
 import { presentMount } from '../../mounts/operations.ts';
 import { holdSettings } from '../../mounts/store.ts';
-import type { Effect } from '../../store/write.ts';
 import type { SignatureAlgorithm } from '../../x509/algorithms.ts';
 import { formatSerial } from '../../x509/serial.ts';
 import { encodeCertificate, withPrivateKey } from '../certificates/answer.ts';
 import { insertCertificate } from '../certificates/store.ts';
-import { KEY_TYPES } from '../fields/key-field-kinds.ts';
-import { checkSignatureSize, resolveKeyParameters } from '../fields/key-parameters.ts';
-import { type FreshKey, generateKey, handOut } from '../keys/generation.operations.ts';
-import { sealKey } from '../keys/sealed-keys.operations.ts';
-import { signCertificate, signWith, signWithKey } from '../keys/signing.operations.ts';
+import { checkSignatureSize } from '../fields/key-parameters.ts';
+import { type ChosenKey, parseKeySource, prepareKey } from '../keys/key-source.operations.ts';
+import { signCertificate } from '../keys/signing.operations.ts';
 import { DEFAULT_SETTINGS, type IssuerRecord } from '../mount-state/issuer.ts';
 import { insertIssuer } from '../mount-state/issuers.store.ts';
-import { checkNewName, type Key } from '../mount-state/key.ts';
+import { checkNewName } from '../mount-state/key.ts';
 import { changeMountState, planDefaultChange } from '../mount-state/operations.ts';
 import { ownPaths } from '../mount-state/own-paths.ts';
-import { requireRoomForIssuer, requireRoomForKey } from '../mount-state/room.ts';
-import { type MountState, resolveKey } from '../mount-state/state.ts';
+import { requireRoomForIssuer } from '../mount-state/room.ts';
+import type { MountState } from '../mount-state/state.ts';
 import { planRootOnThread } from '../planning/operations.ts';
-import { isHeavyRoot } from '../planning/task.ts';
+import { isHeavyCa } from '../planning/task.ts';
 import { planRoot, type RootRequest, type WantedRoot } from '../profile/root.ts';
 import type { GeneratedRoot } from './generated-root.ts';
 
 /** Of a root's certificate, which goes with all that it signs. */
 const MOST_ROOT_BYTES = 64 << 10;
 
-const KEY_SOURCES = ['internal', 'exported', 'existing', 'kms'] as const;
-type KeySource = (typeof KEY_SOURCES)[number];
+type RootInput = RootRequest & { exported: string };
 
 /** Makes a root: a key, unless an existing one is to be used, and a certificate signed by it. */
-export async function generateRoot(
+export function generateRoot(app: App, caller: Caller, input: RootInput) {
+  return makeRoot(app, caller, input, async ({ issuers }) =>
+    checkNewName('issuer', input.issuer_name, issuers),
+  );
+}
+
+/** The root that shall take the place of the default one: unless it is given a name, it is called so. */
+export function rotateRoot(app: App, caller: Caller, input: RootInput) {
+  return makeRoot(app, caller, input, async ({ issuers }) => {
+    if (input.issuer_name !== undefined) return checkNewName('issuer', input.issuer_name, issuers);
+    if ([...issuers.values()].some(({ name }) => name === NEXT)) return '';
+    await refuseDeniedNow(caller, ownPaths(caller, 'issuer', { name: NEXT }));
+    return NEXT;
+  });
+}
+
+const NEXT = 'next';
+
+async function makeRoot(
   app: App,
   caller: Caller,
-  input: RootRequest & { exported: string },
+  input: RootInput,
+  chooseName: (mountState: MountState) => Promise<string>,
 ) {
   const source = parseKeySource(input.exported);
   const { exported: _, ...request } = input;
   checkSignatureSize(request.signature_bits);
-  await refuseDeniedPaths(caller, source, request);
-  const fresh =
-    source === 'existing' ? undefined : await generateKey(app, caller, planKey(request));
+  await refuseDenied(caller, ownPaths(caller, 'issuer', { name: request.issuer_name }));
+  const prepared = await prepareKey(app, caller, source, request);
   const mount_id = caller.mount.id;
 
   return changeMountState(app, caller, async (mountState) => {
-    const issuer_name = checkNewName('issuer', request.issuer_name, mountState.issuers);
-    const { key, effects } = fresh
-      ? planFreshKey(app, mount_id, mountState, fresh, request.key_name)
-      : { key: await requireExistingKey(caller, mountState, request), effects: [] };
+    const issuer_name = await chooseName(mountState);
+    const chosen = await prepared.choose(mountState);
+    const { key } = chosen;
     const now_ms = app.now();
     const mount = await presentMount(app, caller.mount);
-    const root = await signRoot(app, caller, { request, now_ms, mount, mountState, key, fresh });
+    const root = await signRoot(app, caller, { request, now_ms, mount, mountState, chosen });
     const named = { id: app.newId(), name: issuer_name, key_id: key.id };
     const issuer = planIssuer(root, named, app.now());
     requireRoomForIssuer(mountState, issuer);
@@ -66,8 +77,8 @@ export async function generateRoot(
     const encoded = encodeCertificate(root.der, request.format);
     const certificates = { certificate: encoded, issuing_ca: encoded };
     const data: GeneratedRoot = {
-      ...(source === 'exported' && fresh
-        ? withPrivateKey(certificates, handOut(fresh), request)
+      ...(prepared.handed_out
+        ? withPrivateKey(certificates, prepared.handed_out, request)
         : certificates),
       serial_number,
       expiration: not_after,
@@ -79,7 +90,7 @@ export async function generateRoot(
     return {
       effects: [
         ...holdSettings(mount),
-        ...effects,
+        ...chosen.effects,
         insertIssuer(mount_id, issuer),
         ...insertCertificate(mount_id, planRow(root, issuer, request), []),
         ...(becomesDefault ? planDefaultChange(mount_id, mountState, issuer.id, app.now()) : []),
@@ -94,27 +105,12 @@ export async function generateRoot(
   });
 }
 
-/** What is made has paths of its own, and so has the key that is used. */
-async function refuseDeniedPaths(
-  caller: Caller,
-  source: KeySource,
-  request: RootRequest,
-): Promise<void> {
-  const { issuer_name: name, key_name, key_ref } = request;
-  await refuseDenied(caller, [
-    ...ownPaths(caller, 'issuer', { name }),
-    ...ownPaths(caller, 'key', source === 'existing' ? { ref: key_ref } : { name: key_name }),
-  ]);
-}
-
 interface RootContext {
   request: RootRequest;
   now_ms: number;
   mount: Mount;
   mountState: MountState;
-  key: Key;
-  /** The new key, which is not stored yet; undefined for an existing one. */
-  fresh: FreshKey | undefined;
+  chosen: ChosenKey;
 }
 
 interface SignedRoot {
@@ -131,29 +127,23 @@ interface SignedRoot {
 async function signRoot(
   app: App,
   caller: Caller,
-  { request, now_ms, mount, mountState, key, fresh }: RootContext,
+  { request, now_ms, mount, mountState, chosen }: RootContext,
 ): Promise<SignedRoot> {
   const serialNumber = newSerialNumber(app);
   const wanted: WantedRoot = {
     request,
     now: Math.floor(now_ms / 1000),
     serialNumber,
-    key,
+    key: chosen.key,
     mount: effectiveLeaseTtls(mount.config),
     urls: mountState.urls,
     cluster: mountState.cluster,
   };
-  const { tbs, warnings } = isHeavyRoot(request)
+  const { tbs, warnings } = isHeavyCa(request)
     ? await planRootOnThread(app, caller, wanted)
     : planRoot(wanted);
-  const sign = (algorithm: SignatureAlgorithm, data: Uint8Array) =>
-    signInTurn(app, caller, key, async () =>
-      fresh
-        ? signWith(fresh.private_key, fresh, algorithm, data)
-        : signWithKey(app, caller.mount.id, key, algorithm, data),
-    );
   return {
-    der: await signCertificate(tbs, sign, MOST_ROOT_BYTES),
+    der: await signCertificate(tbs, chosen.sign, MOST_ROOT_BYTES),
     serial_number: formatSerial(serialNumber),
     not_before: tbs.notBefore,
     not_after: tbs.notAfter,
@@ -182,62 +172,6 @@ const planRow = (
   { id: issuer_id }: IssuerRecord,
   { common_name: subject_cn }: RootRequest,
 ) => ({ serial, issuer_id, role: '', subject_cn, not_before, not_after, der });
-
-/** @see P-78 */
-function parseKeySource(exported: string): KeySource {
-  const source = KEY_SOURCES.find((one) => one === exported);
-  if (!source) {
-    throw invalid(
-      'the "exported" path parameter must be "internal", "existing", "exported" or "kms"',
-    );
-  }
-  if (source !== 'kms') return source;
-  throw invalid('managed keys are not available: use internal, exported or existing');
-}
-
-function planKey(request: RootRequest) {
-  const wanted = request.key_type ?? 'rsa';
-  const key_type = KEY_TYPES.find((type) => type === wanted);
-  if (!key_type) {
-    throw invalid(`unknown key type ${wanted.slice(0, 64)}`, {
-      fields: { key_type: KEY_TYPES.join(', ') },
-    });
-  }
-  const { key_bits } = resolveKeyParameters({
-    key_type,
-    key_bits: request.key_bits ?? 0,
-    signature_bits: request.signature_bits,
-  });
-  return { key_type, key_bits };
-}
-
-function planFreshKey(
-  app: App,
-  mount_id: string,
-  mountState: MountState,
-  fresh: FreshKey,
-  wanted: string | undefined,
-): { key: Key; effects: Effect[] } {
-  requireRoomForKey(mountState);
-  const name = checkNewName('key', wanted, mountState.keys);
-  const { key, insert } = sealKey(app, mount_id, fresh, name);
-  return { key, effects: [insert] };
-}
-
-async function requireExistingKey(
-  caller: Caller,
-  mountState: MountState,
-  request: RootRequest,
-): Promise<Key> {
-  if (request.key_type !== undefined || request.key_bits !== undefined) {
-    throw invalid(
-      'invalid parameter for the kms/existing path parameter, key_type nor key_bits arguments can be set in this mode',
-    );
-  }
-  const key = resolveKey(mountState, request.key_ref);
-  await refuseDeniedNow(caller, ownPaths(caller, 'key', key));
-  return key;
-}
 
 const SERIAL_BYTES = 20;
 

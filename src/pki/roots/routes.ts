@@ -3,12 +3,14 @@ import { type AnyRoute, vaultRoute } from '../../app/route.ts';
 import { text } from '../../core/fields.ts';
 import { rootFields } from '../profile/root.ts';
 import { generatedRoot } from './generated-root.ts';
-import { generateRoot } from './operations.ts';
+import { generateRoot, rotateRoot } from './operations.ts';
 
 const paths = [
   ['pki-generate-root', '/v1/{mount}/root/generate/{exported}'],
   ['pki-issuers-generate-root', '/v1/{mount}/issuers/generate/root/{exported}'],
+  ['pki-rotate-root', '/v1/{mount}/root/rotate/{exported}'],
 ] as const;
+const ROTATION = 'pki-rotate-root';
 const fields = Object.keys(rootFields);
 
 export const rootRoutes: readonly AnyRoute[] = paths.map(([id, path]) =>
@@ -16,7 +18,10 @@ export const rootRoutes: readonly AnyRoute[] = paths.map(([id, path]) =>
     id,
     method: 'POST',
     path,
-    summary: 'Make a root: a key and a certificate signed by it',
+    summary:
+      id === ROTATION
+        ? 'Make the next root, which is named so unless another issuer is'
+        : 'Make a root: a key and a certificate signed by it',
     see: ['RFC 5280 §4.1', 'RFC 5280 §4.2'],
     access: { capability: 'update' },
     input: z.object({
@@ -31,6 +36,6 @@ export const rootRoutes: readonly AnyRoute[] = paths.map(([id, path]) =>
     sets_also: paths.flatMap(([, other]) =>
       other === path ? [] : [{ path: other, fields, when: [] }],
     ),
-    run: generateRoot,
+    run: id === ROTATION ? rotateRoot : generateRoot,
   }),
 );

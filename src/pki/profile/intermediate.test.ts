@@ -21,15 +21,15 @@ import {
 } from '../../x509/name-constraints.ts';
 import { parseName, type SubjectFields } from '../../x509/names.ts';
 import { EXTENSION_OID } from '../../x509/oids.ts';
-import { readCsr } from '../profile/csr-rules.ts';
-import type { IssuingFacts } from '../profile/issuing.ts';
-import { planCertificate } from '../profile/plan.ts';
+import { readCsr } from './csr-rules.ts';
 import {
   intermediateCsrFields,
   intermediateFields,
   planIntermediate,
   planIntermediateCsr,
 } from './intermediate.ts';
+import type { IssuingFacts } from './issuing.ts';
+import { planCertificate } from './plan.ts';
 
 interface Wanted {
   body?: Record<string, unknown>;

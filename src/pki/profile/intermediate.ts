@@ -1,6 +1,6 @@
 import type { z } from 'zod';
 import { invalid } from '../../core/failure.ts';
-import { flag, longText, text } from '../../core/fields.ts';
+import { flag } from '../../core/fields.ts';
 import {
   type BasicConstraints,
   basicConstraints,
@@ -9,48 +9,64 @@ import {
   subjectAltName,
 } from '../../x509/extensions.ts';
 import { hasNoNames } from '../../x509/general-names.ts';
-import { parseKeyUsage } from '../../x509/key-usages.ts';
+import { keyUsage, parseKeyUsage } from '../../x509/key-usages.ts';
+import { NAME_CONSTRAINT_FIELDS } from '../../x509/name-constraints.ts';
 import { isEmptyName } from '../../x509/names.ts';
 import { EXTENSION_OID } from '../../x509/oids.ts';
+import { hexText, keyUsageList, pemText, withoutSeparators } from '../fields/field-kinds.ts';
 import { checkSignatureSize } from '../fields/key-parameters.ts';
+import { warnOfUnknownUsages } from '../fields/usages.ts';
+import type { RequestedNames } from '../roles/name-policy.ts';
 import {
   CA_KEY_USAGES,
-  type CaSubjectRequest,
+  type CaNameRequest,
   caIssueFields,
+  caKeyFields,
+  caNameFields,
+  caSignatureFields,
   caSubjectFields,
+  MOST_CA_NAMES,
   parseCaNames,
   parsePathLength,
   planCaSubject,
-} from '../profile/ca-request.ts';
-import { checkCsrKey, type SignedCsr } from '../profile/csr-rules.ts';
-import { checkNameConstraints, type IssuingFacts } from '../profile/issuing.ts';
-import type { CertificatePlan } from '../profile/plan.ts';
-import { chooseBehavior, NO_ROLE, planValidity } from '../profile/validity.ts';
-import { commonNamesOf, copyExtensions, csrNames } from '../profile/verbatim.ts';
-import type { RequestedNames } from '../roles/name-policy.ts';
+  planCaUsages,
+} from './ca-request.ts';
+import { checkCsrKey, type SignedCsr } from './csr-rules.ts';
+import { checkNameConstraints, type IssuingFacts } from './issuing.ts';
+import type { CertificatePlan } from './plan.ts';
+import { chooseBehavior, NO_ROLE, planValidity } from './validity.ts';
+import { commonNamesOf, copyExtensions, csrNames } from './verbatim.ts';
 
 /** The body of `sign-intermediate`. */
 export const intermediateFields = {
   ...caSubjectFields,
   ...caIssueFields,
-  csr: longText('').describe('The request to be signed, PKCS #10 in PEM.'),
+  csr: pemText('').describe('The request to be signed, PKCS #10 in PEM.'),
   use_csr_values: flag(false).describe(
     'Take subject, alternative names and extensions of the request instead of the parameters.',
   ),
-  skid: text('').describe(
+  skid: hexText('').describe(
     'Subject key identifier in hex, for cross-signing; empty: worked out from the key.',
   ),
   enforce_leaf_not_after_behavior: flag(false).describe(
     "Apply the issuer's leaf_not_after_behavior instead of ending with the issuer.",
   ),
 };
-type IntermediateRequest = z.output<z.ZodObject<typeof intermediateFields>>;
+export type IntermediateRequest = z.output<z.ZodObject<typeof intermediateFields>>;
 
-interface IntermediatePlan {
+export interface IntermediatePlan {
   certificate: CertificatePlan;
   /** As they will stand in the certificate. */
   names: RequestedNames;
   warnings: string[];
+}
+
+export interface IntermediateContext {
+  issuer: IssuingFacts;
+  /** Effective lease times of the mount, in seconds. */
+  mount: { default_ttl: number; max_ttl: number };
+  /** Unix seconds. */
+  now: number;
 }
 
 /**
@@ -63,20 +79,16 @@ interface IntermediatePlan {
 export function planIntermediate(
   request: IntermediateRequest,
   signed: SignedCsr,
-  context: {
-    issuer: IssuingFacts;
-    /** Effective lease times of the mount, in seconds. */
-    mount: { default_ttl: number; max_ttl: number };
-    /** Unix seconds. */
-    now: number;
-  },
+  context: IntermediateContext,
 ): IntermediatePlan {
   const { issuer } = context;
   checkCsrKey(signed.key, { key_type: 'any', key_bits: 0 });
   checkSignatureSize(request.signature_bits);
   const { basic_constraints, warnings } = planPathLength(parsePathLength(request), issuer);
   const content = request.use_csr_values ? takeCsrValues(request, signed) : takeParameters(request);
-  const key_usage = [...CA_KEY_USAGES, ...request.key_usage, ...content.key_usage];
+  // Usages that the request of the one signed states take the place of those asked for beside it.
+  const usages = planCaUsages({ ...request, key_usage: content.key_usage ?? request.key_usage });
+  const { key_usage, ext_key_usage } = usages;
   // A CA's common name is no host's, unless its key may serve as one.
   const mayServe = key_usage.some((usage) => !OF_AUTHORITIES.has(usage.toLowerCase()));
   for (const common_name of ['', ...(mayServe ? content.common_names : [])]) {
@@ -101,7 +113,7 @@ export function planIntermediate(
     notBefore: validity.notBefore,
     notAfter: validity.notAfter,
     key_usage,
-    ext_key_usage: [],
+    ext_key_usage,
     basic_constraints,
     ...(subject_key_id && { subject_key_id }),
     urls: issuer.urls,
@@ -113,7 +125,7 @@ export function planIntermediate(
   return {
     certificate,
     names: content.names,
-    warnings: [...warnings, ...validity.warnings, ...content.warnings],
+    warnings: [...warnings, ...validity.warnings, ...content.warnings, ...usages.warnings],
   };
 }
 
@@ -155,14 +167,15 @@ interface Content {
   unknown: readonly Uint8Array[];
   /** Those that are not in `extensions` already. */
   planned_names: CertificatePlan['names'];
-  key_usage: readonly string[];
+  /** Undefined where it says nothing about them. */
+  key_usage?: string[] | undefined;
   extensions: Extension[];
   warnings: string[];
 }
 
-function takeParameters(request: CaSubjectRequest): Content {
+function takeParameters(request: CaNameRequest): Content {
   const { subject, warnings } = planCaSubject(request);
-  const sans = parseCaNames(request);
+  const sans = parseCaNames(request, 'an intermediate');
   const { common_name, serial_number } = request;
   return {
     subject,
@@ -170,7 +183,6 @@ function takeParameters(request: CaSubjectRequest): Content {
     common_names: [common_name],
     unknown: [],
     planned_names: sans,
-    key_usage: [],
     extensions: [],
     warnings,
   };
@@ -191,9 +203,11 @@ function takeCsrValues(request: IntermediateRequest, { csr }: SignedCsr): Conten
       fields: { csr: 'a request with a subject' },
     });
   }
+  const names = csrNames(csr);
+  requireFewNames(names, csr.subjectAltNames?.unknown ?? []);
   const usage = findExtension(csr.extensions, EXTENSION_OID.keyUsage);
   // Constraints of the one who signs are never given up for what the one signed would like.
-  const constrained = NAME_CONSTRAINTS.some((field) => request[field].length > 0);
+  const constrained = NAME_CONSTRAINT_FIELDS.some((field) => request[field].length > 0);
   const extensions = copyExtensions(csr, csr.subject).filter(
     ({ oid }) =>
       !ISSUERS_OWN.has(oid) &&
@@ -202,32 +216,33 @@ function takeCsrValues(request: IntermediateRequest, { csr }: SignedCsr): Conten
   );
   return {
     subject: csr.subject,
-    names: csrNames(csr),
+    names,
     common_names: commonNamesOf(csr),
     unknown: csr.subjectAltNames?.unknown ?? [],
     planned_names: { dns: [], email: [], ip: [], uri: [], other: [] },
-    key_usage: usage ? parseKeyUsage(usage.value) : [],
+    key_usage: usage && parseKeyUsage(usage.value),
     extensions,
     warnings: [],
   };
 }
 
-const NAME_CONSTRAINTS = [
-  'permitted_dns_domains',
-  'excluded_dns_domains',
-  'permitted_ip_ranges',
-  'excluded_ip_ranges',
-  'permitted_email_addresses',
-  'excluded_email_addresses',
-  'permitted_uri_domains',
-  'excluded_uri_domains',
-] as const;
+function requireFewNames(names: RequestedNames, unknown: readonly Uint8Array[]): void {
+  const { dns, email, ip, uri, other } = names;
+  const count = [dns, email, ip, uri, other, unknown].reduce((sum, { length }) => sum + length, 0);
+  if (count <= MOST_CA_NAMES) return;
+  throw invalid(
+    `the CSR has ${count} names, at most ${MOST_CA_NAMES} of an intermediate are accepted`,
+    {
+      fields: { csr: `at most ${MOST_CA_NAMES} alternative names` },
+    },
+  );
+}
 
 /** @throws Failure `invalid` */
 function parseKeyIdentifier(text: string): Uint8Array | undefined {
-  const hex = text.replaceAll(/[:\s-]/g, '');
+  const hex = withoutSeparators(text);
   if (hex === '') return undefined;
-  if (!/^(?:[0-9a-f]{2}){1,64}$/i.test(hex)) {
+  if (!/^(?:[0-9a-f]{2}){1,64}$/.test(hex)) {
     throw invalid('skid is not a key identifier in hex', {
       fields: { skid: 'up to 64 bytes in hex, with or without ":" between them' },
     });
@@ -235,12 +250,22 @@ function parseKeyIdentifier(text: string): Uint8Array | undefined {
   return Buffer.from(hex, 'hex');
 }
 
-/** The body of `intermediate/generate/:exported` beside the fields of the key. */
+/** The body of `intermediate/generate/:exported`. */
 export const intermediateCsrFields = {
-  ...caSubjectFields,
+  ...caNameFields,
+  ...caKeyFields,
+  ...caSignatureFields,
+  key_usage: keyUsageList([]).describe('Key usages to ask for; none: the request says nothing.'),
   add_basic_constraints: flag(false).describe('Ask for CA:TRUE in the request itself.'),
 };
-type IntermediateCsrRequest = z.output<z.ZodObject<typeof intermediateCsrFields>>;
+export type IntermediateCsrRequest = z.output<z.ZodObject<typeof intermediateCsrFields>>;
+
+export interface IntermediateCsrPlan {
+  /** DER of the Name. */
+  subject: Uint8Array;
+  extensions: Extension[];
+  warnings: string[];
+}
 
 /**
  * Decides on a request for the certificate of a CA.
@@ -248,16 +273,14 @@ type IntermediateCsrRequest = z.output<z.ZodObject<typeof intermediateCsrFields>
  * @throws Failure `invalid` without a subject and for names that are none
  * @see RFC 2986 §4.1
  */
-export function planIntermediateCsr(request: IntermediateCsrRequest): {
-  /** DER of the Name. */
-  subject: Uint8Array;
-  extensions: Extension[];
-  warnings: string[];
-} {
+export function planIntermediateCsr(request: IntermediateCsrRequest): IntermediateCsrPlan {
   const { subject, warnings } = planCaSubject(request);
-  const names = parseCaNames(request);
-  const extensions: Extension[] = [];
-  if (request.add_basic_constraints) extensions.push(basicConstraints({ ca: true }));
-  if (!hasNoNames(names)) extensions.push(subjectAltName(names, false));
-  return { subject, extensions, warnings };
+  const names = parseCaNames(request, 'an intermediate');
+  const extensions = [
+    keyUsage(request.key_usage),
+    request.add_basic_constraints ? basicConstraints({ ca: true }) : undefined,
+    hasNoNames(names) ? undefined : subjectAltName(names, false),
+  ].filter((extension) => extension !== undefined);
+  const unknown = warnOfUnknownUsages({ key_usage: request.key_usage, ext_key_usage: [] });
+  return { subject, extensions, warnings: [...warnings, ...unknown] };
 }

@@ -1,0 +1,109 @@
+import { signInTurn } from '../../access/concurrency/operations.ts';
+import { retryOnConflict } from '../../access/standing/attempts.operations.ts';
+import type { App } from '../../app/app.ts';
+import type { Caller } from '../../app/caller.ts';
+import type { DataResult } from '../../app/output.ts';
+import { formatSerial } from '../../x509/serial.ts';
+import { encodeSignedCa, type SignedCaAnswer } from '../certificates/answer.ts';
+import { insertCertificate } from '../certificates/store.ts';
+import { judgeBringing } from '../issuance/brought.operations.ts';
+import { type IssuerContext, readIssuerContext } from '../issuance/context.operations.ts';
+import { signCertificate, signWithKey } from '../keys/signing.operations.ts';
+import { lineOfMount } from '../mount-state/operations.ts';
+import { planIntermediateOnThread, requireSoundKeyOf } from '../planning/operations.ts';
+import { isHeavyCa, type PlannedIntermediate } from '../planning/task.ts';
+import { readCsrValues } from '../profile/csr-fields.ts';
+import { requireCsr, type SignedCsr } from '../profile/csr-rules.ts';
+import { type IntermediateRequest, planIntermediate } from '../profile/intermediate.ts';
+import { planCertificate } from '../profile/plan.ts';
+import { newSerialNumber } from '../roots/operations.ts';
+
+/** Of an intermediate's certificate, which goes with all that it signs. */
+const MOST_CA_BYTES = 64 << 10;
+
+export type IntermediateInput = IntermediateRequest & { issuer_ref?: string | undefined };
+
+/** Signs the request of a CA that is to be beneath an issuer. */
+export async function signIntermediate(
+  app: App,
+  caller: Caller,
+  { issuer_ref = 'default', ...request }: IntermediateInput,
+): Promise<DataResult<SignedCaAnswer>> {
+  const judgeValues = judgeBringing(caller);
+  let signed: Promise<SignedCsr> | undefined;
+  // Once, however often the certificate is planned.
+  const readCsr = (): Promise<SignedCsr> => {
+    signed ??= requireCsr(request.csr);
+    return signed;
+  };
+  return retryOnConflict(
+    app,
+    caller,
+    async () => {
+      const rests = await readIssuerContext(app, caller, issuer_ref);
+      const planned = await decide(app, caller, { request, readCsr }, rests);
+      // What the CSR says instead of the fields is judged as if it had been sent in them.
+      const judging = request.use_csr_values && judgeValues(() => planned.asked);
+      if (judging) await judging;
+      return commitIntermediate(app, caller, request, rests, planned);
+    },
+    { app, key: lineOfMount(caller.mount.id) },
+  );
+}
+
+async function decide(
+  app: App,
+  caller: Caller,
+  { request, readCsr }: { request: IntermediateRequest; readCsr(): Promise<SignedCsr> },
+  { context }: IssuerContext,
+): Promise<PlannedIntermediate> {
+  if (isHeavyCa(request)) return planIntermediateOnThread(app, caller, request, context);
+  const signed = await readCsr();
+  const plan = planIntermediate(request, signed, context);
+  const { csr, key } = signed;
+  const { subjectPublicKeyInfo } = csr;
+  await requireSoundKeyOf(app, caller, key, subjectPublicKeyInfo);
+  return { plan, key, subjectPublicKeyInfo, asked: readCsrValues(csr, plan.names) };
+}
+
+async function commitIntermediate(
+  app: App,
+  caller: Caller,
+  request: IntermediateRequest,
+  { held, issuer, key, context }: IssuerContext,
+  { plan, ...subject }: PlannedIntermediate,
+): Promise<DataResult<SignedCaAnswer>> {
+  const mount_id = caller.mount.id;
+  const serialNumber = newSerialNumber(app);
+  // By identity what every certificate of the issuer has is encoded once, wherever the plan was made.
+  const tbs = planCertificate(
+    { ...plan.certificate, signer: context.issuer, urls: context.issuer.urls },
+    { ...subject, serialNumber },
+  );
+  const der = await signCertificate(
+    tbs,
+    (algorithm, data) =>
+      signInTurn(app, caller, key, () => signWithKey(app, mount_id, key, algorithm, data)),
+    MOST_CA_BYTES,
+  );
+  const serial = formatSerial(serialNumber);
+  Object.assign(caller.record.outcome, { serial_number: serial, issuer_id: issuer.id });
+  const { names } = plan;
+  const row = {
+    serial,
+    issuer_id: issuer.id,
+    role: '',
+    subject_cn: names.common_name,
+    not_before: tbs.notBefore,
+    not_after: tbs.notAfter,
+    der,
+  };
+  const found_by = [...names.dns, ...names.email, ...names.ip, ...names.uri];
+  // Durable before it leaves the process, as every certificate is that can be revoked.
+  await app.commitOnce(caller, [held, ...insertCertificate(mount_id, row, found_by)]);
+  const facts = { serial_number: serial, expiration: tbs.notAfter };
+  return {
+    data: encodeSignedCa(der, facts, issuer, request.format),
+    warnings: plan.warnings,
+  };
+}

@@ -1,0 +1,73 @@
+import type { z } from 'zod';
+import { signInTurn } from '../../access/concurrency/operations.ts';
+import { retryOnConflict } from '../../access/standing/attempts.operations.ts';
+import type { App } from '../../app/app.ts';
+import type { Caller } from '../../app/caller.ts';
+import type { DataResult } from '../../app/output.ts';
+import { formatSerial } from '../../x509/serial.ts';
+import { encodeCertificate } from '../certificates/answer.ts';
+import { readIssuerContext } from '../issuance/context.operations.ts';
+import { signCertificate, signWithKey } from '../keys/signing.operations.ts';
+import { pemOf } from '../mount-state/issuer.ts';
+import { lineOfMount } from '../mount-state/operations.ts';
+import { planSelfIssuedOnThread, requireSoundKeyOf } from '../planning/operations.ts';
+import { isHeavyCa } from '../planning/task.ts';
+import type { IssuingFacts } from '../profile/issuing.ts';
+import { planCertificate } from '../profile/plan.ts';
+import {
+  planSelfIssued,
+  type SelfIssuedPlan,
+  type SelfIssuedRequest,
+} from '../profile/self-issued.ts';
+import type { signedSelfIssued } from './answers.ts';
+
+export type SelfIssuedInput = SelfIssuedRequest & { issuer_ref?: string | undefined };
+
+/** Signs the certificate of a CA that signed it itself, so that those who trust the issuer trust it. It is not stored. */
+export async function signSelfIssued(
+  app: App,
+  caller: Caller,
+  { issuer_ref = 'default', ...request }: SelfIssuedInput,
+): Promise<DataResult<z.output<typeof signedSelfIssued>>> {
+  const mount_id = caller.mount.id;
+  return retryOnConflict(
+    app,
+    caller,
+    async () => {
+      const { held, issuer, key, context } = await readIssuerContext(app, caller, issuer_ref);
+      const { certificate, warnings, ...parts } = await decide(
+        app,
+        caller,
+        request,
+        context.issuer,
+      );
+      const tbs = planCertificate(
+        { ...certificate, signer: context.issuer, urls: context.issuer.urls },
+        parts,
+      );
+      const der = await signCertificate(tbs, (algorithm, data) =>
+        signInTurn(app, caller, key, () => signWithKey(app, mount_id, key, algorithm, data)),
+      );
+      const serial_number = formatSerial(parts.serialNumber);
+      Object.assign(caller.record.outcome, { serial_number, issuer_id: issuer.id });
+      await app.commitOnce(caller, [held]);
+      return {
+        data: { certificate: encodeCertificate(der, 'pem'), issuing_ca: pemOf(issuer.certificate) },
+        warnings,
+      };
+    },
+    { app, key: lineOfMount(mount_id) },
+  );
+}
+
+async function decide(
+  app: App,
+  caller: Caller,
+  request: SelfIssuedRequest,
+  issuer: IssuingFacts,
+): Promise<SelfIssuedPlan> {
+  if (isHeavyCa(request)) return planSelfIssuedOnThread(app, caller, request, issuer);
+  const plan = planSelfIssued(request, issuer);
+  await requireSoundKeyOf(app, caller, plan.key, plan.subjectPublicKeyInfo);
+  return plan;
+}
