@@ -2,6 +2,7 @@ import type { AnyRoute } from '../app/route.ts';
 import { certificateRoutes } from './certificates/routes.ts';
 import { configRoutes } from './config/routes.ts';
 import { crlRoutes } from './crl/routes.ts';
+import { importRoutes } from './imports/routes.ts';
 import { issuanceRoutes } from './issuance/routes.ts';
 import { issuerRoutes } from './issuers/routes.ts';
 import { keyRoutes } from './keys/routes.ts';
@@ -14,6 +15,7 @@ import { rootRoutes } from './roots/routes.ts';
 export const pkiRoutes: readonly AnyRoute[] = [
   ...rootRoutes,
   ...issuerRoutes,
+  ...importRoutes,
   ...issuanceRoutes,
   ...keyRoutes,
   ...roleRoutes,

@@ -6,7 +6,7 @@ import type { DataResult, NothingResult } from '../../app/output.ts';
 import { Failure } from '../../core/failure.ts';
 import { mergePatch } from '../../core/patches.ts';
 import { classIdOf, numberWarnings, warnOfChange } from '../crl/issuer-class.ts';
-import { describeIssuer, type Issuer, type IssuerRecord } from '../mount-state/issuer.ts';
+import { describeIssuer, type Issuer, type IssuerRecord, recordOf } from '../mount-state/issuer.ts';
 import { deleteAllIssuers, deleteIssuer, saveIssuer } from '../mount-state/issuers.store.ts';
 import { checkName } from '../mount-state/key.ts';
 import { deleteAllKeys } from '../mount-state/keys.store.ts';
@@ -130,11 +130,6 @@ async function refuseDeniedChain(
     others.push(...ownPaths(caller, 'issuer', { ref, id: member?.id ?? '', name: member?.name }));
   }
   await refuseDeniedNow(caller, others);
-}
-
-function recordOf(issuer: Issuer): IssuerRecord {
-  const { chain: _, certificate, ...record } = issuer;
-  return { ...record, certificate: certificate.raw };
 }
 
 function planName(mountState: MountState, issuer: Issuer, name: string): string {
