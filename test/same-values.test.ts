@@ -117,6 +117,7 @@ const SAME: Record<string, unknown[][]> = {
   serial_number: SERIALS,
   certificate: [PEM],
   csr: [PEM],
+  pem_bundle: [PEM],
   private_key: [PEM],
   private_key_format: KEY_FORMATS,
   not_after: TIMES,

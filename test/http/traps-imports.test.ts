@@ -353,3 +353,75 @@ describe('a policy that denies', () => {
     }
   });
 });
+
+describe('a single key', () => {
+  const bring = (path: string, body: object) => call('POST', `${path}/keys/import`, body);
+
+  test('is taken under its name, links its issuers, and stays what it is when it comes again', async () => {
+    const path = await mount();
+    const { privateKey } = generateKeyPairSync('ec', { namedCurve: 'P-384' });
+    const root = makeAuthority('Root');
+    const [issuer = ''] = toldBy(await take(path, root.pem)).imported_issuers ?? [];
+    const first = await bring(path, { pem_bundle: root.keyPem, key_name: 'a' });
+    assert.equal(first.status, 200, first.text);
+    const key_id = first.field('data.key_id');
+    const told = { key_bits: 0, key_id, key_name: 'a', key_type: 'ed25519' };
+    assert.deepEqual(first.field('data'), told);
+    assert.equal((await call('GET', `${path}/issuer/${issuer}`)).field('data.key_id'), key_id);
+    assert.equal((await call('GET', `${path}/config/keys`)).field('data.default'), key_id);
+    for (const key_name of ['a', 'b', undefined]) {
+      const again = await bring(path, { pem_bundle: root.keyPem, key_name });
+      assert.deepEqual(again.field('data'), told, again.text);
+    }
+    const sec1 = String(privateKey.export({ type: 'sec1', format: 'pem' }));
+    const second = await bring(path, { pem_bundle: parameters + sec1 });
+    assert.equal(second.textAt('data.key_type'), 'ec');
+    assert.equal(second.field('data.key_bits'), 384);
+    assert.equal(second.textAt('data.key_name'), '');
+    assert.equal((await call('GET', `${path}/config/keys`)).field('data.default'), key_id);
+  });
+
+  const key = pkcs8Of(newKey());
+  const no: [what: string, body: { pem_bundle: string; key_name?: string }, says: RegExp][] = [
+    ['a path', { pem_bundle: '/etc/key.pem' }, /perhaps a path was passed/],
+    ['no PEM', { pem_bundle: 'x'.repeat(99) }, /invalid PEM data/],
+    ['two keys', { pem_bundle: key + pkcs8Of(newKey()) }, /only a single key can be present/],
+    ['a key and a certificate', { pem_bundle: withKey(good) }, /only a single key can be present/],
+    ['a certificate', { pem_bundle: good.pem }, /a PEM block .*CERTIFICATE.* where PRIVATE KEY/],
+    ['an encrypted key', { pem_bundle: encrypted }, /encrypted/],
+    ['a DSA key', { pem_bundle: pkcs8Of(dsa) }, /RSA, EC and Ed25519 keys are accepted/],
+    ['a reserved name', { pem_bundle: key, key_name: 'Default' }, /reserved keyword 'default'/],
+    ['an empty name', { pem_bundle: key, key_name: '' }, /expected non-empty key name/],
+    ["another key's name", { pem_bundle: key, key_name: 'taken' }, /key name already in use/],
+  ];
+  for (const [what, body, says] of no) {
+    test(`is refused: ${what}`, async () => {
+      const path = await mount();
+      await bring(path, { pem_bundle: good.keyPem, key_name: 'taken' });
+      const reply = await bring(path, body);
+      assert.equal(reply.status, 400, reply.text);
+      assert.match(reply.text, says);
+      assert.equal((await call('LIST', `${path}/keys`)).field('data.keys.length'), 1);
+    });
+  }
+});
+
+test('issuers and keys are listed page by page', async () => {
+  const path = await mount();
+  const made = ['A', 'B', 'C'].map((name) => withKey(makeAuthority(name)));
+  await take(path, made.join(''));
+  for (const what of ['issuers', 'keys']) {
+    const all = (await call('LIST', `${path}/${what}`)).field('data.keys') as string[];
+    assert.deepEqual(all, [...all].sort());
+    assert.equal(all.length, 3);
+    const page = await call('LIST', `${path}/${what}?after=${all[0]}&limit=1`);
+    assert.deepEqual(page.field('data.keys'), [all[1]]);
+    assert.deepEqual(Object.keys(page.field('data.key_info') as object), [all[1]]);
+    for (const limit of [0, -1, 5]) {
+      const rest = await call('LIST', `${path}/${what}?after=${all[0]}&limit=${limit}`);
+      assert.deepEqual(rest.field('data.keys'), all.slice(1));
+    }
+    assert.equal((await call('LIST', `${path}/${what}?after=${all[2]}`)).status, 404);
+    assert.equal((await call('LIST', `${path}/${what}?limit=x`)).status, 400);
+  }
+});

@@ -1,30 +1,24 @@
 import { importInTurn } from '../../access/concurrency/imports.operations.ts';
 import { refuseDeniedNow } from '../../access/standing/operations.ts';
-import type { OwnPath } from '../../acl/name-form.ts';
 import type { App } from '../../app/app.ts';
 import type { Caller } from '../../app/caller.ts';
 import type { DataResult } from '../../app/output.ts';
 import { invalid } from '../../core/failure.ts';
 import { Breath } from '../../core/fairness/breath.ts';
 import type { PemBlock } from '../../core/pem.ts';
-import type { Effect } from '../../store/write.ts';
 import type { Certificate } from '../../x509/certificate.ts';
 import type { FreshKey } from '../keys/generation.operations.ts';
 import { readPrivateKey, requirePair } from '../keys/imported-key.operations.ts';
-import { sealKey } from '../keys/sealed-keys.operations.ts';
-import { type Issuer, recordOf } from '../mount-state/issuer.ts';
+import { recordOf } from '../mount-state/issuer.ts';
 import { insertIssuer, saveIssuer, touchIssuer } from '../mount-state/issuers.store.ts';
-import type { Key } from '../mount-state/key.ts';
 import { changeMountState, planDefaultChange, readMountState } from '../mount-state/operations.ts';
-import { ownPaths } from '../mount-state/own-paths.ts';
 import { requireRoomForImport } from '../mount-state/room.ts';
 import type { MountState } from '../mount-state/state.ts';
 import { readAuthorities, readBundle, tellWhere, within } from './bundle.ts';
+import { pathsOf, planIssuers, planKeys, publicKeys } from './linking.operations.ts';
 import {
   chooseDefault,
   findBeneath,
-  type Imported,
-  settingsOf,
   stateAfter,
   textOf,
   warnOfCrls,
@@ -128,83 +122,6 @@ async function readKeys(
   return [...keys.values()];
 }
 
-const publicKeys = ({ keys }: MountState): Map<string, Key> =>
-  new Map([...keys.values()].map((key) => [textOf(key.public_key), key]));
-
-interface PlannedKeys {
-  /** All of the mount after the import, by public key. */
-  all: Map<string, Key>;
-  added: Key[];
-  existing: Key[];
-  effects: Effect[];
-}
-
-function planKeys(
-  app: App,
-  mount_id: string,
-  mountState: MountState,
-  wanted: readonly FreshKey[],
-): PlannedKeys {
-  const planned: PlannedKeys = {
-    all: publicKeys(mountState),
-    added: [],
-    existing: [],
-    effects: [],
-  };
-  for (const fresh of wanted) {
-    const known = planned.all.get(textOf(fresh.public_key));
-    if (known) {
-      planned.existing.push(known);
-      continue;
-    }
-    const { key, insert } = sealKey(app, mount_id, fresh, '');
-    planned.all.set(textOf(key.public_key), key);
-    planned.added.push(key);
-    planned.effects.push(insert);
-  }
-  return planned;
-}
-
-/** Finds each certificate among the mount's, or makes an issuer of it, and links what has its key now. @see P-233, P-234 */
-function planIssuers(
-  app: App,
-  mountState: MountState,
-  certificates: readonly Certificate[],
-  keys: ReadonlyMap<string, Key>,
-): Imported {
-  const keyOf = ({ subjectPublicKeyInfo }: Certificate): string =>
-    keys.get(textOf(subjectPublicKeyInfo))?.id ?? '';
-  const linked: Issuer[] = [];
-  const known = new Map<string, Issuer>();
-  for (const issuer of mountState.issuers.values()) {
-    const key_id = issuer.key_id === '' ? keyOf(issuer.certificate) : issuer.key_id;
-    const present = key_id === issuer.key_id ? issuer : { ...issuer, key_id };
-    if (present !== issuer) linked.push(present);
-    known.set(textOf(issuer.certificate.raw), present);
-  }
-  const now_ms = app.now();
-  const issuers: Issuer[] = [];
-  const added: Issuer[] = [];
-  for (const certificate of certificates) {
-    const present = known.get(textOf(certificate.raw));
-    const issuer: Issuer = present ?? {
-      id: app.newId(),
-      name: '',
-      key_id: keyOf(certificate),
-      certificate,
-      chain: [],
-      settings: settingsOf(certificate),
-      revoked_at_ms: undefined,
-      modified_at_ms: now_ms,
-      created_at_ms: now_ms,
-      version: 0,
-    };
-    if (!present) added.push(issuer);
-    issuers.push(issuer);
-  }
-  return { issuers, added, linked };
-}
-
 async function planImport(
   app: App,
   caller: Caller,
@@ -239,7 +156,8 @@ async function planImport(
     existing_keys: idsOf(keys.existing),
   };
   const { imported_issuers, imported_keys } = data;
-  Object.assign(caller.record.outcome, { imported_issuers, imported_keys });
+  const serial_numbers = added.map(({ certificate }) => certificate.serial);
+  Object.assign(caller.record.outcome, { imported_issuers, imported_keys, serial_numbers });
   return {
     effects: changes,
     // Nothing is new: nothing is written.
@@ -254,15 +172,6 @@ async function planImport(
       ],
     },
   };
-}
-
-/** Keys of the mount that new issuers will sign with, and issuers that are given one. */
-function pathsOf(caller: Caller, { keys }: MountState, { added, linked }: Imported): OwnPath[] {
-  const used = new Set(added.flatMap(({ key_id }) => keys.get(key_id) ?? []));
-  return [
-    ...[...used].flatMap(({ id, name }) => ownPaths(caller, 'key', { id, name })),
-    ...linked.flatMap(({ id, name }) => ownPaths(caller, 'issuer', { id, name })),
-  ];
 }
 
 const idsOf = (items: readonly { id: string }[]): string[] | null =>

@@ -2,7 +2,10 @@ import { z } from 'zod';
 import { type AnyRoute, vaultRoute } from '../../app/route.ts';
 import { optional } from '../../core/fields.ts';
 import { pemText } from '../fields/field-kinds.ts';
+import { newNameText } from '../fields/key-field-kinds.ts';
+import { keySchema } from '../mount-state/key.ts';
 import { MOST_BUNDLE_BYTES } from './bundle.ts';
+import { importKey } from './key.operations.ts';
 import { importAuthorities } from './operations.ts';
 
 const ids = (what: string) =>
@@ -47,7 +50,7 @@ const PATHS = [
   },
 ] as const;
 
-export const importRoutes: readonly AnyRoute[] = PATHS.map(
+const authorityRoutes: readonly AnyRoute[] = PATHS.map(
   ({ id, path, summary, mayHaveKeys, input }) =>
     vaultRoute({
       id,
@@ -69,3 +72,23 @@ export const importRoutes: readonly AnyRoute[] = PATHS.map(
       run: (app, caller, fields) => importAuthorities(app, caller, fields, { mayHaveKeys }),
     }),
 );
+
+export const importRoutes: readonly AnyRoute[] = [
+  ...authorityRoutes,
+  vaultRoute({
+    id: 'pki-import-key',
+    method: 'POST',
+    path: '/v1/{mount}/keys/import',
+    summary: 'Import a private key',
+    see: ['RFC 7468 §10'],
+    access: { capability: 'update' },
+    input: z.object({
+      pem_bundle: pemText('').describe('One private key, PEM, unencrypted.'),
+      key_name: optional(newNameText()).describe('A name for the key, unique in the mount.'),
+    }),
+    output: keySchema,
+    failures: ['invalid', 'conflict', 'rate_limited'],
+    audit: ['key_name'],
+    run: importKey,
+  }),
+];

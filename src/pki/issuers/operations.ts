@@ -3,7 +3,6 @@ import type { OwnPath } from '../../acl/name-form.ts';
 import type { App } from '../../app/app.ts';
 import type { Caller } from '../../app/caller.ts';
 import type { DataResult, NothingResult } from '../../app/output.ts';
-import { Failure } from '../../core/failure.ts';
 import { mergePatch } from '../../core/patches.ts';
 import { classIdOf, numberWarnings, warnOfChange } from '../crl/issuer-class.ts';
 import { describeIssuer, type Issuer, type IssuerRecord, recordOf } from '../mount-state/issuer.ts';
@@ -19,7 +18,13 @@ import {
 import { CONCERNED, ownPaths, RENAMED } from '../mount-state/own-paths.ts';
 import { touchCrls } from '../mount-state/revocations.store.ts';
 import { requireRoomForSettings } from '../mount-state/room.ts';
-import { findIssuer, type MountState, resolveIssuer } from '../mount-state/state.ts';
+import {
+  findIssuer,
+  type ListedPage,
+  type MountState,
+  requirePage,
+  resolveIssuer,
+} from '../mount-state/state.ts';
 import { warnOfTemplates } from '../mount-state/urls.ts';
 import { countRolesOf, MOST_COUNTED } from '../roles/store.ts';
 import {
@@ -32,10 +37,11 @@ import {
 
 type IssuerAnswer = DataResult<ReturnType<typeof describeIssuer>>;
 
-export async function listIssuerInfo(app: App, caller: Caller) {
+/** All issuers in order of their ids, or one page of them. @see P-241 */
+export async function listIssuerInfo(app: App, caller: Caller, page: ListedPage) {
   const { issuers, defaults } = await readMountState(app, caller.mount.id);
-  if (issuers.size === 0) throw new Failure('not_found', '');
-  const described = [...issuers.values()].map((issuer) => {
+  const listed = requirePage(issuers, page);
+  const described = listed.map((issuer) => {
     const info = {
       is_default: issuer.id === defaults.default_issuer,
       issuer_name: issuer.name,
@@ -44,7 +50,7 @@ export async function listIssuerInfo(app: App, caller: Caller) {
     };
     return [issuer.id, info] as const;
   });
-  return { key_info: Object.fromEntries(described), keys: [...issuers.keys()] };
+  return { key_info: Object.fromEntries(described), keys: listed.map(({ id }) => id) };
 }
 
 interface IssuerRef {
