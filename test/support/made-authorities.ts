@@ -17,6 +17,8 @@ export interface Authority {
 
 export const newKey = (): KeyObject => generateKeyPairSync('ed25519').privateKey;
 
+let made = 0;
+
 /** @param of.by who signs it; itself unless told */
 export function makeAuthority(
   name: string,
@@ -30,11 +32,13 @@ export function makeAuthority(
 ): Authority {
   const key = of.key ?? newKey();
   const by = of.by ?? { name, key };
+  made += 1;
   const certificate = makeCertificate({
     subject: name,
     issuer: by.name,
     key,
     signer: by.key,
+    serial: Uint8Array.of(1, made >> 8, made & 255),
     extensions: [
       ...(of.ca === false ? [] : [basicConstraints({ ca: true })]),
       ...[keyUsage(of.usage ?? [])].flatMap((usage) => usage ?? []),

@@ -79,6 +79,7 @@ export function planIssuers(
       key_id: keyOf(certificate),
       certificate,
       chain: [],
+      signed_by: '',
       settings: settingsOf(certificate),
       revoked_at_ms: undefined,
       modified_at_ms: now_ms,

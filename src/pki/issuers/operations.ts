@@ -27,6 +27,7 @@ import {
 } from '../mount-state/state.ts';
 import { warnOfTemplates } from '../mount-state/urls.ts';
 import { countRolesOf, MOST_COUNTED } from '../roles/store.ts';
+import { planLastingEntry } from './revocation.operations.ts';
 import {
   checkChainLength,
   type IssuerPatch,
@@ -172,6 +173,7 @@ export async function removeIssuer(
     if (!issuer) return { effects: [], result: { data: null } };
     const effects = [
       deleteIssuer(caller.mount.id, issuer.id),
+      ...(await planLastingEntry(app, caller.mount.id, issuer)),
       ...rememberFormer(caller.mount.id, mountState, [formerOf(issuer)]),
     ];
     const warnings: string[] = [];

@@ -13,6 +13,7 @@ import {
   updateIssuer,
   writeIssuer,
 } from './operations.ts';
+import { revokeIssuer } from './revocation.operations.ts';
 import { issuerFields, issuerPatch } from './settings.ts';
 
 const issuer_ref = text().describe('Id or name of the issuer, or "default".');
@@ -133,6 +134,20 @@ export const issuerRoutes: readonly AnyRoute[] = [
     access: { capability: 'patch' },
     input: issuerPatch.extend({ issuer_ref }),
     run: updateIssuer,
+  }),
+  vaultRoute({
+    ...ofIssuer,
+    id: 'pki-revoke-issuer',
+    method: 'POST',
+    path: `${ofIssuer.path}/revoke`,
+    summary: 'Revoke an issuer, for good',
+    see: ['RFC 5280 §5'],
+    access: { capability: 'update' },
+    input: z.object({ issuer_ref }),
+    output: issuerSchema,
+    failures: ['unresolved', 'conflict'],
+    audit: ['issuer_ref'],
+    run: revokeIssuer,
   }),
   vaultRoute({
     ...ofIssuer,

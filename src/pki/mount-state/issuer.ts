@@ -71,11 +71,13 @@ export interface Issuer extends Omit<IssuerRecord, 'certificate'> {
   certificate: Certificate;
   /** Itself first, then its parents. */
   chain: readonly Certificate[];
+  /** Id of an issuer of the mount that signed it; empty where there is none, and for one that signed itself. */
+  signed_by: string;
 }
 
 /** An issuer in the form in which it is stored. */
 export function recordOf(issuer: Issuer): IssuerRecord {
-  const { chain: _, certificate, ...record } = issuer;
+  const { chain: _, signed_by: __, certificate, ...record } = issuer;
   return { ...record, certificate: certificate.raw };
 }
 
