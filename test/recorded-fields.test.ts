@@ -17,6 +17,7 @@ const SECRET: Readonly<Record<string, string>> = {
   key: 'a share of a key',
   otp: 'hides the root token',
   private_key: 'a private key',
+  pem_bundle: 'may hold private keys',
   private_key_passphrase: 'opens a private key',
   object: 'a stored secret',
   client_certificate: 'may have its key beside it',

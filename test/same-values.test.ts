@@ -118,6 +118,7 @@ const SAME: Record<string, unknown[][]> = {
   skid: [['0102ab', '01:02:AB', '01-02-ab', '01 02 aB']],
   certificate: [PEM],
   csr: [PEM],
+  pem_bundle: [PEM],
   private_key: [PEM],
   private_key_format: KEY_FORMATS,
   not_after: TIMES,

@@ -11,7 +11,7 @@ export interface PemBlock {
   der: Uint8Array;
 }
 
-interface PemCaps {
+export interface PemCaps {
   /** Longest text, in UTF-16 units (for PEM: bytes). */
   maxLength: number;
   maxBlocks: number;
@@ -36,17 +36,22 @@ const MAX_LABEL = 64;
  * @see RFC 7468 §2, §3 ("stricttextualmsg" but for the width of lines)
  */
 export function parsePem(text: string, caps: PemCaps = PEM_CAPS): PemBlock[] {
+  return [...readPem(text, caps)];
+}
+
+/** {@link parsePem}, block by block, for a text of which whoever reads it lets others go first in between. */
+export function* readPem(text: string, caps: PemCaps): Generator<PemBlock, void, undefined> {
   if (text.length > caps.maxLength) {
     throw invalid(`PEM text of ${text.length} characters, at most ${caps.maxLength} are accepted`);
   }
-  const blocks: PemBlock[] = [];
+  let count = 0;
   for (let at = findBegin(text, 0); at !== -1; ) {
-    if (blocks.length === caps.maxBlocks) throw invalid(`more than ${caps.maxBlocks} PEM blocks`);
-    const { block, end } = readBlock(text, at, blocks.length);
-    blocks.push(block);
+    if (count === caps.maxBlocks) throw invalid(`more than ${caps.maxBlocks} PEM blocks`);
+    const { block, end } = readBlock(text, at, count);
+    count += 1;
+    yield block;
     at = findBegin(text, end);
   }
-  return blocks;
 }
 
 /** A begin marker opens a line; only blanks may stand before it. */

@@ -4,6 +4,7 @@ import { configRoutes } from './config/routes.ts';
 import { crlRoutes } from './crl/routes.ts';
 import { exportRoutes } from './export/routes.ts';
 import { intermediateRoutes } from './intermediates/routes.ts';
+import { importRoutes } from './imports/routes.ts';
 import { issuanceRoutes } from './issuance/routes.ts';
 import { issuerRoutes } from './issuers/routes.ts';
 import { keyRoutes } from './keys/routes.ts';
@@ -17,6 +18,7 @@ export const pkiRoutes: readonly AnyRoute[] = [
   ...rootRoutes,
   ...intermediateRoutes,
   ...issuerRoutes,
+  ...importRoutes,
   ...issuanceRoutes,
   ...keyRoutes,
   ...roleRoutes,

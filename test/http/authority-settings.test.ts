@@ -20,11 +20,13 @@ test('a key is made, read and named, and its private part is answered once at mo
   assert.equal(made.status, 200, made.text);
   const { private_key, ...facts } = made.field('data') as Record<string, string>;
   assert.equal(createPrivateKey(private_key ?? '').asymmetricKeyType, 'ec');
-  assert.deepEqual(facts, { key_id: facts.key_id, key_name: 'k', key_type: 'ec' });
+  const key_id = made.field('data.key_id');
+  assert.deepEqual(facts, { key_bits: 256, key_id, key_name: 'k', key_type: 'ec' });
 
   const hidden = await call('POST', 'pki/keys/generate/internal', { key_type: 'ed25519' });
-  const names = ['key_id', 'key_name', 'key_type'];
+  const names = ['key_bits', 'key_id', 'key_name', 'key_type'];
   assert.deepEqual(Object.keys(hidden.field('data') as object).sort(), names);
+  assert.equal(hidden.field('data.key_bits'), 0);
 
   const read = await call('GET', 'pki/key/k');
   const { subject_key_id, ...rest } = read.field('data') as Record<string, string>;

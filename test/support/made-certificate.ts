@@ -18,12 +18,21 @@ interface Made {
   key: KeyObject;
   signer: KeyObject;
   extensions?: readonly Extension[];
+  /** Big-endian; 1 unless told. */
+  serial?: Uint8Array;
 }
 
 /** A certificate that no CA of the product made, with nothing in it but what is given. */
-export function makeCertificate({ subject, issuer, key, signer, extensions }: Made): Certificate {
+export function makeCertificate({
+  subject,
+  issuer,
+  key,
+  signer,
+  extensions,
+  serial = Uint8Array.of(1),
+}: Made): Certificate {
   const tbs = encodeTbsCertificate({
-    serialNumber: Uint8Array.of(1),
+    serialNumber: serial,
     signatureAlgorithm: 'PureEd25519',
     issuer: encodeSubject({ common_name: issuer }),
     notBefore: 0,

@@ -1,6 +1,7 @@
 import { hash } from 'node:crypto';
 import { memoizeWeak } from '../../core/memoize-weak.ts';
 import type { Certificate } from '../../x509/certificate.ts';
+import { isRoot } from '../mount-state/chain.ts';
 import type { Issuer } from '../mount-state/issuer.ts';
 import type { Key } from '../mount-state/key.ts';
 import type { MountState } from '../mount-state/state.ts';
@@ -102,8 +103,35 @@ export function planScope(
     known: issuers.takesUnassigned ? listKnown(mountState) : null,
     epoch: context.epoch,
     empty: context.disable,
+    ...planAuthorities(mountState, issuers),
   };
   return JSON.stringify(scope);
+}
+
+/** Revoked issuers of the mount, as far as they matter to a class's CRL. @see P-245 */
+function planAuthorities(
+  { issuers }: MountState,
+  { id }: IssuerClass,
+): Pick<CrlScope, 'authorities' | 'own'> {
+  const authorities = new Map<string, number>();
+  const own = new Set<string>();
+  for (const issuer of issuers.values()) {
+    const { revoked_at_ms, certificate, signed_by } = issuer;
+    if (revoked_at_ms === undefined) continue;
+    const signer = issuers.get(signed_by);
+    if (classIdOf(issuer) === id) {
+      if (isRoot(certificate)) own.add(certificate.serial);
+    } else if (signer && classIdOf(signer) === id) {
+      authorities.set(certificate.serial, revoked_at_ms);
+    }
+  }
+  // A scope without any is as it was before there were such: its CRLs go on.
+  return {
+    ...(authorities.size > 0 && {
+      authorities: [...authorities].sort(([a], [b]) => (a < b ? -1 : 1)),
+    }),
+    ...(own.size > 0 && { own: [...own].sort() }),
+  };
 }
 
 /** Present issuers, and removed ones whose subject and key a present one has. */

@@ -13,6 +13,7 @@ import { refuseForRoom } from '../../store/waiting-sets.ts';
 import { type Effect, writesOf } from '../../store/write.ts';
 import { writeIssuersConfig, writeKeysConfig, writeUrls } from '../config/operations.ts';
 import { removeIssuer, updateIssuer } from '../issuers/operations.ts';
+import { revokeIssuer } from '../issuers/revocation.operations.ts';
 import { generateStoredKey, removeKey, updateKey } from '../keys/operations.ts';
 import { deleteKey } from '../mount-state/keys.store.ts';
 import { issueSchema } from '../profile/request.ts';
@@ -102,6 +103,10 @@ const SPARING: [what: string, change: Change][] = [
     'the default issuer is chosen once more',
     ({ app, caller }) => writeIssuersConfig(app, caller, { default: 'used' }),
   ],
+  [
+    'another issuer is revoked',
+    ({ app, caller }) => revokeIssuer(app, caller, { issuer_ref: 'other' }),
+  ],
   ['another role is changed', ({ app, caller }) => makeRole(app, caller, 'mail')],
 ];
 
@@ -114,6 +119,7 @@ const REFUSING: [what: string, change: Change][] = [
     'its issuer may not issue any more',
     ({ app, caller }) => updateIssuer(app, caller, { issuer_ref: 'used', usage: ['read-only'] }),
   ],
+  ['its issuer is revoked', ({ app, caller }) => revokeIssuer(app, caller, { issuer_ref: 'used' })],
   ['its issuer is removed', ({ app, caller }) => removeIssuer(app, caller, { issuer_ref: 'used' })],
   [
     'its key is gone',

@@ -3,10 +3,9 @@ import type { OwnPath } from '../../acl/name-form.ts';
 import type { App } from '../../app/app.ts';
 import type { Caller } from '../../app/caller.ts';
 import type { DataResult, NothingResult } from '../../app/output.ts';
-import { Failure } from '../../core/failure.ts';
 import { mergePatch } from '../../core/patches.ts';
 import { classIdOf, numberWarnings, warnOfChange } from '../crl/issuer-class.ts';
-import { describeIssuer, type Issuer, type IssuerRecord } from '../mount-state/issuer.ts';
+import { describeIssuer, type Issuer, type IssuerRecord, recordOf } from '../mount-state/issuer.ts';
 import { deleteAllIssuers, deleteIssuer, saveIssuer } from '../mount-state/issuers.store.ts';
 import { checkName } from '../mount-state/key.ts';
 import { deleteAllKeys } from '../mount-state/keys.store.ts';
@@ -19,9 +18,16 @@ import {
 import { CONCERNED, ownPaths, RENAMED } from '../mount-state/own-paths.ts';
 import { touchCrls } from '../mount-state/revocations.store.ts';
 import { requireRoomForSettings } from '../mount-state/room.ts';
-import { findIssuer, type MountState, resolveIssuer } from '../mount-state/state.ts';
+import {
+  findIssuer,
+  type ListedPage,
+  type MountState,
+  requirePage,
+  resolveIssuer,
+} from '../mount-state/state.ts';
 import { warnOfTemplates } from '../mount-state/urls.ts';
 import { countRolesOf, MOST_COUNTED } from '../roles/store.ts';
+import { planLastingEntry } from './revocation.operations.ts';
 import {
   checkChainLength,
   type IssuerPatch,
@@ -32,10 +38,11 @@ import {
 
 type IssuerAnswer = DataResult<ReturnType<typeof describeIssuer>>;
 
-export async function listIssuerInfo(app: App, caller: Caller) {
+/** All issuers in order of their ids, or one page of them. @see P-241 */
+export async function listIssuerInfo(app: App, caller: Caller, page: ListedPage) {
   const { issuers, defaults } = await readMountState(app, caller.mount.id);
-  if (issuers.size === 0) throw new Failure('not_found', '');
-  const described = [...issuers.values()].map((issuer) => {
+  const listed = requirePage(issuers, page);
+  const described = listed.map((issuer) => {
     const info = {
       is_default: issuer.id === defaults.default_issuer,
       issuer_name: issuer.name,
@@ -44,7 +51,7 @@ export async function listIssuerInfo(app: App, caller: Caller) {
     };
     return [issuer.id, info] as const;
   });
-  return { key_info: Object.fromEntries(described), keys: [...issuers.keys()] };
+  return { key_info: Object.fromEntries(described), keys: listed.map(({ id }) => id) };
 }
 
 interface IssuerRef {
@@ -132,11 +139,6 @@ async function refuseDeniedChain(
   await refuseDeniedNow(caller, others);
 }
 
-function recordOf(issuer: Issuer): IssuerRecord {
-  const { chain: _, certificate, ...record } = issuer;
-  return { ...record, certificate: certificate.raw };
-}
-
 function planName(mountState: MountState, issuer: Issuer, name: string): string {
   if (name === '' || name === issuer.name) return name;
   checkName('issuer', name, mountState.issuers);
@@ -171,6 +173,7 @@ export async function removeIssuer(
     if (!issuer) return { effects: [], result: { data: null } };
     const effects = [
       deleteIssuer(caller.mount.id, issuer.id),
+      ...(await planLastingEntry(app, caller.mount.id, issuer)),
       ...rememberFormer(caller.mount.id, mountState, [formerOf(issuer)]),
     ];
     const warnings: string[] = [];

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { bytes, nothing } from '../../app/output.ts';
 import { type AnyRoute, vaultRoute } from '../../app/route.ts';
-import { text } from '../../core/fields.ts';
+import { integer, optional, text } from '../../core/fields.ts';
 import { CERTIFICATE_DER, CERTIFICATE_PEM } from '../certificates/readings.ts';
 import { describeIssuer, describeIssuerChain, issuerSchema, pemOf } from '../mount-state/issuer.ts';
 import { requireIssuer } from '../mount-state/operations.ts';
@@ -13,6 +13,7 @@ import {
   updateIssuer,
   writeIssuer,
 } from './operations.ts';
+import { revokeIssuer } from './revocation.operations.ts';
 import { issuerFields, issuerPatch } from './settings.ts';
 
 const issuer_ref = text().describe('Id or name of the issuer, or "default".');
@@ -46,7 +47,10 @@ export const issuerRoutes: readonly AnyRoute[] = [
     summary: 'List the issuers of the mount',
     access: 'public',
     counted: true,
-    input: z.object({}),
+    input: z.object({
+      after: optional(text()).describe('Only issuers after this id.'),
+      limit: optional(integer()).describe('At most so many; all when left out.'),
+    }),
     output: z.object({
       keys: z.array(z.string()).describe('Ids.'),
       key_info: z.record(
@@ -59,8 +63,8 @@ export const issuerRoutes: readonly AnyRoute[] = [
         }),
       ),
     }),
-    failures: ['not_found'],
-    run: async (app, caller) => ({ data: await listIssuerInfo(app, caller) }),
+    failures: ['invalid', 'not_found'],
+    run: async (app, caller, page) => ({ data: await listIssuerInfo(app, caller, page) }),
   }),
   vaultRoute({
     ...ofIssuer,
@@ -131,6 +135,20 @@ export const issuerRoutes: readonly AnyRoute[] = [
     access: { capability: 'patch' },
     input: issuerPatch.extend({ issuer_ref }),
     run: updateIssuer,
+  }),
+  vaultRoute({
+    ...ofIssuer,
+    id: 'pki-revoke-issuer',
+    method: 'POST',
+    path: `${ofIssuer.path}/revoke`,
+    summary: 'Revoke an issuer, for good',
+    see: ['RFC 5280 §5'],
+    access: { capability: 'update' },
+    input: z.object({ issuer_ref }),
+    output: issuerSchema,
+    failures: ['unresolved', 'conflict'],
+    audit: ['issuer_ref'],
+    run: revokeIssuer,
   }),
   vaultRoute({
     ...ofIssuer,

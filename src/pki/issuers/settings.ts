@@ -11,6 +11,7 @@ import {
   type Issuer,
   type IssuerSettings,
   issuerFlags,
+  maySignCrls,
   NOT_AFTER_BEHAVIORS,
   USAGES,
   type Usage,
@@ -84,17 +85,12 @@ function planUsage(issuer: Issuer, wanted: readonly string[]): Usage[] {
   if (issuer.revoked_at_ms !== undefined && usage.includes('issuing-certificates')) {
     throw invalid('This issuer was revoked; it cannot issue certificates again');
   }
-  if (usage.includes('crl-signing') && !maySignCrls(issuer)) {
+  if (usage.includes('crl-signing') && !maySignCrls(issuer.certificate)) {
     throw invalid(
       "the issuer's certificate lacks the CRLSign KeyUsage value: crl-signing is not possible",
     );
   }
   return usage;
-}
-
-/** Whether the certificate lets its key sign CRLs (RFC 5280 §4.2.1.3). */
-function maySignCrls({ certificate }: Pick<Issuer, 'certificate'>): boolean {
-  return certificate.keyUsage === undefined || certificate.keyUsage.includes('CRLSign');
 }
 
 /**

@@ -2,7 +2,7 @@ import { refuseDenied } from '../../access/standing/operations.ts';
 import type { App } from '../../app/app.ts';
 import type { Caller } from '../../app/caller.ts';
 import type { NothingResult } from '../../app/output.ts';
-import { Failure, invalid } from '../../core/failure.ts';
+import { invalid } from '../../core/failure.ts';
 import { keyIdentifier } from '../../x509/keys.ts';
 import { exportPrivateKey } from '../../x509/private-keys.ts';
 import { formatColonHex } from '../../x509/serial.ts';
@@ -12,18 +12,19 @@ import { deleteKey, saveKeyName } from '../mount-state/keys.store.ts';
 import { changeMountState, readMountState } from '../mount-state/operations.ts';
 import { ownPaths, RENAMED } from '../mount-state/own-paths.ts';
 import { requireRoomForKey } from '../mount-state/room.ts';
-import { resolveKey } from '../mount-state/state.ts';
+import { type ListedPage, requirePage, resolveKey } from '../mount-state/state.ts';
 import { generateKey } from './generation.operations.ts';
 import { sealKey } from './sealed-keys.operations.ts';
 
-export async function listKeyInfo(app: App, caller: Caller) {
+/** All keys in order of their ids, or one page of them. @see P-241 */
+export async function listKeyInfo(app: App, caller: Caller, page: ListedPage) {
   const { keys, defaults } = await readMountState(app, caller.mount.id);
-  if (keys.size === 0) throw new Failure('not_found', '');
+  const listed = requirePage(keys, page);
   const key_info: Record<string, { is_default: boolean; key_name: string }> = {};
-  for (const { id, name } of keys.values()) {
+  for (const { id, name } of listed) {
     key_info[id] = { is_default: id === defaults.default_key, key_name: name };
   }
-  return { data: { key_info, keys: [...keys.keys()] } };
+  return { data: { key_info, keys: listed.map(({ id }) => id) } };
 }
 
 export async function readKey(app: App, caller: Caller, input: { key_ref: string }) {

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { nothing } from '../../app/output.ts';
 import { type AnyRoute, vaultRoute } from '../../app/route.ts';
-import { choice, optional, text } from '../../core/fields.ts';
+import { choice, integer, optional, text } from '../../core/fields.ts';
 import { KEY_TYPES, keySize, newNameText } from '../fields/key-field-kinds.ts';
 import { keySchema } from '../mount-state/key.ts';
 import { generateStoredKey, listKeyInfo, readKey, removeKey, updateKey } from './operations.ts';
@@ -19,12 +19,15 @@ export const keyRoutes: readonly AnyRoute[] = [
     path: '/v1/{mount}/keys',
     summary: 'List the keys of the mount',
     access: { capability: 'list' },
-    input: z.object({}),
+    input: z.object({
+      after: optional(text()).describe('Only keys after this id.'),
+      limit: optional(integer()).describe('At most so many; all when left out.'),
+    }),
     output: z.object({
       keys: z.array(z.string()).describe('Ids.'),
       key_info: z.record(z.string(), z.object({ key_name: z.string(), is_default: z.boolean() })),
     }),
-    failures: ['not_found'],
+    failures: ['invalid', 'not_found'],
     run: listKeyInfo,
   }),
   vaultRoute({

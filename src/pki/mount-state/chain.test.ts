@@ -3,6 +3,7 @@ import { generateKeyPairSync, type KeyObject } from 'node:crypto';
 import { test } from 'node:test';
 import { heapUsed } from '../../../test/support/heap.ts';
 import { makeCertificate } from '../../../test/support/made-certificate.ts';
+import { authorityKeyIdentifier, subjectKeyIdentifier } from '../../x509/extensions.ts';
 import { type ChainMember, planChains } from './chain.ts';
 
 /** Keys that were looked at: as often as a signature was verified. */
@@ -31,7 +32,7 @@ function makeMember(id: string, { key = newKey(), name, signer, issuer }: Made):
 }
 
 async function chainOf(members: readonly ChainMember[], id: string): Promise<string> {
-  const chains = await planChains(members, async () => {});
+  const { chains } = await planChains(members, async () => {});
   return (chains.get(id) ?? []).join(' ');
 }
 
@@ -99,6 +100,31 @@ test('each pair of a name is verified once, also beside others', async () => {
   const more = makeMember('more', { key, name: 'Same', signer: rootKey, issuer: 'Y' });
   assert.equal(await chainOf([...members, more], '0'), `${upFrom(0)} more`);
   assert.equal(looks, 20, 'the new one by all: nobody has the name of its own issuer');
+});
+
+test('of many of a name those are tried that the certificate names, and few others', async () => {
+  const identified = (id: string, signer: KeyObject, key: KeyObject, own: string, by: string) => {
+    const extensions = [
+      subjectKeyIdentifier(Buffer.from(own)),
+      authorityKeyIdentifier(Buffer.from(by)),
+    ];
+    const issuer = 'Same';
+    const certificate = makeCertificate({ subject: 'Same', issuer, key, signer, extensions });
+    return { id, certificate, manual_chain: null };
+  };
+  const keys = Array.from({ length: 100 }, newKey);
+  const members = keys.map((key, at) =>
+    identified(`${at}`, keys[at + 1] ?? key, key, `key ${at}`, `key ${at + 1}`),
+  );
+  const { chains, signers } = await planChains(members, async () => {});
+  assert.equal(chains.get('0')?.length, 32);
+  assert.equal(chains.get('90')?.join(' '), '90 91 92 93 94 95 96 97 98 99');
+  assert.equal(signers.get('98'), '99');
+  assert.equal(signers.get('99'), undefined, 'it signed itself');
+
+  looks = 0;
+  await chainOf(makeRing(100).members, '0');
+  assert.equal(looks, 100 + 100 * 32);
 });
 
 test('what is known of a pair of a name takes a few bytes', async () => {

@@ -21,13 +21,12 @@ export interface ChainMember {
  * more than {@link MOST_MEMBERS} or {@link MOST_CHAIN_BYTES}; the issuer itself is there in any case.
  *
  * @param rest called between two steps of what may be long: every signature is verified
- * @returns ids by issuer id
  * @see P-94
  */
 export async function planChains(
   members: readonly ChainMember[],
   rest: () => Promise<void>,
-): Promise<Map<string, string[]>> {
+): Promise<Chains> {
   const parents = await findParents(members, rest);
   const byId = new Map(members.map((member) => [member.id, member]));
   const chains = new Map<string, string[]>();
@@ -39,7 +38,16 @@ export async function planChains(
     chains.set(member.id, withinBytes([...chain]));
     await rest();
   }
-  return chains;
+  const signers = [...parents].flatMap(([id, [first]]) => (first ? [[id, first.id] as const] : []));
+  return { chains, signers: new Map(signers) };
+}
+
+/** Both by issuer id. */
+interface Chains {
+  /** Ids. */
+  chains: Map<string, string[]>;
+  /** The id of one that signed it; none for one that signed itself. */
+  signers: Map<string, string>;
 }
 
 function appendChain(
@@ -96,7 +104,7 @@ async function findParents(
     if (isRoot(member.certificate)) continue;
     const namesakes = bySubject.get(nameKey(member.certificate.issuer)) ?? [];
     const others = namesakes.filter((one) => one !== member);
-    const signers = await findSigners(member.certificate, others, rest);
+    const signers = await findSigners(member.certificate, likeliestFirst(member, others), rest);
     parents.set(
       member.id,
       signers.sort((a, b) => rank(b) - rank(a)),
@@ -105,7 +113,40 @@ async function findParents(
   return parents;
 }
 
-const isRoot = memoizeWeak(isSelfSigned);
+/** Whether it signed itself; found out once for each. */
+export const isRoot = memoizeWeak(isSelfSigned);
+
+/**
+ * Candidates of one name in the order in which they are tried: those of the key identifier that the certificate names,
+ * then those that have none, or to which it names none, then the others.
+ *
+ * @see RFC 5280 §4.2.1.1
+ */
+function likeliestFirst({ certificate }: ChainMember, others: readonly ChainMember[]): Candidates {
+  const { authorityKeyId: wanted } = certificate;
+  const named: ChainMember[] = [];
+  const open: ChainMember[] = [];
+  const strangers: ChainMember[] = [];
+  for (const other of others) {
+    const { subjectKeyId: own } = other.certificate;
+    if (!wanted || !own) open.push(other);
+    else if (Buffer.compare(own, wanted) === 0) named.push(other);
+    else strangers.push(other);
+  }
+  return { likely: [...named, ...open], strangers };
+}
+
+interface Candidates {
+  likely: ChainMember[];
+  /** Of another key identifier: tried where no other has signed. */
+  strangers: ChainMember[];
+}
+
+/**
+ * Most candidates that are tried for one certificate: a mount may have a thousand authorities of one name and of
+ * keys that verify slowly, and a chain has no more members than this.
+ */
+const MOST_TRIED = MOST_MEMBERS;
 
 /** Certificates of one subject are tried in pairs, of which there may be a million: four bytes are kept of each. */
 let lastNumber = 0;
@@ -120,22 +161,25 @@ const triedOn = memoizeWeak((_certificate: Certificate) => ({ last: new Uint32Ar
 /** The candidates whose keys verify a certificate: each pair is verified once while both are in use. */
 async function findSigners(
   certificate: Certificate,
-  candidates: readonly ChainMember[],
+  { likely, strangers }: Candidates,
   rest: () => Promise<void>,
 ): Promise<ChainMember[]> {
   const known = new Set(triedOn(certificate).last);
-  const tried = new Uint32Array(candidates.length);
+  const tried: number[] = [];
   const signers: ChainMember[] = [];
-  for (const [at, candidate] of candidates.entries()) {
-    const number = 2 * numberOf(candidate.certificate);
-    const isSigned =
-      known.has(number + 1) ||
-      (!known.has(number) && isSignedBy(certificate, candidate.certificate.subjectPublicKeyInfo));
-    tried[at] = number + Number(isSigned);
-    if (isSigned) signers.push(candidate);
-    await rest();
+  for (const candidates of [likely, strangers]) {
+    if (signers.length > 0) break;
+    for (const candidate of candidates.slice(0, MOST_TRIED - tried.length)) {
+      const number = 2 * numberOf(candidate.certificate);
+      const isSigned =
+        known.has(number + 1) ||
+        (!known.has(number) && isSignedBy(certificate, candidate.certificate.subjectPublicKeyInfo));
+      tried.push(number + Number(isSigned));
+      if (isSigned) signers.push(candidate);
+      await rest();
+    }
   }
-  triedOn(certificate).last = tried;
+  triedOn(certificate).last = Uint32Array.from(tried);
   return signers;
 }
 

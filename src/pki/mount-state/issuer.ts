@@ -44,6 +44,11 @@ export const DEFAULT_SETTINGS: IssuerSettings = {
   revocation_signature_algorithm: '',
 };
 
+/** Whether the certificate lets its key sign CRLs (RFC 5280 §4.2.1.3). */
+export function maySignCrls({ keyUsage }: Pick<Certificate, 'keyUsage'>): boolean {
+  return keyUsage === undefined || keyUsage.includes('CRLSign');
+}
+
 /** A CA certificate of a mount with its settings, as the store keeps it. */
 export interface IssuerRecord {
   id: string;
@@ -66,6 +71,14 @@ export interface Issuer extends Omit<IssuerRecord, 'certificate'> {
   certificate: Certificate;
   /** Itself first, then its parents. */
   chain: readonly Certificate[];
+  /** Id of an issuer of the mount that signed it; empty where there is none, and for one that signed itself. */
+  signed_by: string;
+}
+
+/** An issuer in the form in which it is stored. */
+export function recordOf(issuer: Issuer): IssuerRecord {
+  const { chain: _, signed_by: __, certificate, ...record } = issuer;
+  return { ...record, certificate: certificate.raw };
 }
 
 /** A CA certificate for all the answers it is part of: PEM, made when it is asked for first. */

@@ -20,10 +20,11 @@ export const keySchema = z.object({
   key_id: z.string(),
   key_name: z.string().describe('Empty for none.'),
   key_type: z.enum(KEY_TYPES),
+  key_bits: z.int().describe('Size of the modulus or the curve; 0 for Ed25519.'),
 });
 
-export function describeKey({ id, name, key_type }: Key): z.output<typeof keySchema> {
-  return { key_id: id, key_name: name, key_type };
+export function describeKey({ id, name, key_type, key_bits }: Key): z.output<typeof keySchema> {
+  return { key_id: id, key_name: name, key_type, key_bits };
 }
 
 const NAME = /^\w(?:[\w.-]*\w)?$/;

@@ -168,13 +168,14 @@ async function makeIssuers(
     members.set(id, { id, certificate, manual_chain: settings.manual_chain });
     await breath.take();
   }
-  const chains = await planChains([...members.values()], () => breath.take());
+  const { chains, signers } = await planChains([...members.values()], () => breath.take());
   const issuers = new Map<string, Issuer>();
   for (const record of records) {
     const certificate = members.get(record.id)?.certificate;
     if (!certificate) continue;
     const chain = (chains.get(record.id) ?? []).flatMap((id) => members.get(id)?.certificate ?? []);
-    issuers.set(record.id, { ...record, certificate, chain });
+    const signed_by = signers.get(record.id) ?? '';
+    issuers.set(record.id, { ...record, certificate, chain, signed_by });
   }
   return issuers;
 }

@@ -30,6 +30,7 @@ function issuerOf(length: number, settings: IssuerSettings = DEFAULT_SETTINGS): 
     created_at_ms: 0,
     version: 0,
     chain: [],
+    signed_by: '',
   };
 }
 

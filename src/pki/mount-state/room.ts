@@ -23,6 +23,25 @@ export function requireRoomForIssuer(mountState: MountState, issuer: Weighed): v
   requireBytes(mountState, issuer.certificate.length + listsLength(issuer.settings));
 }
 
+/** @throws Failure `invalid` when a mount cannot take all of these */
+export function requireRoomForImport(
+  mountState: MountState,
+  more: { issuers: readonly Weighed[]; keys: number },
+): void {
+  const issuers = mountState.issuers.size + more.issuers.length;
+  const keys = mountState.keys.size + more.keys;
+  if (more.issuers.length > 0 && issuers > MOST_ISSUERS) {
+    throw refuse(`the mount would have ${issuers} issuers`, MOST_ISSUERS);
+  }
+  if (more.keys > 0 && keys > MOST_KEYS)
+    throw refuse(`the mount would have ${keys} keys`, MOST_KEYS);
+  let bytes = 0;
+  for (const { certificate, settings } of more.issuers) {
+    bytes += certificate.length + listsLength(settings);
+  }
+  requireBytes(mountState, bytes);
+}
+
 /** @throws Failure `invalid` when an issuer's URLs and chain cannot grow to these */
 export function requireRoomForSettings(
   mountState: MountState,

@@ -51,6 +51,24 @@ function findByRef<Item extends { name: string }>(
   return undefined;
 }
 
+/** What a list of issuers or keys is asked for. */
+export interface ListedPage {
+  /** An id. */
+  after?: string | undefined;
+  /** At most 0: all. */
+  limit?: number | undefined;
+}
+
+/** The issuers or keys after an id, in order of their ids. @throws Failure `not_found` when there is none */
+export function requirePage<Item extends { id: string }>(
+  items: ReadonlyMap<string, Item>,
+  { after = '', limit = 0 }: ListedPage,
+): Item[] {
+  const page = [...items.values()].filter(({ id }) => id > after);
+  if (page.length === 0) throw new Failure('not_found', '');
+  return limit > 0 ? page.slice(0, limit) : page;
+}
+
 export function findIssuer(mountState: MountState, ref: string): Issuer | undefined {
   return findByRef(mountState.issuers, mountState.defaults.default_issuer, ref);
 }

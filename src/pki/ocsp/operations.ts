@@ -143,7 +143,7 @@ function chooseIssuer(asked: {
   revocation: Revocation | undefined;
   request: OcspRequest;
 }): Chosen | undefined {
-  const { mountState, revocation } = asked;
+  const { mountState } = asked;
   const { certId } = asked.request;
   const hashes = issuerHashes(mountState, certId.hashAlgorithm);
   const isAskedAbout = (issuer_id: string): boolean => {
@@ -154,6 +154,11 @@ function chooseIssuer(asked: {
       Buffer.compare(known.issuerKeyHash, certId.issuerKeyHash) === 0
     );
   };
+  const revocation =
+    asked.revocation ??
+    revokedAuthorities(mountState)
+      .get(formatSerial(certId.serialNumber))
+      ?.find(({ issuer_id }) => isAskedAbout(issuer_id));
   // A serial number is unique in its mount: one that another issuer revoked is not this one's.
   const revoker = revocation && representativeOf(mountState, revocation.issuer_id);
   const isOthers = revoker !== undefined && !isAskedAbout(revoker);
@@ -176,6 +181,20 @@ function chooseIssuer(asked: {
     },
   };
 }
+
+/**
+ * Revoked issuers that another one of the mount signed, by serial number: their certificates may be stored nowhere
+ * else. Of different authorities elsewhere some may have the same.
+ */
+const revokedAuthorities = memoizeWeak(({ issuers }: MountState): Map<string, Revocation[]> => {
+  const revoked = [...issuers.values()].flatMap(
+    ({ certificate: { serial }, signed_by: issuer_id, revoked_at_ms }): Revocation[] =>
+      revoked_at_ms === undefined || issuer_id === ''
+        ? []
+        : [{ serial, issuer_id, revoked_at_ms, reason: 0 }],
+  );
+  return Map.groupBy(revoked, ({ serial }) => serial);
+});
 
 /** The issuer, or one that is the same to the world where it is gone; undefined when there is none. */
 function representativeOf({ issuers, former }: MountState, id: string): string | undefined {

@@ -37,6 +37,7 @@ function issuerOf(chain: Certificate[], settings: Partial<IssuerSettings> = {}):
     key_id: 'k',
     certificate,
     chain,
+    signed_by: '',
     settings: { ...DEFAULT_SETTINGS, ...settings },
     revoked_at_ms: undefined,
     modified_at_ms: 0,

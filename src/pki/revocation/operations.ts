@@ -101,7 +101,8 @@ async function revoke(app: App, caller: Caller, target: RevocationTarget) {
   return answer(app, mount_id, target, now_ms);
 }
 
-function planRevocation(
+/** The entry of a certificate that is stored, and that it is revoked. */
+export function planRevocation(
   mount_id: string,
   revocation: { serial: string; issuer_id: string; revoked_at_ms: number },
 ): Effect[] {

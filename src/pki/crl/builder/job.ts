@@ -14,6 +14,10 @@ export interface CrlScope {
   epoch: number;
   /** Nothing is on it, whatever is revoked. */
   empty: boolean;
+  /** Revoked authorities of the mount that the issuers signed: serial number and time, in order of the former. */
+  authorities?: readonly (readonly [serial: string, revoked_at_ms: number])[];
+  /** Serial numbers of the issuers' own certificates that are revoked: they are never on a CRL that these sign. */
+  own?: readonly string[];
 }
 
 /** The entries of a CRL, as the revocations of a mount give them. */
@@ -57,7 +61,9 @@ export function isListedIn(scope: CrlScope): (revocation: Revocation) => boolean
   const known = scope.known && new Set(scope.known);
   let last: string | undefined;
   let verdict = false;
-  return ({ issuer_id }) => {
+  const apart = apartFrom(scope);
+  return ({ issuer_id, serial }) => {
+    if (apart.size > 0 && apart.has(serial)) return false;
     // Neighbours mostly have the same issuer.
     if (issuer_id !== last) {
       last = issuer_id;
@@ -67,6 +73,10 @@ export function isListedIn(scope: CrlScope): (revocation: Revocation) => boolean
     return verdict;
   };
 }
+
+/** Serial numbers that are on the CRL, or are not, whatever the revocations say. */
+const apartFrom = ({ authorities = [], own = [] }: CrlScope): Set<string> =>
+  new Set([...authorities.map(([serial]) => serial), ...own]);
 
 /** @throws Failure `conflict` for a CRL that is longer than it may be */
 export function refuseLongCrl(count: number, max_entries: number): void {

@@ -59,6 +59,40 @@ eachEngine('making CRLs', (open) => {
     }
   });
 
+  test('revoked authorities are in their place whichever way a CRL is built, and own certificates in none', async () => {
+    const store = await open();
+    const revoked = (at: number): string => {
+      const number = (at * 7919) % 65_521;
+      return formatSerial(Uint8Array.of(1, number >> 8, number & 0xff));
+    };
+    const authorities = ['00:01', revoked(7), revoked(1500), '02'].map(
+      (one) => [one, 1e12] as const,
+    );
+    const scope = {
+      ...SCOPE,
+      authorities: authorities.toSorted(([a], [b]) => (a < b ? -1 : 1)),
+      own: [revoked(3), revoked(2100), '03'],
+    };
+    let basis: CrlJob['basis'];
+    for (const [from, to, count] of [
+      // All four authorities, whether or not they are among the revocations, and none of its own.
+      [0, 30, 30 - 2 + 4],
+      [30, 2200, 2200 - 4 + 4],
+    ] as const) {
+      await revoke(store, from, to);
+      const grown = await makeCrl(store.db, jobFor(to, { basis, scope }), sign);
+      const whole = await makeCrl(store.db, jobFor(to, { scope }), sign);
+      assert.equal(grown.crl.count, count);
+      assert.deepEqual(bytesOf(grown), bytesOf(whole));
+      const serials = [...parseCrl(whole.crl.der).entries()].map((one) =>
+        formatSerial(one.serialNumber),
+      );
+      assert.deepEqual(serials, serials.toSorted());
+      assert.equal(new Set(serials).size, count);
+      basis = { ...jobFor(to, { scope }).content, crl: grown.crl };
+    }
+  });
+
   test('what is revoked after the revision of a CRL is not on it, whenever it is made', async () => {
     const store = await open();
     await revoke(store, 0, 10);

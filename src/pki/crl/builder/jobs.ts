@@ -76,18 +76,38 @@ const PAGE = 2000;
 /** What was revoked before rows had a revision has 0. */
 const BEFORE_ALL = -1;
 
+type Listed = Omit<Revocation, 'issuer_id'>;
+
+/** Revoked authorities of the mount that are on the CRL, in order of their serial numbers. */
+const listAuthorities = ({ authorities = [] }: CrlScope): Listed[] =>
+  authorities.map(([serial, revoked_at_ms]) => ({ serial, revoked_at_ms, reason: 0 }));
+
 async function collectAll(db: Db, { content, max_entries }: CrlJob): Promise<RevokedEntriesWriter> {
   const { mount_id, revision } = content;
   const scope: CrlScope = JSON.parse(content.scope);
   const writer = new RevokedEntriesWriter();
   if (scope.empty) return writer;
   const belongs = isListedIn(scope);
+  const authorities = listAuthorities(scope).reverse();
+  /** Those whose place is before a serial number; all where none is given. */
+  const appendAuthorities = (before?: string): void => {
+    for (let next = authorities.at(-1); next; next = authorities.at(-1)) {
+      if (before !== undefined && next.serial >= before) return;
+      authorities.pop();
+      append(writer, next);
+    }
+  };
   for (let after = ''; ; ) {
     const rows = await revocationsUpTo.all(db, { mount_id, revision, after, limit: PAGE });
-    for (const row of rows) if (belongs(row)) append(writer, row);
-    refuseLongCrl(writer.count, max_entries);
+    for (const row of rows) {
+      appendAuthorities(row.serial);
+      if (belongs(row)) append(writer, row);
+    }
     const last = rows.at(-1);
-    if (!last || rows.length < PAGE) return writer;
+    const isEnd = !last || rows.length < PAGE;
+    if (isEnd) appendAuthorities();
+    refuseLongCrl(writer.count, max_entries);
+    if (isEnd) return writer;
     after = last.serial;
     await nextTurn();
   }
@@ -103,7 +123,9 @@ async function collectSince(
   const writer = new RevokedEntriesWriter();
   if (scope.empty) return writer;
   const belongs = isListedIn(scope);
-  const rows: Revocation[] = [];
+  const rows: Listed[] = [];
+  // An earlier CRL of the scope has them.
+  if (since === BEFORE_ALL) rows.push(...listAuthorities(scope));
   for (let after = since; after < revision; after += PAGE) {
     const up_to = Math.min(revision, after + PAGE);
     for (const row of await revocationsBetween.all(db, { mount_id, after, up_to })) {
@@ -118,7 +140,7 @@ async function collectSince(
 /** One piece of memory for all serial numbers: the writer copies each. */
 const serialBytes = new Uint8Array(MAX_SERIAL_BYTES);
 
-function append(writer: RevokedEntriesWriter, row: Revocation): void {
+function append(writer: RevokedEntriesWriter, row: Listed): void {
   const serialNumber = decodeSerial(row.serial, serialBytes);
   if (!serialNumber) throw new Error(`stored serial number ${row.serial} does not parse`);
   writer.append({

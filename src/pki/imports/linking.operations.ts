@@ -1,0 +1,106 @@
+import type { OwnPath } from '../../acl/name-form.ts';
+import type { App } from '../../app/app.ts';
+import type { Caller } from '../../app/caller.ts';
+import type { Effect } from '../../store/write.ts';
+import type { Certificate } from '../../x509/certificate.ts';
+import type { FreshKey } from '../keys/generation.operations.ts';
+import { sealKey } from '../keys/sealed-keys.operations.ts';
+import type { Issuer } from '../mount-state/issuer.ts';
+import type { Key } from '../mount-state/key.ts';
+import { ownPaths } from '../mount-state/own-paths.ts';
+import type { MountState } from '../mount-state/state.ts';
+import { type Imported, settingsOf, textOf } from './plan.ts';
+
+/** The keys of a mount by what is known of each to everybody. */
+export const publicKeys = ({ keys }: MountState): Map<string, Key> =>
+  new Map([...keys.values()].map((key) => [textOf(key.public_key), key]));
+
+interface PlannedKeys {
+  /** All of the mount after the import, by public key. */
+  all: Map<string, Key>;
+  added: Key[];
+  existing: Key[];
+  effects: Effect[];
+}
+
+/** Finds each key among the mount's, or plans to keep it. */
+export function planKeys(
+  app: App,
+  mount_id: string,
+  mountState: MountState,
+  wanted: readonly FreshKey[],
+  name = '',
+): PlannedKeys {
+  const planned: PlannedKeys = {
+    all: publicKeys(mountState),
+    added: [],
+    existing: [],
+    effects: [],
+  };
+  for (const fresh of wanted) {
+    const known = planned.all.get(textOf(fresh.public_key));
+    if (known) {
+      planned.existing.push(known);
+      continue;
+    }
+    const { key, insert } = sealKey(app, mount_id, fresh, name);
+    planned.all.set(textOf(key.public_key), key);
+    planned.added.push(key);
+    planned.effects.push(insert);
+  }
+  return planned;
+}
+
+/** Finds each certificate among the mount's, or makes an issuer of it, and links what has its key now. @see P-233, P-234 */
+export function planIssuers(
+  app: App,
+  mountState: MountState,
+  certificates: readonly Certificate[],
+  keys: ReadonlyMap<string, Key>,
+): Imported {
+  const keyOf = ({ subjectPublicKeyInfo }: Certificate): string =>
+    keys.get(textOf(subjectPublicKeyInfo))?.id ?? '';
+  const linked: Issuer[] = [];
+  const known = new Map<string, Issuer>();
+  for (const issuer of mountState.issuers.values()) {
+    const key_id = issuer.key_id === '' ? keyOf(issuer.certificate) : issuer.key_id;
+    const present = key_id === issuer.key_id ? issuer : { ...issuer, key_id };
+    if (present !== issuer) linked.push(present);
+    known.set(textOf(issuer.certificate.raw), present);
+  }
+  const now_ms = app.now();
+  const issuers: Issuer[] = [];
+  const added: Issuer[] = [];
+  for (const certificate of certificates) {
+    const present = known.get(textOf(certificate.raw));
+    const issuer: Issuer = present ?? {
+      id: app.newId(),
+      name: '',
+      key_id: keyOf(certificate),
+      certificate,
+      chain: [],
+      signed_by: '',
+      settings: settingsOf(certificate),
+      revoked_at_ms: undefined,
+      modified_at_ms: now_ms,
+      created_at_ms: now_ms,
+      version: 0,
+    };
+    if (!present) added.push(issuer);
+    issuers.push(issuer);
+  }
+  return { issuers, added, linked };
+}
+
+/** Keys of the mount that new issuers will sign with, and issuers that are given one. */
+export function pathsOf(
+  caller: Caller,
+  { keys }: MountState,
+  { added, linked }: Imported,
+): OwnPath[] {
+  const used = new Set(added.flatMap(({ key_id }) => keys.get(key_id) ?? []));
+  return [
+    ...[...used].flatMap(({ id, name }) => ownPaths(caller, 'key', { id, name })),
+    ...linked.flatMap(({ id, name }) => ownPaths(caller, 'issuer', { id, name })),
+  ];
+}

@@ -1,0 +1,123 @@
+import { Buffer } from 'node:buffer';
+import { refuseDenied, refuseDeniedNow } from '../../access/standing/operations.ts';
+import type { App } from '../../app/app.ts';
+import type { Caller } from '../../app/caller.ts';
+import type { DataResult } from '../../app/output.ts';
+import type { Effect } from '../../store/write.ts';
+import { findCertificate } from '../certificates/store.ts';
+import { classIdOf, numberWarnings, planClass, warnOfUnsigned } from '../crl/issuer-class.ts';
+import { scheduleCrl } from '../crl/operations.ts';
+import { isRoot } from '../mount-state/chain.ts';
+import { describeIssuer, type Issuer, recordOf } from '../mount-state/issuer.ts';
+import { saveIssuer } from '../mount-state/issuers.store.ts';
+import { changeMountState, requireIssuer } from '../mount-state/operations.ts';
+import { ownPaths } from '../mount-state/own-paths.ts';
+import { findRevocation, insertRevocation } from '../mount-state/revocations.store.ts';
+import { type MountState, resolveIssuer } from '../mount-state/state.ts';
+import { planRevocation } from '../revocation/operations.ts';
+
+interface Revoked {
+  id: string;
+  /** Who signed it, if that is an issuer of the mount and this call revoked it. */
+  signed_by: string;
+  warnings: string[];
+}
+
+/**
+ * Revokes an issuer for good: it issues no more, certificates that are being made are refused, and the CRLs of those
+ * of the mount that signed it have it. What it signed goes on being listed and answered for.
+ *
+ * @see P-243
+ */
+export async function revokeIssuer(
+  app: App,
+  caller: Caller,
+  { issuer_ref: ref }: { issuer_ref: string },
+): Promise<DataResult<ReturnType<typeof describeIssuer>>> {
+  await refuseDenied(caller, ownPaths(caller, 'issuer', { ref }));
+  const mount_id = caller.mount.id;
+  const { id, signed_by, warnings } = await changeMountState<Revoked>(
+    app,
+    caller,
+    async (mountState) => {
+      const issuer = resolveIssuer(mountState, ref);
+      await refuseDeniedNow(caller, ownPaths(caller, 'issuer', issuer));
+      if (issuer.revoked_at_ms !== undefined) {
+        return { effects: [], result: { id: issuer.id, signed_by: '', warnings: [] } };
+      }
+      const { certificate, settings } = issuer;
+      caller.record.outcome.serial_number = certificate.serial;
+      const now_ms = app.now();
+      const usage = settings.usage.filter((word) => word !== 'issuing-certificates');
+      const next = { ...issuer, settings: { ...settings, usage }, revoked_at_ms: now_ms };
+      return {
+        effects: [
+          saveIssuer(mount_id, recordOf(next)),
+          ...(await planEntry(app, mount_id, issuer, now_ms)),
+        ],
+        spares_issuing: true,
+        result: {
+          id: issuer.id,
+          signed_by: issuer.signed_by,
+          warnings: warnOfRevoked(mountState, issuer),
+        },
+      };
+    },
+  );
+  if (signed_by !== '') scheduleCrl(app, mount_id, signed_by);
+  return { data: describeIssuer(await requireIssuer(app, caller, id)), warnings };
+}
+
+/** The entry of an issuer whose certificate is among those of the mount. */
+async function planEntry(
+  app: App,
+  mount_id: string,
+  { certificate: { serial, raw } }: Issuer,
+  revoked_at_ms: number,
+): Promise<Effect[]> {
+  const stored = await findCertificate(app.db, mount_id, serial);
+  if (!stored || Buffer.compare(stored.der, raw) !== 0) return [];
+  if (await findRevocation(app.db, mount_id, serial)) return [];
+  return planRevocation(mount_id, { serial, issuer_id: stored.issuer_id, revoked_at_ms });
+}
+
+/** @see P-244 */
+function warnOfRevoked(mountState: MountState, issuer: Issuer): string[] {
+  const warnings: string[] = [];
+  const signer = mountState.issuers.get(issuer.signed_by);
+  const isOthers = signer !== undefined && classIdOf(signer) !== classIdOf(issuer);
+  if (isRoot(issuer.certificate)) {
+    warnings.push(
+      "This issuer is a self-signed (potentially root) certificate. This means it may not be considered revoked if there is not an external, cross-signed variant of this certificate. This issuer's serial number will not appear on its own CRL.",
+    );
+  }
+  if (!isOthers) {
+    warnings.push(
+      "This issuer lacks another parent issuer within the mount. This means it will not appear on any other CRLs and may not be considered revoked by clients. Consider adding this issuer to its issuer's CRL as well if it is not self-signed.",
+    );
+  }
+  if (issuer.id === mountState.defaults.default_issuer) {
+    warnings.push(
+      'This issuer is currently configured as the default issuer for this mount; operations such as certificate issuance may not work until a new default issuer is selected.',
+    );
+  }
+  if (isOthers) {
+    warnings.push(...numberWarnings(warnOfUnsigned(mountState, planClass(mountState, signer))));
+  }
+  return warnings;
+}
+
+/**
+ * What keeps a revoked issuer that is removed on the CRL of who signed it: while it is there, it is on that by itself.
+ *
+ * @see P-246
+ */
+export async function planLastingEntry(
+  app: App,
+  mount_id: string,
+  { certificate: { serial }, signed_by: issuer_id, revoked_at_ms }: Issuer,
+): Promise<Effect[]> {
+  if (revoked_at_ms === undefined || issuer_id === '') return [];
+  if (await findRevocation(app.db, mount_id, serial)) return [];
+  return insertRevocation(mount_id, { serial, issuer_id, revoked_at_ms, reason: 0 });
+}

@@ -1,0 +1,203 @@
+/** Issuers that are revoked, asked of a server. */
+
+import assert from 'node:assert/strict';
+import { after, describe, test } from 'node:test';
+import { formatSerial } from '../../src/x509/serial.ts';
+import { parseCrl } from '../support/crl.ts';
+import { type Authority, makeAuthority } from '../support/made-authorities.ts';
+import { encodeOcspRequest } from '../support/ocsp-request.ts';
+import { type OcspVerdict, readOcspVerdict } from '../support/ocsp-response.ts';
+import { startTestServer } from '../support/server.ts';
+
+const { call } = await startTestServer({ after });
+
+let mounts = 0;
+async function mount(): Promise<string> {
+  mounts += 1;
+  const path = `ca${mounts}`;
+  const config = { max_lease_ttl: '87600h' };
+  assert.equal((await call('POST', `sys/mounts/${path}`, { type: 'pki', config })).status, 204);
+  await call('POST', `${path}/roles/any`, { allow_any_name: true, key_type: 'ec', ttl: '1h' });
+  return path;
+}
+
+/** Brings authorities, and answers their ids in the same order. */
+async function bring(path: string, ...authorities: Authority[]): Promise<string[]> {
+  const pem_bundle = authorities.map(({ pem, keyPem }) => pem + keyPem).join('');
+  const reply = await call('POST', `${path}/issuers/import/bundle`, { pem_bundle });
+  assert.equal(reply.status, 200, reply.text);
+  return reply.field('data.imported_issuers') as string[];
+}
+
+const revoke = (path: string, ref: string) => call('POST', `${path}/issuer/${ref}/revoke`, {});
+
+async function listedBy(path: string, ref: string): Promise<string[]> {
+  const reply = await call('GET', `${path}/issuer/${ref}/crl/der`);
+  assert.equal(reply.status, 200, reply.text);
+  return [...parseCrl(reply.bytes).entries()].map(({ serialNumber }) => formatSerial(serialNumber));
+}
+
+async function askOf(
+  path: string,
+  issuer: Authority,
+  { certificate }: Authority,
+): Promise<OcspVerdict> {
+  const { subject, subjectPublicKeyInfo } = issuer.certificate;
+  const { serialNumber } = certificate;
+  const question = { issuer: subject, subjectPublicKeyInfo, serialNumber, hash: 'sha1' } as const;
+  return readOcspVerdict((await call('POST', `${path}/ocsp`, encodeOcspRequest(question))).bytes);
+}
+
+test('a revoked root issues no more for good, and is on no CRL of its own', async () => {
+  const path = await mount();
+  const root = { common_name: 'R', key_type: 'ec', issuer_name: 'root' };
+  const made = await call('POST', `${path}/root/generate/internal`, root);
+  const serial = made.textAt('data.serial_number');
+  assert.equal((await call('POST', `${path}/issue/any`, { common_name: 'a.test' })).status, 200);
+  const leaf = await call('POST', `${path}/issue/any`, { common_name: 'b.test' });
+  const number = { serial_number: leaf.textAt('data.serial_number') };
+  assert.equal((await call('POST', `${path}/revoke`, number)).status, 200);
+
+  const revoked = await revoke(path, 'root');
+  assert.equal(revoked.status, 200, revoked.text);
+  assert.equal(revoked.field('data.revoked'), true);
+  assert.equal(revoked.textAt('data.usage'), 'crl-signing,ocsp-signing,read-only');
+  assert.equal(typeof revoked.field('data.revocation_time'), 'number');
+  const warnings = revoked.field('warnings') as string[];
+  assert.equal(warnings.length, 3);
+  for (const [at, says] of [
+    /self-signed \(potentially root\) certificate/,
+    /lacks another parent issuer within the mount/,
+    /currently configured as the default issuer/,
+  ].entries()) {
+    assert.match(warnings[at] ?? '', says);
+  }
+
+  const issued = await call('POST', `${path}/issue/any`, { common_name: 'c.test' });
+  assert.equal(issued.status, 500);
+  assert.match(issued.text, /requested usage issuing-certificates for issuer/);
+  for (const [method, body] of [
+    ['PATCH', { usage: 'issuing-certificates' }],
+    ['POST', { issuer_name: 'root' }],
+  ] as const) {
+    const refused = await call(method, `${path}/issuer/root`, body);
+    assert.equal(refused.status, 400, refused.text);
+    assert.match(refused.text, /This issuer was revoked/);
+  }
+  assert.deepEqual(await listedBy(path, 'root'), [number.serial_number]);
+  const stored = await call('GET', `${path}/cert/${serial}`);
+  assert.equal(stored.field('data.revocation_time'), revoked.field('data.revocation_time'));
+  const listed = await call('LIST', `${path}/certs/revoked`);
+  assert.ok((listed.field('data.keys') as string[]).includes(serial));
+
+  const again = await revoke(path, 'root');
+  assert.deepEqual(again.field('data'), revoked.field('data'));
+  assert.equal(again.field('warnings'), null);
+});
+
+test('a revoked authority is on the CRL of who signed it and in its OCSP answers, and on no other CRL', async () => {
+  const path = await mount();
+  const [root, stranger] = [makeAuthority('Root'), makeAuthority('Stranger')];
+  const child = makeAuthority('Child', { by: root });
+  const [rootId = '', strangerId = '', childId = ''] = await bring(path, root, stranger, child);
+  const { serial } = child.certificate;
+  assert.deepEqual(await listedBy(path, rootId), []);
+  assert.equal(await askOf(path, root, child), 'good');
+
+  const revoked = await revoke(path, childId);
+  assert.equal(revoked.status, 200, revoked.text);
+  assert.equal(revoked.field('warnings'), null);
+  assert.deepEqual(await listedBy(path, rootId), [serial]);
+  assert.deepEqual(await listedBy(path, childId), []);
+  assert.deepEqual(await listedBy(path, strangerId), []);
+  const revoked_at = revoked.field('data.revocation_time');
+  assert.deepEqual(await askOf(path, root, child), { revoked_at });
+  assert.equal((await call('LIST', `${path}/certs/revoked`)).status, 404, 'it is not stored');
+
+  // Others come and go before and behind it.
+  await call('POST', `${path}/config/issuers`, { default: rootId });
+  const serials = [serial];
+  for (let at = 0; at < 3; at++) {
+    const leaf = await call('POST', `${path}/issue/any`, { common_name: `${at}.test` });
+    serials.push(leaf.textAt('data.serial_number'));
+    await call('POST', `${path}/revoke`, { serial_number: serials.at(-1) });
+    assert.deepEqual((await listedBy(path, rootId)).sort(), serials.toSorted());
+  }
+
+  assert.equal((await call('DELETE', `${path}/issuer/${childId}`)).status, 200);
+  assert.deepEqual((await listedBy(path, rootId)).sort(), serials.toSorted(), 'it stays there');
+  assert.deepEqual(await askOf(path, root, child), { revoked_at });
+});
+
+test('it is on the CRL of one that signed it and is imported later', async () => {
+  const path = await mount();
+  const root = makeAuthority('Root');
+  const child = makeAuthority('Child', { by: root });
+  const [childId = ''] = await bring(path, child);
+  const revoked = await revoke(path, childId);
+  assert.match(JSON.stringify(revoked.field('warnings')), /lacks another parent issuer/);
+  const [rootId = ''] = await bring(path, root);
+  assert.deepEqual(await listedBy(path, rootId), [child.certificate.serial]);
+});
+
+test('of two that certify each other each is on the CRL of the other', async () => {
+  const path = await mount();
+  const [a, b] = [makeAuthority('A'), makeAuthority('B')];
+  const ring = [
+    makeAuthority('A', { key: a.key, by: b }),
+    makeAuthority('B', { key: b.key, by: a }),
+  ] as const;
+  const [first = '', second = ''] = await bring(path, ...ring);
+  for (const id of [first, second]) assert.equal((await revoke(path, id)).status, 200);
+  assert.deepEqual(await listedBy(path, first), [ring[1].certificate.serial]);
+  assert.deepEqual(await listedBy(path, second), [ring[0].certificate.serial]);
+});
+
+test('the CRL has it also where lists are rebuilt in their own time, and nobody hears of it who cannot sign', async () => {
+  const path = await mount();
+  const root = makeAuthority('Root', { usage: ['CertSign'] });
+  const child = makeAuthority('Child', { by: root });
+  const [, childId = ''] = await bring(path, root, child);
+  const silent = await revoke(path, childId);
+  assert.match(
+    JSON.stringify(silent.field('warnings')),
+    /lacked an issuer with CRL Signing KeyUsage/,
+  );
+
+  const other = await mount();
+  const [trunk, branch] = [makeAuthority('Root'), 'Branch'];
+  const [trunkId = '', branchId = ''] = await bring(
+    other,
+    trunk,
+    makeAuthority(branch, { by: trunk }),
+  );
+  await call('POST', `${other}/config/crl`, { auto_rebuild: true });
+  assert.deepEqual(await listedBy(other, trunkId), []);
+  await revoke(other, branchId);
+  assert.equal((await listedBy(other, trunkId)).length, 1);
+});
+
+test('one that is not there is said not to be found', async () => {
+  const path = await mount();
+  const reply = await revoke(path, 'nobody');
+  assert.equal(reply.status, 500);
+  assert.match(reply.text, /unable to find PKI issuer for reference: nobody/);
+});
+
+describe('a policy that denies an issuer', () => {
+  test('denies revoking it by another of its names', async () => {
+    const path = await mount();
+    const root = { common_name: 'R', key_type: 'ec', issuer_name: 'root' };
+    const made = await call('POST', `${path}/root/generate/internal`, root);
+    const id = made.textAt('data.issuer_id');
+    const policy = `path "${path}/*" { capabilities = ["update"] } path "${path}/issuer/${id}" { capabilities = ["deny"] }`;
+    await call('POST', 'sys/policies/acl/p', { policy });
+    const created = await call('POST', 'auth/token/create', { policies: ['p'] });
+    const token = created.textAt('auth.client_token');
+    for (const ref of [id, 'root', 'default']) {
+      const reply = await call('POST', `${path}/issuer/${ref}/revoke`, {}, { token });
+      assert.equal(reply.status, 403, ref);
+    }
+    assert.equal((await call('GET', `${path}/issuer/root`)).field('data.revoked'), false);
+  });
+});
