@@ -1,7 +1,7 @@
 // Requests a second of a real server on real files, driven by a load generator in a process of its
 // own, each beside the bare limits of this machine measured in the same run.
 //
-//   npm run bench -- [--only issue,sign,read,ocsp,revoke,session,target,crl,store] [--seconds N] [--profile DIR]
+//   npm run bench -- [--only issue,sign,verbatim,read,ocsp,revoke,session,target,crl,store] [--seconds N] [--profile DIR]
 //
 // `--profile` writes a CPU profile of the server into DIR (open it with Chrome's developer tools).
 
@@ -31,11 +31,12 @@ import {
   revokeRequest,
   signRequest,
   targetRequests,
+  verbatimRequest,
 } from './workloads.ts';
 
 /** Measurements that are programs of their own, run after the others. */
 const PROGRAMS = ['crl', 'store'];
-const GROUPS = ['issue', 'sign', 'read', 'ocsp', 'revoke', 'session', 'target'];
+const GROUPS = ['issue', 'sign', 'verbatim', 'read', 'ocsp', 'revoke', 'session', 'target'];
 
 interface Bench {
   server: ServerProcess;
@@ -138,6 +139,11 @@ async function measureSign(bench: Bench): Promise<void> {
   await measure('sign P-256, 32 clients', bench, { connections: 32, requests: [signRequest()] });
 }
 
+async function measureVerbatim(bench: Bench): Promise<void> {
+  const requests = [verbatimRequest()];
+  await measure('verbatim P-256, 32 clients', bench, { connections: 32, requests });
+}
+
 async function measureRead(bench: Bench): Promise<void> {
   const requests = bench.serials.map(readRequest);
   await measure('cert read, 32 clients', bench, { connections: 32, requests });
@@ -205,6 +211,7 @@ async function measureServer(
       const bench: Bench = { server, generator, milliseconds, root, serials: [] };
       await measureIssue(bench, groups);
       if (groups.includes('sign')) await measureSign(bench);
+      if (groups.includes('verbatim')) await measureVerbatim(bench);
       if (groups.includes('read')) await measureRead(bench);
       if (groups.includes('ocsp')) await measureOcsp(bench);
       if (groups.includes('revoke')) await measureRevoke(bench);

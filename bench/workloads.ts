@@ -98,6 +98,15 @@ export function issueRequest(): string {
 
 /** One request for all: what is measured is the signing, not the asking. */
 export function signRequest(): string {
+  const body = JSON.stringify({ csr: makeCsr(), common_name: NAME });
+  return request('POST', 'demo/sign/web', body);
+}
+
+export function verbatimRequest(): string {
+  return request('POST', 'demo/sign-verbatim/web', JSON.stringify({ csr: makeCsr() }));
+}
+
+function makeCsr(): string {
   const { privateKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' });
   const info = encodeCsrInfo({
     subject: encodeSubject({ common_name: NAME }),
@@ -105,8 +114,7 @@ export function signRequest(): string {
     extensions: [],
   });
   const signature = signSync(privateKey, 'ECDSAWithSHA256', info);
-  const csr = encodePem('CERTIFICATE REQUEST', assembleSigned(info, 'ECDSAWithSHA256', signature));
-  return request('POST', 'demo/sign/web', JSON.stringify({ csr, common_name: NAME }));
+  return encodePem('CERTIFICATE REQUEST', assembleSigned(info, 'ECDSAWithSHA256', signature));
 }
 
 export function readRequest(serial: string): string {

@@ -11,11 +11,10 @@ import { insertCertificate, planNames } from '../certificates/store.ts';
 import { signCertificate, signWithKey } from '../keys/signing.operations.ts';
 import type { LeafPlan } from '../profile/leaf.ts';
 import { planCertificate } from '../profile/plan.ts';
-import type { IssueRequest, SignRequest } from '../profile/request.ts';
 import type { RequestedNames } from '../roles/name-policy.ts';
 import type { Role } from '../roles/role.ts';
 import { newSerialNumber } from '../roots/operations.ts';
-import type { IssuanceContext, Target } from './context.operations.ts';
+import type { IssuanceContext } from './context.operations.ts';
 
 export interface Subject {
   /** DER. */
@@ -34,8 +33,17 @@ export interface SignedLeaf<Answer = SignedAnswer> {
   names: { mount_id: string; pages: ReturnType<typeof planNames>['pages'] };
   /** Belong into the write set that hands the certificate out; nothing is stored with `no_store`. */
   effects: Effect[];
-  role: Role;
+  role: StorageRules;
 }
+
+/** What is left of a role once the certificate is signed. */
+export type StorageRules = Pick<
+  Role,
+  'no_store' | 'generate_lease' | 'allowed_domains_template' | 'allowed_uri_sans_template'
+>;
+
+/** What is answered, and the name of the role that was asked by, where one was. */
+type SigningInput = Parameters<typeof encodeIssued>[0]['request'] & { role?: string | undefined };
 
 /** Names of a certificate that are encoded, checked and stored in a millisecond or so. */
 const LONG = 200;
@@ -47,8 +55,8 @@ function countNames({ dns, email, ip, uri, other }: RequestedNames): number {
 export async function planSigned(
   app: App,
   caller: Caller,
-  input: (IssueRequest | SignRequest) & Target,
-  { role, held, issuer, key, context }: IssuanceContext,
+  input: SigningInput,
+  { role, held, issuer, key, context }: Omit<IssuanceContext, 'role'> & { role: StorageRules },
   plan: LeafPlan,
   subject: Subject,
 ): Promise<SignedLeaf> {
@@ -78,7 +86,7 @@ export async function planSigned(
   const row = {
     serial,
     issuer_id: issuer.id,
-    role: input.role,
+    role: input.role ?? '',
     subject_cn: names.common_name,
     not_before: tbs.notBefore,
     not_after: tbs.notAfter,

@@ -3,15 +3,22 @@ import { memoizeWeak } from '../../core/memoize-weak.ts';
 import type { KeyDescription } from '../../x509/keys.ts';
 import { requireCsrSync, requireSoundKey } from '../profile/csr-rules.ts';
 import { type LeafContext, type LeafPlan, planIssue, planSign } from '../profile/leaf.ts';
-import type { IssueRequest, SignRequest } from '../profile/request.ts';
+import type { IssueRequest, SignRequest, VerbatimRequest } from '../profile/request.ts';
 import { type PlannedRoot, planRoot, type RootRequest, type WantedRoot } from '../profile/root.ts';
+import { planVerbatim, type VerbatimRole } from '../profile/verbatim.ts';
 import { LIGHT_PATTERNS } from '../roles/compiled-rules.ts';
 import type { Role } from '../roles/role.ts';
 
 /** A certificate to be decided on. Everything in it can be handed to another thread. */
 export type LeafTask =
   | { kind: 'issue'; role: Role; request: IssueRequest; context: LeafContext }
-  | { kind: 'sign'; role: Role; request: SignRequest; context: LeafContext };
+  | { kind: 'sign'; role: Role; request: SignRequest; context: LeafContext }
+  | {
+      kind: 'verbatim';
+      role: VerbatimRole | undefined;
+      request: VerbatimRequest;
+      context: LeafContext;
+    };
 export type PlanTask =
   | LeafTask
   | { kind: 'root'; wanted: WantedRoot }
@@ -49,13 +56,16 @@ export function runPlanTask(task: PlanTask): Planned {
 }
 
 function planLeafTask(task: LeafTask): PlannedLeaf {
-  const { role, context } = task;
+  const { context } = task;
   if (task.kind === 'issue') {
-    const { key, ...plan } = planIssue(role, task.request, context);
+    const { key, ...plan } = planIssue(task.role, task.request, context);
     return { plan, key };
   }
   const signed = requireCsrSync(task.request.csr);
-  const plan = planSign(role, task.request, signed, context);
+  const plan =
+    task.kind === 'sign'
+      ? planSign(task.role, task.request, signed, context)
+      : planVerbatim(task.role, task.request, signed, context);
   requireSoundKey(signed.csr.subjectPublicKeyInfo);
   return { plan, key: signed.key, subjectPublicKeyInfo: signed.csr.subjectPublicKeyInfo };
 }
@@ -90,8 +100,8 @@ export function isHeavyLeaf(role: Role, request: IssueRequest | SignRequest): bo
   );
 }
 
-/** {@link isHeavyLeaf} of a root, over whose names no role rules. */
-export function isHeavyRoot(request: RootRequest): boolean {
+/** {@link isHeavyLeaf} of a request over whose names no role rules. */
+export function isHeavyRequest(request: RootRequest | VerbatimRequest): boolean {
   return weighTexts(Object.values(request)) > LIGHT;
 }
 

@@ -40,6 +40,8 @@ export interface LeafPlan {
   names: RequestedNames;
   /** `cert_metadata`, decoded; absent when none was sent. */
   metadata?: Uint8Array;
+  /** Of a CSR that is taken as it is: the fields that its content could be sent by; each may say one otherwise. */
+  brought?: readonly Readonly<Record<string, string | string[]>>[];
   warnings: string[];
 }
 

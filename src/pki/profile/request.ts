@@ -79,7 +79,7 @@ export const signSchema = z.object(signFields);
 export type SignRequest = z.output<typeof signSchema>;
 
 /** The body of `sign-verbatim`: usages count where the request has none of its own. */
-const verbatimFields = {
+export const verbatimFields = {
   ...leafFields,
   ...csrField,
   key_usage: keyUsageList(['DigitalSignature', 'KeyAgreement', 'KeyEncipherment']).describe(

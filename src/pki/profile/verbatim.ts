@@ -9,6 +9,7 @@ import { checkSignatureSize } from '../fields/key-parameters.ts';
 import { chooseExtKeyUsages, isForServers } from '../fields/usages.ts';
 import type { RequestedNames } from '../roles/name-policy.ts';
 import type { Role } from '../roles/role.ts';
+import { fieldsOfWholeCsr } from './csr-fields.ts';
 import {
   checkCsrKey,
   findCsrBasicConstraints,
@@ -39,6 +40,16 @@ const NO_FLAGS = {
   email_protection_flag: false,
 };
 
+/** Fields that policies may have conditions on; names come from the CSR alone. */
+const UNUSED = [
+  'common_name',
+  'alt_names',
+  'ip_sans',
+  'uri_sans',
+  'other_sans',
+  'serial_number',
+] as const;
+
 const NO_NAMES = { dns: [], email: [], ip: [], uri: [], other: [] };
 
 /**
@@ -55,7 +66,9 @@ export function planVerbatim(
   { csr, key }: SignedCsr,
   context: LeafContext,
 ): LeafPlan {
-  const warnings: string[] = [];
+  const warnings = UNUSED.filter((field) => request[field].length > 0).map(
+    (field) => `the ${field} field was provided but the request is signed as it is`,
+  );
   checkCsrKey(key, { key_type: 'any', key_bits: 0 });
   checkSignatureSize(request.signature_bits);
   const constraints = findCsrBasicConstraints(csr);
@@ -71,7 +84,8 @@ export function planVerbatim(
   const ext_key_usage = chooseExtKeyUsages({ ...NO_FLAGS, ...request });
   const is_for_servers = isForServers(ext_key_usage);
   const unknown = csr.subjectAltNames?.unknown ?? [];
-  for (const common_name of ['', ...commonNamesOf(csr)]) {
+  const common_names = commonNamesOf(csr);
+  for (const common_name of ['', ...common_names]) {
     checkNameConstraints(issuer, { ...names, common_name, unknown, is_for_servers });
   }
   const validity = planValidity({
@@ -110,6 +124,7 @@ export function planVerbatim(
     certificate,
     names,
     ...(metadata && { metadata }),
+    brought: fieldsOfWholeCsr(csr, csrNames(csr), common_names),
     warnings: [...warnings, ...validity.warnings],
   };
 }

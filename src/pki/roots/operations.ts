@@ -24,7 +24,7 @@ import { ownPaths } from '../mount-state/own-paths.ts';
 import { requireRoomForIssuer, requireRoomForKey } from '../mount-state/room.ts';
 import { type MountState, resolveKey } from '../mount-state/state.ts';
 import { planRootOnThread } from '../planning/operations.ts';
-import { isHeavyRoot } from '../planning/task.ts';
+import { isHeavyRequest } from '../planning/task.ts';
 import { planRoot, type RootRequest, type WantedRoot } from '../profile/root.ts';
 import type { GeneratedRoot } from './generated-root.ts';
 
@@ -143,7 +143,7 @@ async function signRoot(
     urls: mountState.urls,
     cluster: mountState.cluster,
   };
-  const { tbs, warnings } = isHeavyRoot(request)
+  const { tbs, warnings } = isHeavyRequest(request)
     ? await planRootOnThread(app, caller, wanted)
     : planRoot(wanted);
   const sign = (algorithm: SignatureAlgorithm, data: Uint8Array) =>
