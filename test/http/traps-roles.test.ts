@@ -78,6 +78,7 @@ test('a role that says nothing reads back whole, with every default, when writte
 const keys: [sent: Fields, key_bits: number, signature_bits: number][] = [
   [{ key_type: 'ec' }, 256, 0],
   [{ key_type: 'ec', signature_bits: 384 }, 256, 384],
+  [{ key_type: 'ec', signature_bits: 521 }, 256, 521],
   [{ key_type: 'any', signature_bits: 384 }, 0, 0],
   [{ key_type: 'ed25519' }, 0, 0],
   [{ key_type: 'rsa', key_bits: 4096 }, 4096, 256],
@@ -106,6 +107,8 @@ const refusals: [sent: Fields, says: RegExp][] = [
   [{ allowed_other_sans: '1.2.3;UTF16:a' }, /error parsing allowed_other_sans/],
   [{ not_after: 'tomorrow' }, /not_after/],
   [{ ttl: '-1h' }, /ttl/],
+  [{ ttl: '0.5' }, /less than a second/],
+  [{ max_ttl: '10ms' }, /less than a second/],
 ];
 test('a role that is refused leaves the one that is there as it was', async () => {
   await write({ ttl: '5h', key_type: 'ec' });

@@ -38,7 +38,12 @@ const ends: [wanted: Overrides, hours: number, warned: boolean, why: string][] =
   [{ ttl: 72 * HOUR + 1, role: { max_ttl: 72 * HOUR } }, 72, true, 'capped beyond it'],
   [{ ttl: 800 * HOUR }, 768, true, 'the mount caps where the role does not'],
   [{ ttl: 800 * HOUR, role: { max_ttl: 900 * HOUR } }, 800, false, "the role's maximum counts"],
-  [{ role: { max_ttl: 72 * HOUR } }, 72, true, 'a default beyond the maximum is capped too'],
+  [
+    { role: { max_ttl: 72 * HOUR } },
+    72,
+    false,
+    'a default beyond the maximum is capped, and nobody asked for more',
+  ],
 ];
 for (const [wanted, hours, warned, why] of ends) {
   test(`the end: ${why}`, () => {

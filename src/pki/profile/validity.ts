@@ -148,6 +148,8 @@ function planTtl({ ttl, role, mount }: ValidityRequest, warnings: string[]): num
   const wanted = ttl || role.ttl || mount.default_ttl;
   const max = role.max_ttl || mount.max_ttl;
   if (wanted <= max) return wanted;
+  // Of the mount's default nobody has asked for anything.
+  if (ttl === 0 && role.ttl === 0) return max;
   warnings.push(
     `TTL "${formatDuration(wanted)}" is longer than permitted maxTTL "${formatDuration(max)}", so maxTTL is being used`,
   );

@@ -169,6 +169,7 @@ const keys: [
   [{ key_type: 'ec', key_bits: 2048 }, REFUSED, 'an RSA size is no curve'],
   [{ key_type: 'ec', key_bits: 521 }, [521, 0], 'P-521'],
   [{ key_type: 'ec', key_bits: 512 }, REFUSED, 'there is no P-512'],
+  [{ key_type: 'ec', signature_bits: 521 }, [256, 521], 'and any size, which has no meaning there'],
   [{ key_type: 'any', signature_bits: 384 }, [0, 0], 'any has no hash of its own'],
   [{ key_type: 'any', key_bits: 3072 }, [3072, 0], 'any keeps a size'],
   [{ key_type: 'ed25519', key_bits: 7 }, [7, 0], 'Ed25519 keeps a size that means nothing'],
