@@ -1,4 +1,5 @@
 import type { AnyRoute } from '../app/route.ts';
+import { metadataRoutes } from './certificates/metadata/routes.ts';
 import { certificateRoutes } from './certificates/routes.ts';
 import { configRoutes } from './config/routes.ts';
 import { crlRoutes } from './crl/routes.ts';
@@ -18,6 +19,7 @@ export const pkiRoutes: readonly AnyRoute[] = [
   ...keyRoutes,
   ...roleRoutes,
   ...certificateRoutes,
+  ...metadataRoutes,
   ...configRoutes,
   ...revocationRoutes,
   ...crlRoutes,

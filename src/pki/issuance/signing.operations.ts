@@ -2,11 +2,11 @@ import { setImmediate as nextTurn } from 'node:timers/promises';
 import { signInTurn } from '../../access/concurrency/operations.ts';
 import type { App } from '../../app/app.ts';
 import type { Caller } from '../../app/caller.ts';
-import { invalid } from '../../core/failure.ts';
 import type { Effect } from '../../store/write.ts';
 import type { KeyDescription } from '../../x509/keys.ts';
 import { formatColonHex, formatSerial } from '../../x509/serial.ts';
 import { encodeIssued, type SignedAnswer } from '../certificates/answer.ts';
+import { insertMetadata } from '../certificates/metadata/store.ts';
 import { insertCertificate, planNames } from '../certificates/store.ts';
 import { signCertificate, signWithKey } from '../keys/signing.operations.ts';
 import type { LeafPlan } from '../profile/leaf.ts';
@@ -60,11 +60,6 @@ export async function planSigned(
   plan: LeafPlan,
   subject: Subject,
 ): Promise<SignedLeaf> {
-  if (plan.metadata) {
-    throw invalid('cert_metadata cannot be kept by this server', {
-      fields: { cert_metadata: 'nothing' },
-    });
-  }
   const mount_id = caller.mount.id;
   const serialNumber = newSerialNumber(app);
   const isLong = countNames(plan.names) > LONG;
@@ -94,7 +89,13 @@ export async function planSigned(
   };
   const stored = role.no_store ? [] : [...names.dns, ...names.email, ...names.ip, ...names.uri];
   const { own, pages } = planNames({ mount_id, serial }, stored);
-  const effects = [held, ...(role.no_store ? [] : insertCertificate(mount_id, row, own))];
+  const { metadata: data } = plan;
+  const kept = { mount_id, serial, issuer_id: issuer.id, role: row.role, not_after: row.not_after };
+  const effects = [
+    held,
+    ...(role.no_store ? [] : insertCertificate(mount_id, row, own)),
+    ...(data ? [insertMetadata({ ...kept, data })] : []),
+  ];
   const answer = encodeIssued({
     der,
     facts: {

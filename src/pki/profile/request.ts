@@ -57,7 +57,9 @@ const leafFields = {
   ...endFields,
   remove_roots_from_chain: flag(false).describe('Leave self-signed certificates out of ca_chain.'),
   user_ids: list([]).describe('User ids for the subject (UID attributes).'),
-  cert_metadata: longText('').describe('Base64 of bytes to be kept with the certificate.'),
+  cert_metadata: longText('').describe(
+    'Base64 of bytes to be kept with the certificate, at most 65,535; cert-metadata/{serial} has them again.',
+  ),
 };
 
 /** The body of `issue/:role`. */
