@@ -8,7 +8,11 @@ import { Failure } from '../../core/failure.ts';
 import { type Soon, whenThere } from '../../core/steps.ts';
 import { isForRoom } from '../../store/waiting-sets.ts';
 import type { KeyDescription } from '../../x509/keys.ts';
-import { type IssuedAnswer, type SignedAnswer, withPrivateKey } from '../certificates/answer.ts';
+import {
+  type IssuedAnswer,
+  type SignedLeafAnswer,
+  withPrivateKey,
+} from '../certificates/answer.ts';
 import { generateKeyToHandOut } from '../keys/generation.operations.ts';
 import { lineOfMount } from '../mount-state/operations.ts';
 import { planLeafOnThread, requireSoundKeyOf } from '../planning/operations.ts';
@@ -45,7 +49,7 @@ export function signCsr(
   app: App,
   caller: Caller,
   input: SignRequest & Target,
-): Promise<DataResult<SignedAnswer>> {
+): Promise<DataResult<SignedLeafAnswer>> {
   return signRequest(app, caller, input, async (readCsr) => {
     const context = await readIssuanceContext(app, caller, input);
     const { plan, ...subject } = await decideSign(app, caller, { input, readCsr }, context);
@@ -69,7 +73,7 @@ export async function signRequest(
   caller: Caller,
   input: Parameters<typeof planSigned>[2] & Pick<SignRequest, 'csr'>,
   decide: (readCsr: () => Promise<SignedCsr>) => Promise<DecidedCsr>,
-): Promise<DataResult<SignedAnswer>> {
+): Promise<DataResult<SignedLeafAnswer>> {
   const judgeNames = judgeBringing(caller);
   let signed: Promise<SignedCsr> | undefined;
   // Once, however often the certificate is planned.

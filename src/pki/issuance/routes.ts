@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { type AnyRoute, vaultRoute } from '../../app/route.ts';
 import { text } from '../../core/fields.ts';
-import { issuedSchema, signedSchema } from '../certificates/answer.ts';
+import { issuedSchema, signedLeafSchema } from '../certificates/answer.ts';
 import { issueFields, signFields, verbatimFields } from '../profile/request.ts';
 import { issueCertificate, signCsr } from './operations.ts';
 import { signVerbatim } from './verbatim.operations.ts';
@@ -21,6 +21,7 @@ const audit = [
   'user_ids',
   'ttl',
   'not_after',
+  'not_before',
   'format',
   'private_key_format',
   'exclude_cn_from_sans',
@@ -36,7 +37,7 @@ const issuance = {
   audit,
 } as const;
 const issue = { ...issuance, output: issuedSchema, run: issueCertificate };
-const sign = { ...issuance, see: ['RFC 2986'], output: signedSchema, run: signCsr };
+const sign = { ...issuance, see: ['RFC 2986'], output: signedLeafSchema, run: signCsr };
 const verbatim = {
   ...sign,
   audit: [

@@ -5,7 +5,7 @@ import type { Caller } from '../../app/caller.ts';
 import type { Effect } from '../../store/write.ts';
 import type { KeyDescription } from '../../x509/keys.ts';
 import { formatColonHex, formatSerial } from '../../x509/serial.ts';
-import { encodeIssued, type SignedAnswer } from '../certificates/answer.ts';
+import { encodeIssued, type SignedLeafAnswer } from '../certificates/answer.ts';
 import { insertMetadata } from '../certificates/metadata/store.ts';
 import { insertCertificate, planNames } from '../certificates/store.ts';
 import { signCertificate, signWithKey } from '../keys/signing.operations.ts';
@@ -23,7 +23,7 @@ export interface Subject {
 }
 
 /** A signed certificate, and what makes it known; nothing is committed yet. */
-export interface SignedLeaf<Answer = SignedAnswer> {
+export interface SignedLeaf<Answer = SignedLeafAnswer> {
   answer: Answer;
   warnings: string[];
   serial: string;
@@ -96,16 +96,19 @@ export async function planSigned(
     ...(role.no_store ? [] : insertCertificate(mount_id, row, own)),
     ...(data ? [insertMetadata({ ...kept, data })] : []),
   ];
-  const answer = encodeIssued({
-    der,
-    facts: {
-      serial_number: serial,
-      expiration: tbs.notAfter,
-      authority_key_id: formatColonHex(context.issuer.key_identifier),
-    },
-    chain: issuer.chain,
-    request: input,
-  });
+  const answer = {
+    ...encodeIssued({
+      der,
+      facts: {
+        serial_number: serial,
+        expiration: tbs.notAfter,
+        authority_key_id: formatColonHex(context.issuer.key_identifier),
+      },
+      chain: issuer.chain,
+      request: input,
+    }),
+    not_before: tbs.notBefore,
+  };
   const { warnings } = plan;
   return {
     answer,

@@ -1,7 +1,7 @@
 import type { App } from '../../app/app.ts';
 import type { Caller } from '../../app/caller.ts';
 import type { DataResult } from '../../app/output.ts';
-import type { SignedAnswer } from '../certificates/answer.ts';
+import type { SignedLeafAnswer } from '../certificates/answer.ts';
 import { planLeafOnThread, requireSoundKeyOf } from '../planning/operations.ts';
 import { isHeavyRequest, type PlannedLeaf } from '../planning/task.ts';
 import type { SignedCsr } from '../profile/csr-rules.ts';
@@ -25,7 +25,7 @@ export function signVerbatim(
   app: App,
   caller: Caller,
   input: Input,
-): Promise<DataResult<SignedAnswer>> {
+): Promise<DataResult<SignedLeafAnswer>> {
   return signRequest(app, caller, input, async (readCsr) => {
     const { role, ...rest } = await readVerbatimContext(app, caller, input);
     const asked = { input, readCsr };

@@ -99,6 +99,7 @@ function planLeaf(
     now: context.now,
     ttl: request.ttl,
     not_after: request.not_after,
+    not_before: request.not_before,
     role,
     mount: context.mount,
     issuer: { not_after: issuer.not_after, behavior: issuer.behavior },

@@ -55,6 +55,9 @@ const leafFields = {
   ...outputFields,
   ...nameFields,
   ...endFields,
+  not_before: timestampText('').describe(
+    'Beginning of validity, e.g. "2030-01-31T12:00:00Z", where the role lets it be named.',
+  ),
   remove_roots_from_chain: flag(false).describe('Leave self-signed certificates out of ca_chain.'),
   user_ids: list([]).describe('User ids for the subject (UID attributes).'),
   cert_metadata: longText('').describe(

@@ -35,6 +35,7 @@ const ROLE: VerbatimRole = {
   max_ttl: 0,
   not_after_bound: 'permit',
   not_before_duration: 30,
+  not_before_bound: 'permit',
   no_store_metadata: false,
   basic_constraints_valid_for_non_ca: false,
 };

@@ -28,6 +28,7 @@ export type VerbatimRole = Pick<
   | 'ttl'
   | 'max_ttl'
   | 'not_before_duration'
+  | 'not_before_bound'
   | 'not_after_bound'
   | 'no_store_metadata'
   | 'basic_constraints_valid_for_non_ca'
@@ -92,7 +93,8 @@ export function planVerbatim(
     now: context.now,
     ttl: request.ttl,
     not_after: request.not_after,
-    role: { ...NO_ROLE, ...role, not_after: '' },
+    not_before: request.not_before,
+    role: { ...NO_ROLE, ...role, not_after: '', not_before: '' },
     mount: context.mount,
     issuer: {
       not_after: issuer.not_after,

@@ -41,6 +41,7 @@ test('a role written without fields has every field with its default', () => {
     allow_bare_domains: false,
     allow_subdomains: false,
     allow_glob_domains: false,
+    allow_globs_in_identity_templates: false,
     allow_wildcard_certificates: true,
     allow_any_name: false,
     enforce_hostnames: true,
@@ -81,6 +82,8 @@ test('a role written without fields has every field with its default', () => {
     not_before_duration: 30,
     not_after: '',
     not_after_bound: 'permit',
+    not_before: '',
+    not_before_bound: 'permit',
     allow_token_displayname: false,
     serial_number_source: 'json-csr',
   });
@@ -104,6 +107,7 @@ const fields: [field: string, sent: unknown, echoed: unknown, refused: unknown][
   ['allow_bare_domains', 1, true, 2],
   ['allow_subdomains', true, true, []],
   ['allow_glob_domains', 't', true, 'y'],
+  ['allow_globs_in_identity_templates', 'true', true, 'yes'],
   ['allow_wildcard_certificates', false, false, 'off'],
   ['allow_any_name', true, true, 'on'],
   ['enforce_hostnames', false, false, ''],
@@ -143,6 +147,8 @@ const fields: [field: string, sent: unknown, echoed: unknown, refused: unknown][
   ['basic_constraints_valid_for_non_ca', true, true, 'x'],
   ['not_before_duration', '5m', 300, -1],
   ['not_after', '9999-12-31T23:59:59Z', '9999-12-31T23:59:59Z', '9999-12-31'],
+  ['not_before', '2030-01-31T12:00:00Z', '2030-01-31T12:00:00Z', 'yesterday'],
+  ['not_before_bound', 'duration', 'duration', 'ttl-limited'],
   ['not_after_bound', 'ttl-limited', 'ttl-limited', 'ttl'],
   ['serial_number_source', 'json', 'json', 'csr'],
 ];
