@@ -1,7 +1,7 @@
 // Requests a second of a real server on real files, driven by a load generator in a process of its
 // own, each beside the bare limits of this machine measured in the same run.
 //
-//   npm run bench -- [--only issue,sign,sign-intermediate,read,ocsp,revoke,session,target,crl,store] [--seconds N] [--profile DIR]
+//   npm run bench -- [--only issue,sign,sign-intermediate,verbatim,read,ocsp,revoke,session,target,crl,store] [--seconds N] [--profile DIR]
 //
 // `--profile` writes a CPU profile of the server into DIR (open it with Chrome's developer tools).
 
@@ -33,6 +33,7 @@ import {
   signIntermediateRequest,
   signRequest,
   targetRequests,
+  verbatimRequest,
 } from './workloads.ts';
 
 /** Measurements that are programs of their own, run after the others. */
@@ -41,6 +42,7 @@ const GROUPS = [
   'issue',
   'sign',
   'sign-intermediate',
+  'verbatim',
   'read',
   'ocsp',
   'revoke',
@@ -154,6 +156,11 @@ async function measureIntermediate(bench: Bench): Promise<void> {
   await measure('sign-intermediate, 32', bench, { connections: 32, requests });
 }
 
+async function measureVerbatim(bench: Bench): Promise<void> {
+  const requests = [verbatimRequest()];
+  await measure('verbatim P-256, 32 clients', bench, { connections: 32, requests });
+}
+
 async function measureRead(bench: Bench): Promise<void> {
   const requests = bench.serials.map(readRequest);
   await measure('cert read, 32 clients', bench, { connections: 32, requests });
@@ -225,6 +232,7 @@ async function measureServer(
       await measureIssue(bench, groups);
       if (groups.includes('sign')) await measureSign(bench);
       if (groups.includes('sign-intermediate')) await measureIntermediate(bench);
+      if (groups.includes('verbatim')) await measureVerbatim(bench);
       if (groups.includes('read')) await measureRead(bench);
       if (groups.includes('ocsp')) await measureOcsp(bench);
       if (groups.includes('revoke')) await measureRevoke(bench);

@@ -111,6 +111,10 @@ export function signIntermediateRequest(): string {
   return request('POST', 'demo/root/sign-intermediate', body);
 }
 
+export function verbatimRequest(): string {
+  return request('POST', 'demo/sign-verbatim/web', JSON.stringify({ csr: makeCsr() }));
+}
+
 function makeCsr(): string {
   const { privateKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' });
   const info = encodeCsrInfo({

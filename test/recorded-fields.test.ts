@@ -31,7 +31,7 @@ const NEEDLESS: Readonly<Record<string, string>> = {
   nonce: 'tells attempts apart, in the answer of each',
   csr: 'what it comes to is in the certificate',
   certificate: 'told by its serial number',
-  cert_metadata: 'refused',
+  cert_metadata: 'is kept by the serial number, which is told',
   migrate: 'refused',
   stored_shares: 'has no effect',
   backup: 'refused',

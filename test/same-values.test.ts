@@ -122,6 +122,8 @@ const SAME: Record<string, unknown[][]> = {
   private_key: [PEM],
   private_key_format: KEY_FORMATS,
   not_after: TIMES,
+  not_before: TIMES,
+  not_before_bound: [...TIMES, ['permit', '']],
   not_after_bound: [...TIMES, ['permit', '']],
   usage: [
     [['read-only', 'crl-signing'], 'crl-signing', ['crl-signing', 'read-only', 'crl-signing']],

@@ -59,7 +59,8 @@ export const flag: FieldKind<boolean> = fieldKind({
 
 /**
  * A length of time in whole seconds: a number, or text such as `90s`, `1h30m`, `7d`. The empty
- * text is 0. Fractions are dropped. Negative values are refused.
+ * text is 0. Fractions are dropped. Negative values are refused, and so is less than a second: what is not 0 does not
+ * become 0, which stands for a default.
  *
  * @see S-9
  */
@@ -67,12 +68,19 @@ export const duration: FieldKind<number> = fieldKind({
   accepts: 'a duration: seconds, or text such as "90s", "1h30m" or "7d"',
   convert: (value) => {
     const seconds = convertSeconds(value);
-    return seconds === undefined || seconds < 0 ? undefined : Math.trunc(seconds);
+    return seconds === undefined || seconds < 0 || isFraction(seconds)
+      ? undefined
+      : Math.trunc(seconds);
   },
-  because: (value) =>
-    (convertSeconds(value) ?? 0) < 0 ? 'cannot provide negative value' : undefined,
+  because: (value) => {
+    const seconds = convertSeconds(value) ?? 0;
+    if (isFraction(seconds)) return 'less than a second';
+    return seconds < 0 ? 'cannot provide negative value' : undefined;
+  },
   output: z.int().min(0),
 });
+
+const isFraction = (seconds: number): boolean => seconds > 0 && seconds < 1;
 
 /** Longer ones are none. */
 const MAX_DURATION_TEXT = 64;

@@ -1,10 +1,11 @@
 import type { AnyRoute } from '../app/route.ts';
+import { metadataRoutes } from './certificates/metadata/routes.ts';
 import { certificateRoutes } from './certificates/routes.ts';
 import { configRoutes } from './config/routes.ts';
 import { crlRoutes } from './crl/routes.ts';
 import { exportRoutes } from './export/routes.ts';
-import { intermediateRoutes } from './intermediates/routes.ts';
 import { importRoutes } from './imports/routes.ts';
+import { intermediateRoutes } from './intermediates/routes.ts';
 import { issuanceRoutes } from './issuance/routes.ts';
 import { issuerRoutes } from './issuers/routes.ts';
 import { keyRoutes } from './keys/routes.ts';
@@ -24,6 +25,7 @@ export const pkiRoutes: readonly AnyRoute[] = [
   ...roleRoutes,
   ...certificateRoutes,
   ...exportRoutes,
+  ...metadataRoutes,
   ...configRoutes,
   ...revocationRoutes,
   ...crlRoutes,

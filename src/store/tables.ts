@@ -224,6 +224,15 @@ export interface Tables {
     issuer_ref: string;
   }>;
   pki_certificate: PkiCertificateRow;
+  /** What those who asked for a certificate want to be kept with it. */
+  pki_certificate_metadata: {
+    mount_id: string;
+    serial: string;
+    issuer_id: string;
+    role: string;
+    not_after: number;
+    data: Uint8Array;
+  };
   /** A name in a certificate, lower case and backwards. */
   pki_certificate_name: {
     mount_id: string;

@@ -95,6 +95,7 @@ test('an issued certificate is answered in the fields clients know, and no other
     'certificate',
     'expiration',
     'issuing_ca',
+    'not_before',
     'private_key',
     'private_key_type',
     'serial_number',

@@ -20,6 +20,7 @@ const fields: Fields = {
   allow_any_name: false,
   allow_bare_domains: false,
   allow_glob_domains: false,
+  allow_globs_in_identity_templates: false,
   allow_ip_sans: true,
   allowed_ip_sans_cidr: [],
   allow_localhost: true,
@@ -53,6 +54,8 @@ const fields: Fields = {
   no_store_metadata: false,
   not_after: '',
   not_after_bound: 'permit',
+  not_before: '',
+  not_before_bound: 'permit',
   not_before_duration: 30,
   organization: [],
   ou: [],
@@ -78,6 +81,7 @@ test('a role that says nothing reads back whole, with every default, when writte
 const keys: [sent: Fields, key_bits: number, signature_bits: number][] = [
   [{ key_type: 'ec' }, 256, 0],
   [{ key_type: 'ec', signature_bits: 384 }, 256, 384],
+  [{ key_type: 'ec', signature_bits: 521 }, 256, 521],
   [{ key_type: 'any', signature_bits: 384 }, 0, 0],
   [{ key_type: 'ed25519' }, 0, 0],
   [{ key_type: 'rsa', key_bits: 4096 }, 4096, 256],
@@ -106,6 +110,8 @@ const refusals: [sent: Fields, says: RegExp][] = [
   [{ allowed_other_sans: '1.2.3;UTF16:a' }, /error parsing allowed_other_sans/],
   [{ not_after: 'tomorrow' }, /not_after/],
   [{ ttl: '-1h' }, /ttl/],
+  [{ ttl: '0.5' }, /less than a second/],
+  [{ max_ttl: '10ms' }, /less than a second/],
 ];
 test('a role that is refused leaves the one that is there as it was', async () => {
   await write({ ttl: '5h', key_type: 'ec' });

@@ -21,8 +21,14 @@ export const signedSchema = z.object({
 });
 export type SignedAnswer = z.output<typeof signedSchema>;
 
+/** {@link signedSchema} of a certificate that is no CA's. */
+export const signedLeafSchema = signedSchema.extend({
+  not_before: z.int().describe('Unix seconds.'),
+});
+export type SignedLeafAnswer = z.output<typeof signedLeafSchema>;
+
 /** The answer to an issuance with a key that was made for it. */
-export const issuedSchema = signedSchema.extend({
+export const issuedSchema = signedLeafSchema.extend({
   private_key: z.string().describe('Kept nowhere: this is the only copy.'),
   private_key_type: z.enum(KEY_TYPES),
 });

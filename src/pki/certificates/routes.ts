@@ -3,6 +3,8 @@ import { type BytesResult, bytes } from '../../app/output.ts';
 import { type AnyRoute, vaultRoute } from '../../app/route.ts';
 import { integer, optional, text } from '../../core/fields.ts';
 import { encodeCertificatePem, type Issuer, pemOf } from '../mount-state/issuer.ts';
+import { detailsSchema } from './detailed/details.ts';
+import { listDetailed } from './detailed/operations.ts';
 import {
   findBySerial,
   findDefaultIssuer,
@@ -193,6 +195,25 @@ export const certificateRoutes: readonly AnyRoute[] = [
     output: z.object({ keys: z.array(z.string()).describe('Serial numbers.') }),
     failures: ['invalid', 'not_found'],
     run: listCertificateSerials,
+  }),
+  vaultRoute({
+    id: 'pki-list-certs-detailed',
+    method: 'LIST',
+    path: '/v1/{mount}/certs/detailed',
+    summary: 'List stored certificates with what is told of each',
+    access: { capability: 'list' },
+    // It tells the serial numbers that this list tells.
+    sets_also: [{ path: '/v1/{mount}/certs', method: 'LIST', fields: [], when: [] }],
+    input: z.object({
+      after: optional(text()).describe('Only serial numbers after this one.'),
+      limit: optional(integer()).describe('At most so many; all when left out.'),
+    }),
+    output: z.object({
+      keys: z.array(z.string()).describe('Serial numbers.'),
+      key_info: z.record(z.string(), detailsSchema).describe('By serial number.'),
+    }),
+    failures: ['invalid', 'not_found'],
+    run: listDetailed,
   }),
   ...searchRoutes,
 ];

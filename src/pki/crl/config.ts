@@ -42,6 +42,9 @@ const crlFields = {
   delta_rebuild_interval: durationText('15m').describe(
     'How often a delta is built; shorter than expiry.',
   ),
+  allow_expired_cert_revocation: flag(false).describe(
+    'Revoke certificates that have ended, too; without it they get a warning.',
+  ),
   cross_cluster_revocation: flag(false).describe('Not available: needs several clusters.'),
   unified_crl: flag(false).describe('Not available: needs several clusters.'),
   unified_crl_on_existing_paths: flag(false).describe('Not available: needs several clusters.'),

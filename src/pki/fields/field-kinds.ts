@@ -3,7 +3,6 @@ import { domainInUnicode } from '../../core/domain-names.ts';
 import type { FieldKind } from '../../core/field.ts';
 import { duration, list, longText, text } from '../../core/fields.ts';
 import { parsePem } from '../../core/pem.ts';
-import { parseTimestamp } from '../../core/timestamps.ts';
 import {
   formatIpAddress,
   formatIpRange,
@@ -156,11 +155,3 @@ function blocksOf(written: string): string {
 export const keyFormatText: FieldKind<string> = comparedBy(text, {
   form: eachText((word) => (word === 'pkcs8' ? 'pkcs8' : 'der')),
 });
-
-/**
- * Says whether a text says how a request's `not_after` is bounded: not at all (`permit`), by the TTL
- * that there would be without it (`ttl-limited`), by a timestamp, or by not being accepted (`forbid`).
- */
-export function isNotAfterBound(text: string): boolean {
-  return ['permit', 'ttl-limited', 'forbid'].includes(text) || parseTimestamp(text) !== undefined;
-}

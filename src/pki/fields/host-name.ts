@@ -33,8 +33,17 @@ export function toAsciiHostName(name: string): string | undefined {
   return labels.join('.') + dot;
 }
 
-/** {@link toAsciiHostName} of a name that may begin with a whole wildcard label, `*.`. */
+/** Four numbers, as an IPv4 address is written. */
+const ADDRESS = /^(?:\d{1,3}\.){3}\d{1,3}\.?$/;
+
+/**
+ * {@link toAsciiHostName} of a name that may begin with a whole wildcard label, `*.`, and is no address: one among
+ * DNS names is taken for a host by some clients, and by others for nothing.
+ *
+ * @see P-257
+ */
 export function toAsciiDnsName(name: string): string | undefined {
+  if (ADDRESS.test(name)) return undefined;
   if (!name.startsWith('*.')) return toAsciiHostName(name);
   const beneath = toAsciiHostName(name.slice(2));
   return beneath === undefined || beneath.length + 2 > MAX_NAME ? undefined : `*.${beneath}`;

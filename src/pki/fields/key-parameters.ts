@@ -22,7 +22,8 @@ interface KeyParameters {
 export function resolveKeyParameters(wanted: KeyParameters): KeyParameters {
   const { key_type } = wanted;
   const key_bits = resolveKeyBits(key_type, wanted.key_bits);
-  checkSignatureSize(wanted.signature_bits);
+  // Of an EC key its curve decides, and whatever size was named has no meaning.
+  if (key_type !== 'ec') checkSignatureSize(wanted.signature_bits);
   if (key_type === 'rsa') {
     return { key_type, key_bits, signature_bits: wanted.signature_bits || 256 };
   }

@@ -13,7 +13,7 @@ import { parseKeySource, prepareKey } from '../keys/key-source.operations.ts';
 import { changeMountState } from '../mount-state/operations.ts';
 import { hasUrls } from '../mount-state/urls.ts';
 import { planCsrOnThread } from '../planning/operations.ts';
-import { isHeavyCa } from '../planning/task.ts';
+import { isHeavyRequest } from '../planning/task.ts';
 import {
   type IntermediateCsrRequest,
   intermediateCsrFields,
@@ -37,7 +37,7 @@ export async function generateIntermediateCsr(
   checkSignatureSize(request.signature_bits);
   if (source === 'existing') await refuseDenied(caller, placesOfExisting(caller));
   const prepared = await prepareKey(app, caller, source, request);
-  const plan = isHeavyCa(request)
+  const plan = isHeavyRequest(request)
     ? await planCsrOnThread(app, caller, request)
     : planIntermediateCsr(request);
 

@@ -11,7 +11,7 @@ import { type IssuerContext, readIssuerContext } from '../issuance/context.opera
 import { signCertificate, signWithKey } from '../keys/signing.operations.ts';
 import { lineOfMount } from '../mount-state/operations.ts';
 import { planIntermediateOnThread, requireSoundKeyOf } from '../planning/operations.ts';
-import { isHeavyCa, type PlannedIntermediate } from '../planning/task.ts';
+import { isHeavyRequest, type PlannedIntermediate } from '../planning/task.ts';
 import { readCsrValues } from '../profile/csr-fields.ts';
 import { requireCsr, type SignedCsr } from '../profile/csr-rules.ts';
 import { type IntermediateRequest, planIntermediate } from '../profile/intermediate.ts';
@@ -43,7 +43,7 @@ export async function signIntermediate(
       const rests = await readIssuerContext(app, caller, issuer_ref);
       const planned = await decide(app, caller, { request, readCsr }, rests);
       // What the CSR says instead of the fields is judged as if it had been sent in them.
-      const judging = request.use_csr_values && judgeValues(() => planned.asked);
+      const judging = request.use_csr_values && judgeValues([() => planned.asked]);
       if (judging) await judging;
       return commitIntermediate(app, caller, request, rests, planned);
     },
@@ -57,7 +57,7 @@ async function decide(
   { request, readCsr }: { request: IntermediateRequest; readCsr(): Promise<SignedCsr> },
   { context }: IssuerContext,
 ): Promise<PlannedIntermediate> {
-  if (isHeavyCa(request)) return planIntermediateOnThread(app, caller, request, context);
+  if (isHeavyRequest(request)) return planIntermediateOnThread(app, caller, request, context);
   const signed = await readCsr();
   const plan = planIntermediate(request, signed, context);
   const { csr, key } = signed;

@@ -11,7 +11,7 @@ import { signCertificate, signWithKey } from '../keys/signing.operations.ts';
 import { pemOf } from '../mount-state/issuer.ts';
 import { lineOfMount } from '../mount-state/operations.ts';
 import { planSelfIssuedOnThread, requireSoundKeyOf } from '../planning/operations.ts';
-import { isHeavyCa } from '../planning/task.ts';
+import { isHeavyRequest } from '../planning/task.ts';
 import type { IssuingFacts } from '../profile/issuing.ts';
 import { planCertificate } from '../profile/plan.ts';
 import {
@@ -66,7 +66,7 @@ async function decide(
   request: SelfIssuedRequest,
   issuer: IssuingFacts,
 ): Promise<SelfIssuedPlan> {
-  if (isHeavyCa(request)) return planSelfIssuedOnThread(app, caller, request, issuer);
+  if (isHeavyRequest(request)) return planSelfIssuedOnThread(app, caller, request, issuer);
   const plan = planSelfIssued(request, issuer);
   await requireSoundKeyOf(app, caller, plan.key, plan.subjectPublicKeyInfo);
   return plan;

@@ -18,7 +18,7 @@ import type { LeafContext } from '../profile/leaf.ts';
 import { listLookedUp } from '../roles/compiled-rules.ts';
 import { requireRole } from '../roles/operations.ts';
 import type { Role } from '../roles/role.ts';
-import { holdIssuanceContext, holdIssuerContext } from './store.ts';
+import { holdIssuanceContext, holdRolelessContext } from './store.ts';
 
 export interface Target {
   /** Name of the role. */
@@ -29,8 +29,8 @@ export interface Target {
   latest?: number | undefined;
 }
 
-export interface IssuanceContext {
-  role: Role;
+export interface IssuanceContext<OfRole extends Role | undefined = Role> {
+  role: OfRole;
   /** Refuses the write set once role, issuers or keys are not these any more. */
   held: Write;
   issuer: Issuer;
@@ -44,37 +44,56 @@ export async function readIssuanceContext(
   target: Target,
 ): Promise<IssuanceContext> {
   const mount = await readMountOf(app, caller);
-  const mount_id = mount.id;
   const { role, body_tag } = await requireRole(app, caller, target.role);
-  const mountState = await readMountState(app, mount_id);
-  const { issuer, key } = resolveSigningIssuer(mountState, target.issuer_ref ?? role.issuer_ref);
-  const { issuing_version } = mountState.defaults;
-  const mount_tag = settingsTagOf(mount) ?? '';
+  const basis = await readBasis(app, mount, target.issuer_ref ?? role.issuer_ref);
   const told = readIdentity(app, caller, role);
   const identity = told instanceof Promise ? await told : told;
-  const held = holdIssuanceContext({
+  const { issuer, key, context, ids } = basis;
+  return {
+    role,
+    held: holdIssuanceContext({ ...ids, role: target.role, role_tag: body_tag }),
+    issuer,
+    key,
+    context: { ...context, identity, latest: target.latest },
+  };
+}
+
+/** Where the role is named by nobody, the mount's default issuer signs unless the path names another. */
+export async function readVerbatimContext(
+  app: App,
+  caller: Caller,
+  target: Partial<Pick<Target, 'role' | 'issuer_ref'>>,
+): Promise<IssuanceContext<Role | undefined>> {
+  const mount = await readMountOf(app, caller);
+  const { role: name = '' } = target;
+  const found = name === '' ? undefined : await requireRole(app, caller, name);
+  const ref = target.issuer_ref ?? found?.role.issuer_ref ?? 'default';
+  const { issuer, key, context, ids } = await readBasis(app, mount, ref);
+  const held = found
+    ? holdIssuanceContext({ ...ids, role: name, role_tag: found.body_tag })
+    : holdRolelessContext(ids);
+  return { role: found?.role, held, issuer, key, context };
+}
+
+/** Who signs, and under which settings of the mount. */
+async function readBasis(app: App, mount: Mount, issuer_ref: string) {
+  const mount_id = mount.id;
+  const mountState = await readMountState(app, mount_id);
+  const { issuer, key } = resolveSigningIssuer(mountState, issuer_ref);
+  const context: LeafContext = {
+    issuer: describeIssuing(issuer, key, chooseUrls(mountState, issuer)),
+    mount: effectiveLeaseTtls(mount.config),
+    now: Math.floor(app.now() / 1000),
+  };
+  const ids = {
     mount_id,
-    role: target.role,
-    role_tag: body_tag,
-    issuing_version,
+    issuing_version: mountState.defaults.issuing_version,
     issuer_id: issuer.id,
     issuer_version: issuer.version,
     key_id: key.id,
-    mount_tag,
-  });
-  return {
-    role,
-    held,
-    issuer,
-    key,
-    context: {
-      issuer: describeIssuing(issuer, key, chooseUrls(mountState, issuer)),
-      mount: effectiveLeaseTtls(mount.config),
-      now: Math.floor(app.now() / 1000),
-      identity,
-      latest: target.latest,
-    },
+    mount_tag: settingsTagOf(mount) ?? '',
   };
+  return { issuer, key, context, ids };
 }
 
 /** What a certificate of a CA rests on: no role, but all else that those of a role do. */
@@ -91,26 +110,8 @@ export async function readIssuerContext(
   caller: Caller,
   issuer_ref: string,
 ): Promise<IssuerContext> {
-  const mount = await readMountOf(app, caller);
-  const mountState = await readMountState(app, mount.id);
-  const { issuer, key } = resolveSigningIssuer(mountState, issuer_ref);
-  return {
-    held: holdIssuerContext({
-      mount_id: mount.id,
-      issuing_version: mountState.defaults.issuing_version,
-      issuer_id: issuer.id,
-      issuer_version: issuer.version,
-      key_id: key.id,
-      mount_tag: settingsTagOf(mount) ?? '',
-    }),
-    issuer,
-    key,
-    context: {
-      issuer: describeIssuing(issuer, key, chooseUrls(mountState, issuer)),
-      mount: effectiveLeaseTtls(mount.config),
-      now: Math.floor(app.now() / 1000),
-    },
-  };
+  const { ids, ...basis } = await readBasis(app, await readMountOf(app, caller), issuer_ref);
+  return { held: holdRolelessContext(ids), ...basis };
 }
 
 /** Of the caller, as far as the role's templates name it. */

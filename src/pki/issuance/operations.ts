@@ -6,7 +6,11 @@ import type { DataResult } from '../../app/output.ts';
 import { Failure } from '../../core/failure.ts';
 import { isForRoom } from '../../store/waiting-sets.ts';
 import type { KeyDescription } from '../../x509/keys.ts';
-import { type IssuedAnswer, type SignedAnswer, withPrivateKey } from '../certificates/answer.ts';
+import {
+  type IssuedAnswer,
+  type SignedLeafAnswer,
+  withPrivateKey,
+} from '../certificates/answer.ts';
 import { generateKeyToHandOut } from '../keys/generation.operations.ts';
 import { lineOfMount } from '../mount-state/operations.ts';
 import { planLeafOnThread, requireSoundKeyOf } from '../planning/operations.ts';
@@ -15,11 +19,15 @@ import { namesOfCsr } from '../profile/csr-fields.ts';
 import { requireCsr, type SignedCsr } from '../profile/csr-rules.ts';
 import { type LeafPlan, planIssue, planSign } from '../profile/leaf.ts';
 import type { IssueRequest, SignRequest } from '../profile/request.ts';
-import type { Role } from '../roles/role.ts';
-import { judgeBringing } from './brought.operations.ts';
+import { judgeBringing, type NamesBrought } from './brought.operations.ts';
 import { type IssuanceContext, readIssuanceContext, type Target } from './context.operations.ts';
 import { takeBackNames, writeNames } from './names.operations.ts';
-import { planSigned, type SignedLeaf, type Subject } from './signing.operations.ts';
+import {
+  planSigned,
+  type SignedLeaf,
+  type StorageRules,
+  type Subject,
+} from './signing.operations.ts';
 
 /** Makes a key and a certificate for it, within the bounds of a role. */
 export async function issueCertificate(
@@ -36,11 +44,35 @@ export async function issueCertificate(
 }
 
 /** Signs a CSR within the bounds of a role. */
-export async function signCsr(
+export function signCsr(
   app: App,
   caller: Caller,
   input: SignRequest & Target,
-): Promise<DataResult<SignedAnswer>> {
+): Promise<DataResult<SignedLeafAnswer>> {
+  return signRequest(app, caller, input, async (readCsr) => {
+    const context = await readIssuanceContext(app, caller, input);
+    const { plan, ...subject } = await decideSign(app, caller, { input, readCsr }, context);
+    const brought = [() => namesOfCsr(context.role, input, plan.names)];
+    return { context, plan, subject, brought };
+  });
+}
+
+/** What a CSR comes to, and what it rests on. */
+interface DecidedCsr {
+  context: Parameters<typeof planSigned>[3];
+  plan: LeafPlan;
+  subject: Subject;
+  /** What the CSR brings, as the fields that it could be sent by; each may say one field otherwise. */
+  brought: readonly NamesBrought[];
+}
+
+/** Signs a CSR as it is decided, anew after each conflict; the CSR itself is read once. */
+export async function signRequest(
+  app: App,
+  caller: Caller,
+  input: Parameters<typeof planSigned>[2] & Pick<SignRequest, 'csr'>,
+  decide: (readCsr: () => Promise<SignedCsr>) => Promise<DecidedCsr>,
+): Promise<DataResult<SignedLeafAnswer>> {
   const judgeNames = judgeBringing(caller);
   let signed: Promise<SignedCsr> | undefined;
   // Once, however often the certificate is planned.
@@ -52,9 +84,8 @@ export async function signCsr(
     app,
     caller,
     async () => {
-      const context = await readIssuanceContext(app, caller, input);
-      const { plan, ...subject } = await decideSign(app, caller, { input, readCsr }, context);
-      const judging = judgeNames(() => namesOfCsr(context.role, input, plan.names));
+      const { context, plan, subject, brought } = await decide(readCsr);
+      const judging = judgeNames(brought);
       if (judging) await judging;
       return commitSigned(
         app,
@@ -88,7 +119,7 @@ async function decideSign(
   return { plan, subjectPublicKeyInfo: signed.csr.subjectPublicKeyInfo, key: signed.key };
 }
 
-function requireSubject({ subjectPublicKeyInfo, key }: Omit<PlannedLeaf, 'plan'>): Subject {
+export function requireSubject({ subjectPublicKeyInfo, key }: Omit<PlannedLeaf, 'plan'>): Subject {
   if (!subjectPublicKeyInfo) throw new Error('a request was decided on without its key');
   return { subjectPublicKeyInfo, key };
 }
@@ -154,14 +185,14 @@ async function commitSigned<Answer>(
   return { data: answer, warnings, ...(leased && { lease: leased.lease }) };
 }
 
-const isTemplated = (role: Role): boolean =>
+const isTemplated = (role: StorageRules): boolean =>
   role.allowed_domains_template || role.allowed_uri_sans_template;
 
 /** What revokes the certificate when the token that asked for it ends. */
 function leaseOf(
   app: App,
   caller: Caller,
-  role: Role,
+  role: StorageRules,
   { serial, not_after }: { serial: string; not_after: number },
 ): ReturnType<typeof planLease> | undefined {
   if (!role.generate_lease || role.no_store) return undefined;

@@ -1,9 +1,10 @@
 import { z } from 'zod';
 import { type AnyRoute, vaultRoute } from '../../app/route.ts';
 import { text } from '../../core/fields.ts';
-import { issuedSchema, signedSchema } from '../certificates/answer.ts';
-import { issueFields, signFields } from '../profile/request.ts';
+import { issuedSchema, signedLeafSchema } from '../certificates/answer.ts';
+import { issueFields, signFields, verbatimFields } from '../profile/request.ts';
 import { issueCertificate, signCsr } from './operations.ts';
+import { signVerbatim } from './verbatim.operations.ts';
 
 const role = text().describe('Name of the role.');
 const issuer_ref = text().describe('Id or name of the issuer, or "default".');
@@ -20,6 +21,7 @@ const audit = [
   'user_ids',
   'ttl',
   'not_after',
+  'not_before',
   'format',
   'private_key_format',
   'exclude_cn_from_sans',
@@ -35,7 +37,21 @@ const issuance = {
   audit,
 } as const;
 const issue = { ...issuance, output: issuedSchema, run: issueCertificate };
-const sign = { ...issuance, see: ['RFC 2986'], output: signedSchema, run: signCsr };
+const sign = { ...issuance, see: ['RFC 2986'], output: signedLeafSchema, run: signCsr };
+const verbatim = {
+  ...sign,
+  audit: [
+    ...audit,
+    'key_usage',
+    'ext_key_usage',
+    'ext_key_usage_oids',
+    'signature_bits',
+    'use_pss',
+    'basic_constraints_valid_for_non_ca',
+    'enforce_leaf_not_after_behavior',
+  ],
+  run: signVerbatim,
+};
 const byIssuer = { name_forms: { issuer_ref: 'default_word' } } as const;
 
 export const issuanceRoutes: readonly AnyRoute[] = [
@@ -68,5 +84,35 @@ export const issuanceRoutes: readonly AnyRoute[] = [
     path: '/v1/{mount}/issuer/{issuer_ref}/sign/{role}',
     summary: 'Sign a certificate request, by this issuer',
     input: z.object({ role, issuer_ref, ...signFields }),
+  }),
+  vaultRoute({
+    ...verbatim,
+    id: 'pki-sign-verbatim',
+    path: '/v1/{mount}/sign-verbatim',
+    summary: 'Sign a certificate request as it is',
+    input: z.object(verbatimFields),
+  }),
+  vaultRoute({
+    ...verbatim,
+    id: 'pki-sign-verbatim-with-role',
+    path: '/v1/{mount}/sign-verbatim/{role}',
+    summary: 'Sign a certificate request as it is, with the times of a role',
+    input: z.object({ role, ...verbatimFields }),
+  }),
+  vaultRoute({
+    ...verbatim,
+    ...byIssuer,
+    id: 'pki-issuer-sign-verbatim',
+    path: '/v1/{mount}/issuer/{issuer_ref}/sign-verbatim',
+    summary: 'Sign a certificate request as it is, by this issuer',
+    input: z.object({ issuer_ref, ...verbatimFields }),
+  }),
+  vaultRoute({
+    ...verbatim,
+    ...byIssuer,
+    id: 'pki-issuer-sign-verbatim-with-role',
+    path: '/v1/{mount}/issuer/{issuer_ref}/sign-verbatim/{role}',
+    summary: 'Sign a certificate request as it is, by this issuer, with the times of a role',
+    input: z.object({ role, issuer_ref, ...verbatimFields }),
   }),
 ];

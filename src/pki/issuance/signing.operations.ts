@@ -2,20 +2,19 @@ import { setImmediate as nextTurn } from 'node:timers/promises';
 import { signInTurn } from '../../access/concurrency/operations.ts';
 import type { App } from '../../app/app.ts';
 import type { Caller } from '../../app/caller.ts';
-import { invalid } from '../../core/failure.ts';
 import type { Effect } from '../../store/write.ts';
 import type { KeyDescription } from '../../x509/keys.ts';
 import { formatColonHex, formatSerial } from '../../x509/serial.ts';
-import { encodeIssued, type SignedAnswer } from '../certificates/answer.ts';
+import { encodeIssued, type SignedLeafAnswer } from '../certificates/answer.ts';
+import { insertMetadata } from '../certificates/metadata/store.ts';
 import { insertCertificate, planNames } from '../certificates/store.ts';
 import { signCertificate, signWithKey } from '../keys/signing.operations.ts';
 import type { LeafPlan } from '../profile/leaf.ts';
 import { planCertificate } from '../profile/plan.ts';
-import type { IssueRequest, SignRequest } from '../profile/request.ts';
 import type { RequestedNames } from '../roles/name-policy.ts';
 import type { Role } from '../roles/role.ts';
 import { newSerialNumber } from '../roots/operations.ts';
-import type { IssuanceContext, Target } from './context.operations.ts';
+import type { IssuanceContext } from './context.operations.ts';
 
 export interface Subject {
   /** DER. */
@@ -24,7 +23,7 @@ export interface Subject {
 }
 
 /** A signed certificate, and what makes it known; nothing is committed yet. */
-export interface SignedLeaf<Answer = SignedAnswer> {
+export interface SignedLeaf<Answer = SignedLeafAnswer> {
   answer: Answer;
   warnings: string[];
   serial: string;
@@ -34,8 +33,17 @@ export interface SignedLeaf<Answer = SignedAnswer> {
   names: { mount_id: string; pages: ReturnType<typeof planNames>['pages'] };
   /** Belong into the write set that hands the certificate out; nothing is stored with `no_store`. */
   effects: Effect[];
-  role: Role;
+  role: StorageRules;
 }
+
+/** What is left of a role once the certificate is signed. */
+export type StorageRules = Pick<
+  Role,
+  'no_store' | 'generate_lease' | 'allowed_domains_template' | 'allowed_uri_sans_template'
+>;
+
+/** What is answered, and the name of the role that was asked by, where one was. */
+type SigningInput = Parameters<typeof encodeIssued>[0]['request'] & { role?: string | undefined };
 
 /** Names of a certificate that are encoded, checked and stored in a millisecond or so. */
 const LONG = 200;
@@ -47,16 +55,11 @@ function countNames({ dns, email, ip, uri, other }: RequestedNames): number {
 export async function planSigned(
   app: App,
   caller: Caller,
-  input: (IssueRequest | SignRequest) & Target,
-  { role, held, issuer, key, context }: IssuanceContext,
+  input: SigningInput,
+  { role, held, issuer, key, context }: Omit<IssuanceContext, 'role'> & { role: StorageRules },
   plan: LeafPlan,
   subject: Subject,
 ): Promise<SignedLeaf> {
-  if (plan.metadata) {
-    throw invalid('cert_metadata cannot be kept by this server', {
-      fields: { cert_metadata: 'nothing' },
-    });
-  }
   const mount_id = caller.mount.id;
   const serialNumber = newSerialNumber(app);
   const isLong = countNames(plan.names) > LONG;
@@ -78,7 +81,7 @@ export async function planSigned(
   const row = {
     serial,
     issuer_id: issuer.id,
-    role: input.role,
+    role: input.role ?? '',
     subject_cn: names.common_name,
     not_before: tbs.notBefore,
     not_after: tbs.notAfter,
@@ -86,17 +89,26 @@ export async function planSigned(
   };
   const stored = role.no_store ? [] : [...names.dns, ...names.email, ...names.ip, ...names.uri];
   const { own, pages } = planNames({ mount_id, serial }, stored);
-  const effects = [held, ...(role.no_store ? [] : insertCertificate(mount_id, row, own))];
-  const answer = encodeIssued({
-    der,
-    facts: {
-      serial_number: serial,
-      expiration: tbs.notAfter,
-      authority_key_id: formatColonHex(context.issuer.key_identifier),
-    },
-    chain: issuer.chain,
-    request: input,
-  });
+  const { metadata: data } = plan;
+  const kept = { mount_id, serial, issuer_id: issuer.id, role: row.role, not_after: row.not_after };
+  const effects = [
+    held,
+    ...(role.no_store ? [] : insertCertificate(mount_id, row, own)),
+    ...(data ? [insertMetadata({ ...kept, data })] : []),
+  ];
+  const answer = {
+    ...encodeIssued({
+      der,
+      facts: {
+        serial_number: serial,
+        expiration: tbs.notAfter,
+        authority_key_id: formatColonHex(context.issuer.key_identifier),
+      },
+      chain: issuer.chain,
+      request: input,
+    }),
+    not_before: tbs.notBefore,
+  };
   const { warnings } = plan;
   return {
     answer,

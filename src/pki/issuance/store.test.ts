@@ -21,6 +21,7 @@ import { rootFields } from '../profile/root.ts';
 import { writeRole } from '../roles/operations.ts';
 import { roleFields } from '../roles/role.ts';
 import { generateRoot } from '../roots/operations.ts';
+import { readVerbatimContext } from './context.operations.ts';
 import { takeBackNames, writeNames } from './names.operations.ts';
 import { issueCertificate, planIssuance } from './operations.ts';
 
@@ -133,7 +134,12 @@ const REFUSING: [what: string, change: Change][] = [
     'the URLs of the mount are others',
     ({ app, caller }) => writeUrls(app, caller, { ocsp_servers: ['http://o.test'] }),
   ],
-  ['its role is changed', ({ app, caller }) => makeRole(app, caller, 'web', { ttl: '2h' })],
+];
+
+/** What only those rest on that a role was asked for. */
+const ROLE_CHANGED: [what: string, change: Change] = [
+  'its role is changed',
+  ({ app, caller }) => makeRole(app, caller, 'web', { ttl: '2h' }),
 ];
 
 eachEngine('a certificate that is being made', (open) => {
@@ -146,7 +152,28 @@ eachEngine('a certificate that is being made', (open) => {
     });
   }
 
+  for (const [what, change] of [...SPARING, ROLE_CHANGED]) {
+    test(`stands without a role when ${what} meanwhile`, async () => {
+      const made = await make(await open());
+      const { held } = await readVerbatimContext(made.app, made.caller, {});
+      await change(made);
+      await made.app.store.commit([held]);
+    });
+  }
+
   for (const [what, change] of REFUSING) {
+    test(`is refused without a role when ${what} meanwhile`, async () => {
+      const made = await make(await open());
+      const { held } = await readVerbatimContext(made.app, made.caller, {});
+      await change(made);
+      await assert.rejects(made.app.store.commit([held]), {
+        kind: 'conflict',
+        message: /what the certificate rests on was changed meanwhile/,
+      });
+    });
+  }
+
+  for (const [what, change] of [...REFUSING, ROLE_CHANGED]) {
     test(`is refused when ${what} meanwhile`, async () => {
       const made = await make(await open());
       const { effects } = await planIssuance(made.app, made.caller, request);

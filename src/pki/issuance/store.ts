@@ -1,22 +1,29 @@
 import { preparedHold } from '../../store/held.ts';
 
-/**
- * Refuses its write set unless the role and the mount's settings are what they were, and the issuer, its key, the
- * mount's default and its URLs are those that the certificate was decided on. Other issuers and keys of the mount may
- * change: whoever may rename one of them would have everybody's certificates be refused.
- */
-export const holdIssuanceContext = preparedHold<{
+type Basis = {
   mount_id: string;
-  role: string;
-  /** Of the role's text. */
-  role_tag: string;
   issuing_version: number;
   issuer_id: string;
   issuer_version: number;
   key_id: string;
   /** Of the mount's text. */
   mount_tag: string;
-}>(
+};
+
+type BasisWithRole = Basis & {
+  role: string;
+  /** Of the role's text. */
+  role_tag: string;
+};
+
+const CHANGED = 'what the certificate rests on was changed meanwhile: try again';
+
+/**
+ * Refuses its write set unless the role and the mount's settings are what they were, and the issuer, its key, the
+ * mount's default and its URLs are those that the certificate was decided on. Other issuers and keys of the mount may
+ * change: whoever may rename one of them would have everybody's certificates be refused.
+ */
+export const holdIssuanceContext = preparedHold<BasisWithRole>(
   (from, p) =>
     from
       .selectFrom(['pki_role', 'pki_authority', 'pki_issuer', 'pki_key', 'mount'])
@@ -34,19 +41,11 @@ export const holdIssuanceContext = preparedHold<{
       .where('mount.id', '=', p.mount_id)
       .where('mount.body_tag', '=', p.mount_tag)
       .forShare(),
-  { rows: 1, conflict: 'what the certificate rests on was changed meanwhile: try again' },
+  { rows: 1, conflict: CHANGED },
 );
 
-/** As {@link holdIssuanceContext}, of a certificate that no role is for. */
-export const holdIssuerContext = preparedHold<{
-  mount_id: string;
-  issuing_version: number;
-  issuer_id: string;
-  issuer_version: number;
-  key_id: string;
-  /** Of the mount's text. */
-  mount_tag: string;
-}>(
+/** {@link holdIssuanceContext} of a certificate that no role had a part in. */
+export const holdRolelessContext = preparedHold<Basis>(
   (from, p) =>
     from
       .selectFrom(['pki_authority', 'pki_issuer', 'pki_key', 'mount'])
@@ -61,5 +60,5 @@ export const holdIssuerContext = preparedHold<{
       .where('mount.id', '=', p.mount_id)
       .where('mount.body_tag', '=', p.mount_tag)
       .forShare(),
-  { rows: 1, conflict: 'what the certificate rests on was changed meanwhile: try again' },
+  { rows: 1, conflict: CHANGED },
 );

@@ -14,20 +14,27 @@ import {
 } from '../profile/intermediate.ts';
 import type { IssuingFacts } from '../profile/issuing.ts';
 import { type LeafContext, type LeafPlan, planIssue, planSign } from '../profile/leaf.ts';
-import type { IssueRequest, SignRequest } from '../profile/request.ts';
+import type { IssueRequest, SignRequest, VerbatimRequest } from '../profile/request.ts';
 import { type PlannedRoot, planRoot, type RootRequest, type WantedRoot } from '../profile/root.ts';
 import {
   planSelfIssued,
   type SelfIssuedPlan,
   type SelfIssuedRequest,
 } from '../profile/self-issued.ts';
+import { planVerbatim, type VerbatimRole } from '../profile/verbatim.ts';
 import { LIGHT_PATTERNS } from '../roles/compiled-rules.ts';
 import type { Role } from '../roles/role.ts';
 
 /** A certificate to be decided on. Everything in it can be handed to another thread. */
 export type LeafTask =
   | { kind: 'issue'; role: Role; request: IssueRequest; context: LeafContext }
-  | { kind: 'sign'; role: Role; request: SignRequest; context: LeafContext };
+  | { kind: 'sign'; role: Role; request: SignRequest; context: LeafContext }
+  | {
+      kind: 'verbatim';
+      role: VerbatimRole | undefined;
+      request: VerbatimRequest;
+      context: LeafContext;
+    };
 export type PlanTask =
   | LeafTask
   | { kind: 'root'; wanted: WantedRoot }
@@ -87,13 +94,16 @@ export function runPlanTask(task: PlanTask): Planned {
 }
 
 function planLeafTask(task: LeafTask): PlannedLeaf {
-  const { role, context } = task;
+  const { context } = task;
   if (task.kind === 'issue') {
-    const { key, ...plan } = planIssue(role, task.request, context);
+    const { key, ...plan } = planIssue(task.role, task.request, context);
     return { plan, key };
   }
   const signed = requireCsrSync(task.request.csr);
-  const plan = planSign(role, task.request, signed, context);
+  const plan =
+    task.kind === 'sign'
+      ? planSign(task.role, task.request, signed, context)
+      : planVerbatim(task.role, task.request, signed, context);
   requireSoundKey(signed.csr.subjectPublicKeyInfo);
   return { plan, key: signed.key, subjectPublicKeyInfo: signed.csr.subjectPublicKeyInfo };
 }
@@ -139,9 +149,14 @@ export function isHeavyLeaf(role: Role, request: IssueRequest | SignRequest): bo
   );
 }
 
-/** {@link isHeavyLeaf} of a CA, over whose names no role rules. */
-export function isHeavyCa(
-  request: RootRequest | IntermediateRequest | IntermediateCsrRequest | SelfIssuedRequest,
+/** {@link isHeavyLeaf} of a request over whose names no role rules. */
+export function isHeavyRequest(
+  request:
+    | RootRequest
+    | IntermediateRequest
+    | IntermediateCsrRequest
+    | SelfIssuedRequest
+    | VerbatimRequest,
 ): boolean {
   return weighTexts(Object.values(request)) > LIGHT;
 }

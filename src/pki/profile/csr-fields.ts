@@ -2,11 +2,10 @@ import type { Csr } from '../../x509/csr.ts';
 import { findExtension, parseSubjectKeyIdentifier } from '../../x509/extensions.ts';
 import { parseExtKeyUsage, parseKeyUsage } from '../../x509/key-usages.ts';
 import { NAME_CONSTRAINT_FIELDS, parseNameConstraints } from '../../x509/name-constraints.ts';
-import { EXTENSION_OID } from '../../x509/oids.ts';
+import { ATTRIBUTE_OID, EXTENSION_OID } from '../../x509/oids.ts';
 import type { RequestedNames } from '../roles/name-policy.ts';
 import type { Role } from '../roles/role.ts';
 import type { SignRequest } from './request.ts';
-import { commonNamesOf } from './verbatim.ts';
 
 type Sources = Pick<Role, 'use_csr_common_name' | 'use_csr_sans' | 'serial_number_source'>;
 
@@ -77,4 +76,37 @@ export function readCsrValues(csr: Csr, names: RequestedNames): CsrValues {
   const constraints = read(EXTENSION_OID.nameConstraints, parseNameConstraints);
   for (const field of NAME_CONSTRAINT_FIELDS) stated[field] = [...(constraints?.[field] ?? [])];
   return Object.fromEntries(Object.entries(stated).filter(([, { length }]) => length > 0));
+}
+
+/** Where everything comes from the CSR, and nothing stands for something else. */
+const ALL_OF_CSR: Sources = {
+  use_csr_common_name: true,
+  use_csr_sans: true,
+  serial_number_source: 'json-csr',
+};
+
+/**
+ * What a CSR brings that is signed as it is: all its names, also a common name that stands among the alternative ones,
+ * and its usages. Of several common names each may be the one that a client looks at.
+ */
+export function fieldsOfWholeCsr(
+  csr: Csr,
+  names: RequestedNames,
+  common_names: readonly string[],
+): Record<string, string | string[]>[] {
+  const request = { exclude_cn_from_sans: true, user_ids: [] };
+  const fields = namesOfCsr(ALL_OF_CSR, request, { ...names, common_name: common_names[0] ?? '' });
+  const usage = findExtension(csr.extensions, EXTENSION_OID.keyUsage);
+  if (usage) fields.key_usage = parseKeyUsage(usage.value);
+  const purposes = findExtension(csr.extensions, EXTENSION_OID.extKeyUsage);
+  if (purposes) fields.ext_key_usage_oids = parseExtKeyUsage(purposes.value);
+  return [fields, ...common_names.slice(1).map((common_name) => ({ common_name }))];
+}
+
+/** Every common name of a request: of several, a client may match any. */
+export function commonNamesOf(csr: Csr): string[] {
+  return csr.subjectName.attributes
+    .flat()
+    .filter(({ oid }) => oid === ATTRIBUTE_OID.common_name)
+    .map(({ value }) => value);
 }

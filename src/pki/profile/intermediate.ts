@@ -31,11 +31,12 @@ import {
   planCaSubject,
   planCaUsages,
 } from './ca-request.ts';
+import { commonNamesOf } from './csr-fields.ts';
 import { checkCsrKey, type SignedCsr } from './csr-rules.ts';
 import { checkNameConstraints, type IssuingFacts } from './issuing.ts';
 import type { CertificatePlan } from './plan.ts';
 import { chooseBehavior, NO_ROLE, planValidity } from './validity.ts';
-import { commonNamesOf, copyExtensions, csrNames } from './verbatim.ts';
+import { copyExtensions, csrNames } from './verbatim.ts';
 
 /** The body of `sign-intermediate`. */
 export const intermediateFields = {

@@ -40,6 +40,8 @@ export interface LeafPlan {
   names: RequestedNames;
   /** `cert_metadata`, decoded; absent when none was sent. */
   metadata?: Uint8Array;
+  /** Of a CSR that is taken as it is: the fields that its content could be sent by; each may say one otherwise. */
+  brought?: readonly Readonly<Record<string, string | string[]>>[];
   warnings: string[];
 }
 
@@ -97,6 +99,7 @@ function planLeaf(
     now: context.now,
     ttl: request.ttl,
     not_after: request.not_after,
+    not_before: request.not_before,
     role,
     mount: context.mount,
     issuer: { not_after: issuer.not_after, behavior: issuer.behavior },
@@ -169,11 +172,14 @@ function describeKey(key_type: KeyDescription['key_type'], key_bits: number): Ke
   return { key_type, key_bits: key_type === 'ed25519' ? 0 : key_bits };
 }
 
+/** Bytes that are kept with one certificate at the most. */
+export const MAX_METADATA = 65_535;
+
 /**
  * Reads `cert_metadata`.
  *
  * @param role undefined where none was named
- * @throws Failure `invalid` where it is sent and nothing may be kept, or it is no base64
+ * @throws Failure `invalid` where it is sent and nothing may be kept, or it is no base64 or too long
  * @see P-62
  */
 export function parseMetadata(
@@ -185,6 +191,11 @@ export function parseMetadata(
     const because = role ? 'the role has no_store_metadata' : 'it needs a role';
     throw invalid(`cert_metadata cannot be kept: ${because}`, {
       fields: { cert_metadata: because },
+    });
+  }
+  if (text.length > (4 * MAX_METADATA) / 3) {
+    throw invalid(`cert_metadata is too long: at most ${MAX_METADATA} bytes are kept`, {
+      fields: { cert_metadata: `at most ${MAX_METADATA} bytes` },
     });
   }
   if (!/^(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?$/.test(text)) {

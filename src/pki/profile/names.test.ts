@@ -44,6 +44,14 @@ test('the common name comes first, then alt_names in their order, whatever else 
   assert.deepEqual(names.other, [{ oid: '1.3.6.1.4.1.311.20.2.3', value: 'a' }]);
 });
 
+test('an address is no DNS name, in whatever field it comes', () => {
+  for (const address of ['1.2.3.4', '10.0.0.1.', '::1', '999.1.1.1']) {
+    const { names, warnings } = collect({ common_name: address, alt_names: address });
+    assert.deepEqual([names.common_name, names.dns, names.ip], [address, [], []]);
+    assert.match(warnings.join(), /is no host name and was left out/);
+  }
+});
+
 test('alt_names of nothing but commas adds nothing and is no mistake', () => {
   for (const alt_names of ['', ',', ' , ']) {
     const { names, warnings } = collect({ common_name: 'a.test', alt_names });

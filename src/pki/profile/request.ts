@@ -55,9 +55,14 @@ const leafFields = {
   ...outputFields,
   ...nameFields,
   ...endFields,
+  not_before: timestampText('').describe(
+    'Beginning of validity, e.g. "2030-01-31T12:00:00Z", where the role lets it be named.',
+  ),
   remove_roots_from_chain: flag(false).describe('Leave self-signed certificates out of ca_chain.'),
   user_ids: list([]).describe('User ids for the subject (UID attributes).'),
-  cert_metadata: longText('').describe('Base64 of bytes to be kept with the certificate.'),
+  cert_metadata: longText('').describe(
+    'Base64 of bytes to be kept with the certificate, at most 65,535; cert-metadata/{serial} has them again.',
+  ),
 };
 
 /** The body of `issue/:role`. */
@@ -79,7 +84,7 @@ export const signSchema = z.object(signFields);
 export type SignRequest = z.output<typeof signSchema>;
 
 /** The body of `sign-verbatim`: usages count where the request has none of its own. */
-const verbatimFields = {
+export const verbatimFields = {
   ...leafFields,
   ...csrField,
   key_usage: keyUsageList(['DigitalSignature', 'KeyAgreement', 'KeyEncipherment']).describe(

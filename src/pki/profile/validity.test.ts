@@ -38,7 +38,12 @@ const ends: [wanted: Overrides, hours: number, warned: boolean, why: string][] =
   [{ ttl: 72 * HOUR + 1, role: { max_ttl: 72 * HOUR } }, 72, true, 'capped beyond it'],
   [{ ttl: 800 * HOUR }, 768, true, 'the mount caps where the role does not'],
   [{ ttl: 800 * HOUR, role: { max_ttl: 900 * HOUR } }, 800, false, "the role's maximum counts"],
-  [{ role: { max_ttl: 72 * HOUR } }, 72, true, 'a default beyond the maximum is capped too'],
+  [
+    { role: { max_ttl: 72 * HOUR } },
+    72,
+    false,
+    'a default beyond the maximum is capped, and nobody asked for more',
+  ],
 ];
 for (const [wanted, hours, warned, why] of ends) {
   test(`the end: ${why}`, () => {
@@ -47,6 +52,32 @@ for (const [wanted, hours, warned, why] of ends) {
     assert.equal(warnings.length > 0, warned);
   });
 }
+
+test('a beginning that a request names is held against what the role lets it name', () => {
+  const at = (time: number): string => new Date(1000 * time).toISOString().replace('.000', '');
+  const begin = (not_before: string, role: object = {}) => plan({ not_before, role });
+  assert.equal(begin(at(NOW - 9 * HOUR)).notBefore, NOW - 9 * HOUR);
+  assert.equal(begin(at(NOW + HOUR)).notBefore, NOW + HOUR);
+  assert.throws(() => begin(at(NOW + 9000 * HOUR)), /is later than the certificate's Not After/);
+  assert.throws(() => begin('tomorrow'), /not_before "tomorrow" is not a timestamp/);
+  assert.throws(() => begin('1969-01-01T00:00:00Z'), /not_before .*1970|is not a timestamp/);
+  const forbid = { not_before_bound: 'forbid' };
+  assert.throws(() => begin(at(NOW), forbid), /not_before_bound is set to forbid/);
+  assert.equal(begin('', forbid).notBefore, NOW - 30);
+  const duration = { not_before_bound: 'duration', not_before_duration: 60 };
+  assert.equal(begin(at(NOW - 60), duration).notBefore, NOW - 60);
+  assert.throws(() => begin(at(NOW - 61), duration), /not_before_bound is set to duration/);
+  const bound = { not_before_bound: at(NOW - HOUR) };
+  assert.equal(begin(at(NOW - HOUR), bound).notBefore, NOW - HOUR);
+  assert.throws(() => begin(at(NOW - HOUR - 1), bound), /not_before_bound is set to 2/);
+});
+
+test('the beginning of the role counts before the one of the request', () => {
+  const own = { not_before: '2026-01-01T00:00:00Z', not_before_bound: 'forbid' };
+  const { notBefore, warnings } = plan({ not_before: '2020-01-01T00:00:00Z', role: own });
+  assert.equal(notBefore, Date.parse(own.not_before) / 1000);
+  assert.match(warnings.join(), /the role has a not_before of its own/);
+});
 
 test('the warning about a capped TTL names both durations', () => {
   assert.deepEqual(plan({ ttl: 1000 * HOUR, role: { max_ttl: 72 * HOUR } }).warnings, [

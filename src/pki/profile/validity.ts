@@ -10,14 +10,18 @@ export interface ValidityRequest {
   /** Of the request; ttl in seconds, 0: none named; not_after RFC 3339, empty: none. */
   ttl: number;
   not_after: string;
+  /** RFC 3339; empty or absent: none. */
+  not_before?: string | undefined;
   /** Of the role, or as a request without role has them. */
   role: {
     ttl: number;
     max_ttl: number;
     not_after: string;
-    /** See {@link isNotAfterBound}. */
+    /** As the role's fields are described. */
     not_after_bound: string;
     not_before_duration: number;
+    not_before?: string;
+    not_before_bound?: string;
   };
   /** Effective lease times of the mount, in seconds. */
   mount: { default_ttl: number; max_ttl: number };
@@ -34,6 +38,8 @@ export const NO_ROLE: ValidityRequest['role'] = {
   not_after: '',
   not_after_bound: 'permit',
   not_before_duration: 0,
+  not_before: '',
+  not_before_bound: 'permit',
 };
 
 interface Validity {
@@ -58,10 +64,7 @@ const LAST_TIME = 253_402_300_799;
 export function planValidity(wanted: ValidityRequest): Validity {
   const { now, role } = wanted;
   const warnings: string[] = [];
-  const notBefore = now - (role.not_before_duration || DEFAULT_BACKDATING);
-  if (notBefore < 0) {
-    throw invalid('not_before_duration reaches back beyond 1970');
-  }
+  const notBefore = planBeginning(wanted, warnings);
   refuseForbiddenEnd(wanted);
   const fixed = role.not_after || wanted.not_after;
   if (fixed !== '' && wanted.ttl > 0) {
@@ -97,6 +100,46 @@ export function planValidity(wanted: ValidityRequest): Validity {
   };
 }
 
+/**
+ * The beginning: the role's own, else the request's within the role's bound, else backdated.
+ *
+ * @see P-71, P-258
+ */
+function planBeginning(wanted: ValidityRequest, warnings: string[]): number {
+  const { now, role, not_before = '' } = wanted;
+  const backdated = now - (role.not_before_duration || DEFAULT_BACKDATING);
+  const { not_before: own = '' } = role;
+  if (own !== '') {
+    if (not_before !== '') {
+      warnings.push('the not_before field was provided but the role has a not_before of its own');
+    }
+    return parseTime('not_before', own);
+  }
+  if (not_before === '') {
+    if (backdated < 0) throw invalid('not_before_duration reaches back beyond 1970');
+    return backdated;
+  }
+  const { not_before_bound: bound = 'permit' } = role;
+  if (bound === 'forbid') {
+    throw invalid(
+      'not_before_bound is set to forbid: not_before cannot be provided under this role',
+      { fields: { not_before: 'nothing' } },
+    );
+  }
+  const beginning = parseTime('not_before', not_before);
+  const earliest = bound === 'duration' ? backdated : (parseTimestamp(bound) ?? 0);
+  if (beginning < earliest) {
+    const because =
+      bound === 'permit'
+        ? 'not_before reaches back beyond 1970'
+        : `not_before_bound is set to ${bound}: not_before of ${formatTimestamp(beginning)} is before ${formatTimestamp(earliest)}`;
+    throw invalid(because, {
+      fields: { not_before: `a time not before ${formatTimestamp(earliest)}` },
+    });
+  }
+  return beginning;
+}
+
 function refuseForbiddenEnd({ not_after, role }: ValidityRequest): void {
   if (not_after === '' || role.not_after_bound !== 'forbid') return;
   throw invalid('not_after_bound is set to forbid: not_after cannot be provided under this role', {
@@ -112,7 +155,7 @@ function refuseForbiddenEnd({ not_after, role }: ValidityRequest): void {
  */
 function planEnd(fixed: string, wanted: ValidityRequest, warnings: string[]): number {
   const { now, role, mount } = wanted;
-  const end = parseEnd(fixed);
+  const end = parseTime('not_after', fixed);
   const shown = formatTimestamp(Math.min(end, LAST_TIME));
   if (role.not_after === '' && role.not_after_bound === 'ttl-limited') {
     const ttl = planTtl({ ...wanted, ttl: 0 }, []);
@@ -148,18 +191,20 @@ function planTtl({ ttl, role, mount }: ValidityRequest, warnings: string[]): num
   const wanted = ttl || role.ttl || mount.default_ttl;
   const max = role.max_ttl || mount.max_ttl;
   if (wanted <= max) return wanted;
+  // Of the mount's default nobody has asked for anything.
+  if (ttl === 0 && role.ttl === 0) return max;
   warnings.push(
     `TTL "${formatDuration(wanted)}" is longer than permitted maxTTL "${formatDuration(max)}", so maxTTL is being used`,
   );
   return max;
 }
 
-function parseEnd(text: string): number {
-  const end = parseTimestamp(text);
-  if (end !== undefined) return end;
+function parseTime(field: 'not_before' | 'not_after', text: string): number {
+  const time = parseTimestamp(text);
+  if (time !== undefined) return time;
   throw invalid(
-    `not_after ${JSON.stringify(text.slice(0, 64))} is not a timestamp such as "2030-01-31T12:00:00Z"`,
-    { fields: { not_after: 'an RFC 3339 timestamp' } },
+    `${field} ${JSON.stringify(text.slice(0, 64))} is not a timestamp such as "2030-01-31T12:00:00Z"`,
+    { fields: { [field]: 'an RFC 3339 timestamp' } },
   );
 }
 

@@ -2,6 +2,8 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { DAY, makeContext, makeCsr, NOW } from '../../../test/support/leaves.ts';
 import type { TbsCertificate } from '../../x509/certificate.ts';
+import { sequence } from '../../x509/der.ts';
+import { readDer } from '../../x509/der-reader.ts';
 import {
   authorityKeyIdentifier,
   basicConstraints,
@@ -11,13 +13,14 @@ import {
 } from '../../x509/extensions.ts';
 import { extKeyUsage, keyUsage, parseExtKeyUsage, parseKeyUsage } from '../../x509/key-usages.ts';
 import { lintTbsCertificate } from '../../x509/lint.ts';
-import { parseName, type SubjectFields } from '../../x509/names.ts';
+import { encodeSubject, parseName, type SubjectFields } from '../../x509/names.ts';
 import { EXT_KEY_USAGE_OID, EXTENSION_OID } from '../../x509/oids.ts';
+import { commonNamesOf, fieldsOfWholeCsr } from './csr-fields.ts';
 import { readCsr } from './csr-rules.ts';
 import type { IssuingFacts } from './issuing.ts';
 import { planCertificate } from './plan.ts';
 import { verbatimSchema } from './request.ts';
-import { planVerbatim, type VerbatimRole } from './verbatim.ts';
+import { csrNames, planVerbatim, type VerbatimRole } from './verbatim.ts';
 
 interface Wanted {
   subject?: SubjectFields;
@@ -32,6 +35,7 @@ const ROLE: VerbatimRole = {
   max_ttl: 0,
   not_after_bound: 'permit',
   not_before_duration: 30,
+  not_before_bound: 'permit',
   no_store_metadata: false,
   basic_constraints_valid_for_non_ca: false,
 };
@@ -168,4 +172,20 @@ test('metadata needs a role', () => {
 
 test('a signature size that does not exist is refused', () => {
   assert.throws(() => plan({ body: { signature_bits: 128 } }), /unsupported hash signature/);
+});
+
+test('every common name of a request is told as a field that it could be sent by', () => {
+  const plain = plan({ subject: { common_name: 'a.test', user_ids: ['u'] } });
+  assert.deepEqual(plain.brought, [{ common_name: 'a.test', user_ids: ['u'] }]);
+  const one = encodeSubject({ common_name: 'a.test' });
+  const two = encodeSubject({ common_name: 'b.test' });
+  const both = sequence(readDer(one).content, readDer(two).content);
+  const { csr } = readCsr(makeCsr({}));
+  const twice = { ...csr, subject: both, subjectName: parseName(both) };
+  assert.deepEqual(
+    fieldsOfWholeCsr(twice, csrNames(twice), commonNamesOf(twice)).map(
+      ({ common_name }) => common_name,
+    ),
+    ['a.test', 'b.test'],
+  );
 });

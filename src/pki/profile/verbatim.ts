@@ -4,11 +4,12 @@ import { sequence } from '../../x509/der.ts';
 import { readDer } from '../../x509/der-reader.ts';
 import type { Extension } from '../../x509/extensions.ts';
 import { encodeSubject, isEmptyName } from '../../x509/names.ts';
-import { ATTRIBUTE_OID, EXTENSION_OID } from '../../x509/oids.ts';
+import { EXTENSION_OID } from '../../x509/oids.ts';
 import { checkSignatureSize } from '../fields/key-parameters.ts';
 import { chooseExtKeyUsages, isForServers } from '../fields/usages.ts';
 import type { RequestedNames } from '../roles/name-policy.ts';
 import type { Role } from '../roles/role.ts';
+import { commonNamesOf, fieldsOfWholeCsr } from './csr-fields.ts';
 import {
   checkCsrKey,
   findCsrBasicConstraints,
@@ -27,6 +28,7 @@ export type VerbatimRole = Pick<
   | 'ttl'
   | 'max_ttl'
   | 'not_before_duration'
+  | 'not_before_bound'
   | 'not_after_bound'
   | 'no_store_metadata'
   | 'basic_constraints_valid_for_non_ca'
@@ -38,6 +40,16 @@ const NO_FLAGS = {
   code_signing_flag: false,
   email_protection_flag: false,
 };
+
+/** Fields that policies may have conditions on; names come from the CSR alone. */
+const UNUSED = [
+  'common_name',
+  'alt_names',
+  'ip_sans',
+  'uri_sans',
+  'other_sans',
+  'serial_number',
+] as const;
 
 const NO_NAMES = { dns: [], email: [], ip: [], uri: [], other: [] };
 
@@ -55,7 +67,9 @@ export function planVerbatim(
   { csr, key }: SignedCsr,
   context: LeafContext,
 ): LeafPlan {
-  const warnings: string[] = [];
+  const warnings = UNUSED.filter((field) => request[field].length > 0).map(
+    (field) => `the ${field} field was provided but the request is signed as it is`,
+  );
   checkCsrKey(key, { key_type: 'any', key_bits: 0 });
   checkSignatureSize(request.signature_bits);
   const constraints = findCsrBasicConstraints(csr);
@@ -71,14 +85,16 @@ export function planVerbatim(
   const ext_key_usage = chooseExtKeyUsages({ ...NO_FLAGS, ...request });
   const is_for_servers = isForServers(ext_key_usage);
   const unknown = csr.subjectAltNames?.unknown ?? [];
-  for (const common_name of ['', ...commonNamesOf(csr)]) {
+  const common_names = commonNamesOf(csr);
+  for (const common_name of ['', ...common_names]) {
     checkNameConstraints(issuer, { ...names, common_name, unknown, is_for_servers });
   }
   const validity = planValidity({
     now: context.now,
     ttl: request.ttl,
     not_after: request.not_after,
-    role: { ...NO_ROLE, ...role, not_after: '' },
+    not_before: request.not_before,
+    role: { ...NO_ROLE, ...role, not_after: '', not_before: '' },
     mount: context.mount,
     issuer: {
       not_after: issuer.not_after,
@@ -110,16 +126,9 @@ export function planVerbatim(
     certificate,
     names,
     ...(metadata && { metadata }),
+    brought: fieldsOfWholeCsr(csr, csrNames(csr), common_names),
     warnings: [...warnings, ...validity.warnings],
   };
-}
-
-/** Every common name of a request: of several, a client may match any. */
-export function commonNamesOf(csr: Csr): string[] {
-  return csr.subjectName.attributes
-    .flat()
-    .filter(({ oid }) => oid === ATTRIBUTE_OID.common_name)
-    .map(({ value }) => value);
 }
 
 /** The names a request states, for judging and finding. */

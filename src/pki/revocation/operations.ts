@@ -76,7 +76,8 @@ async function revoke(app: App, caller: Caller, target: RevocationTarget) {
     const known = await findRevocation(app.db, mount_id, serial);
     if (known) return answer(app, mount_id, target, known.revoked_at_ms);
   }
-  if (isOver) {
+  const config = await readCrlConfig(app, mount_id);
+  if (isOver && !config.allow_expired_cert_revocation) {
     return {
       warnings: [`certificate with serial ${serial} already expired; refusing to add to CRL`],
     };
@@ -95,7 +96,6 @@ async function revoke(app: App, caller: Caller, target: RevocationTarget) {
     }
     throw error;
   }
-  const config = await readCrlConfig(app, mount_id);
   // The CRL is built in the background; whoever reads it meanwhile waits for it.
   if (!config.auto_rebuild && target.issuer_id !== '') scheduleCrl(app, mount_id, target.issuer_id);
   return answer(app, mount_id, target, now_ms);

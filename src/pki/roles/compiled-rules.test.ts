@@ -10,6 +10,7 @@ const rulesOf = (allowed_domains: string[]): ListedRules => ({
   allowed_domains_template: true,
   allowed_uri_sans: [],
   allowed_uri_sans_template: false,
+  allow_globs_in_identity_templates: false,
   allowed_other_sans: [],
   allowed_serial_numbers: [],
   allowed_user_ids: [],

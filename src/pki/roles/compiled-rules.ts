@@ -22,6 +22,7 @@ export type ListedRules = Pick<
   | 'allowed_domains_template'
   | 'allowed_uri_sans'
   | 'allowed_uri_sans_template'
+  | 'allow_globs_in_identity_templates'
   | 'allowed_other_sans'
   | 'allowed_serial_numbers'
   | 'allowed_user_ids'
@@ -72,8 +73,9 @@ export function compileRules(
   if (!identity || templates.domains.length + templates.uris.length === 0) return fixed;
   const known = filled(identity).value;
   if (known) return known;
+  const globs = rules.allow_globs_in_identity_templates;
   const fill = (entries: readonly string[], fits: Fit) =>
-    entries.flatMap((one) => fillIn(one, identity, fits));
+    entries.flatMap((one) => fillIn(one, identity, globs ? besidesStars(fits) : fits));
   const domains = fill(templates.domains, fitsDomain);
   const uris = fill(templates.uris, fitsUri);
   const whole: CompiledRules = {
@@ -191,6 +193,12 @@ function compileOtherSans(entries: readonly string[]): Map<string, PatternSet> {
 
 /** Whether a value may stand in an entry; `isWhole`: there is nothing else in it. */
 type Fit = (value: string, place: { before: string; isWhole: boolean }) => boolean;
+
+/** Where a `*` may come out of an identity, it counts as the letters that it stands for. */
+const besidesStars =
+  (fits: Fit): Fit =>
+  (value, place) =>
+    fits(value.replaceAll('*', 'a'), { ...place, before: place.before.replaceAll('*', 'a') });
 
 const fitsDomain: Fit = (value, { isWhole }) => (isWhole ? isWholeName : isHostPart)(value);
 const fitsUri: Fit = (value, { before, isWhole }) =>

@@ -382,6 +382,29 @@ test('a template is plain text where templates are off', () => {
   assert.notEqual(judge(rules, { common_name: 'a.x.com' }, identityWith({ dom: 'x.com' })), 'ok');
 });
 
+test('a star in a value of the identity stands for any text where the role says so, and nowhere else', () => {
+  const globs = { ...templated, allow_glob_domains: true, allow_globs_in_identity_templates: true };
+  const wild = identityWith({ dom: '*.x.com' });
+  const asked = { common_name: 'a.b.x.com' };
+  assert.equal(judge(globs, asked, wild), 'ok');
+  assert.notEqual(judge(globs, { common_name: 'a.y.com' }, wild), 'ok');
+  for (const less of [
+    { allow_globs_in_identity_templates: false },
+    { allow_glob_domains: false },
+  ]) {
+    assert.notEqual(judge({ ...globs, ...less }, asked, wild), 'ok');
+  }
+  const uris = {
+    ...globs,
+    allowed_uri_sans: ['spiffe://h.com/{{identity.entity.metadata.dom}}'],
+    allowed_uri_sans_template: true,
+  };
+  const uri = { uri: ['spiffe://h.com/red/a'] };
+  assert.equal(judge(uris, uri, identityWith({ dom: 'r*' })), 'ok');
+  assert.notEqual(judge(uris, uri, identityWith({ dom: 'b*' })), 'ok');
+  assert.notEqual(judge(uris, uri, identityWith({ dom: 'x/../*' })), 'ok');
+});
+
 test('a value from the identity never acts as a pattern, the role own star does', () => {
   assert.notEqual(judge(templated, { common_name: 'evil.test' }, identityWith({ dom: '*' })), 'ok');
   const wild = identityWith({ dom: '*.x.com' });

@@ -1,8 +1,8 @@
 import { requireCidrs } from '../../config/cidrs.ts';
 import { type Failure, invalid } from '../../core/failure.ts';
 import { mergePatch } from '../../core/patches.ts';
+import { parseTimestamp } from '../../core/timestamps.ts';
 import { isOid } from '../../x509/der.ts';
-import { isNotAfterBound } from '../fields/field-kinds.ts';
 import { resolveKeyParameters } from '../fields/key-parameters.ts';
 import { parseOtherSan } from '../fields/other-san.ts';
 import { warnOfUnknownUsages } from '../fields/usages.ts';
@@ -50,7 +50,8 @@ export function planRole(input: Role): PlannedRole {
     ...resolveKeyParameters(input),
     issuer_ref: input.issuer_ref === '' ? 'default' : input.issuer_ref,
     cn_validations: checkCnValidations(input.cn_validations),
-    not_after_bound: checkNotAfterBound(input.not_after_bound),
+    not_before_bound: checkTimeBound('not_before_bound', input.not_before_bound),
+    not_after_bound: checkTimeBound('not_after_bound', input.not_after_bound),
     generate_lease: input.generate_lease && !mutuallyExclusive,
   };
   return { role, warnings };
@@ -77,13 +78,20 @@ function checkAddressBlocks(cidrs: readonly string[]): void {
   requireCidrs('allowed_ip_sans_cidr', cidrs);
 }
 
-function checkNotAfterBound(bound: string): string {
+/** What bounds go by but timestamps. */
+const BOUND_WORDS = {
+  not_before_bound: ['permit', 'duration', 'forbid'],
+  not_after_bound: ['permit', 'ttl-limited', 'forbid'],
+} as const;
+
+function checkTimeBound(field: keyof typeof BOUND_WORDS, bound: string): string {
   if (bound === '') return 'permit';
-  if (isNotAfterBound(bound)) return bound;
-  const accepted =
-    '"permit", "ttl-limited", "forbid", or a timestamp such as "2030-01-31T12:00:00Z"';
-  throw invalid(`not_after_bound ${JSON.stringify(bound.slice(0, 64))} is none of ${accepted}`, {
-    fields: { not_after_bound: accepted },
+  const words: readonly string[] = BOUND_WORDS[field];
+  if (words.includes(bound) || parseTimestamp(bound) !== undefined) return bound;
+  const listed = words.map((word) => `"${word}"`).join(', ');
+  const accepted = `${listed}, or a timestamp such as "2030-01-31T12:00:00Z"`;
+  throw invalid(`${field} ${JSON.stringify(bound.slice(0, 64))} is none of ${accepted}`, {
+    fields: { [field]: accepted },
   });
 }
 

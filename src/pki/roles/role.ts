@@ -21,7 +21,7 @@ const commonNameKinds = comparedBy(list, {
 });
 
 /** A word, or a timestamp that is compared by the time it is; none is `permit`. */
-const notAfterBound = comparedBy(text, {
+const timeBound = comparedBy(text, {
   form: eachText((bound) => {
     const last = parseTimestamp(bound);
     return last === undefined ? bound || 'permit' : formatTimestamp(last);
@@ -75,6 +75,9 @@ export const roleFields = {
   allowed_user_ids: foldedList([]).describe(
     'User ids permitted in the subject, in any letter case; "*" stands for any text. None by default.',
   ),
+  allow_globs_in_identity_templates: flag(false).describe(
+    'Let "*" in what an identity template is filled in with stand for any text, as it would in the entry itself. Whoever may set the names and metadata of identities then decides what is let in.',
+  ),
   server_flag: flag(true).describe('Certificates are for server authentication.'),
   client_flag: flag(true).describe('Certificates are for client authentication.'),
   code_signing_flag: flag(false).describe('Certificates are for code signing.'),
@@ -125,10 +128,16 @@ export const roleFields = {
     'State in certificates that their subject is no CA, instead of leaving it out.',
   ),
   not_before_duration: backdating(30).describe('Seconds by which notBefore lies in the past.'),
+  not_before: timestampText('').describe(
+    'Fixed beginning of every certificate, e.g. "2030-01-31T12:00:00Z", instead of backdating.',
+  ),
+  not_before_bound: timeBound('permit').describe(
+    'What a request may name as not_before: "permit" for any time; "duration" for none before not_before_duration; "forbid" for none; or a timestamp, before which no certificate begins that names its beginning.',
+  ),
   not_after: timestampText('').describe(
     'Fixed end of every certificate, e.g. "2030-01-31T12:00:00Z", instead of a TTL; max_ttl does not bound it.',
   ),
-  not_after_bound: notAfterBound('permit').describe(
+  not_after_bound: timeBound('permit').describe(
     'What a request may name as not_after: "permit" for any time, with a warning beyond max_ttl; "ttl-limited" for no later than the TTL would end; "forbid" for none; or a timestamp, after which no certificate ends.',
   ),
   serial_number_source: choice(['json-csr', 'json'], 'json-csr').describe(
@@ -156,6 +165,7 @@ export type NameRules = Pick<
   | 'allowed_ip_sans_cidr'
   | 'allowed_uri_sans'
   | 'allowed_uri_sans_template'
+  | 'allow_globs_in_identity_templates'
   | 'allowed_other_sans'
   | 'allowed_serial_numbers'
   | 'allowed_user_ids'

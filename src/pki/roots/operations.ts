@@ -19,7 +19,7 @@ import { ownPaths } from '../mount-state/own-paths.ts';
 import { requireRoomForIssuer } from '../mount-state/room.ts';
 import type { MountState } from '../mount-state/state.ts';
 import { planRootOnThread } from '../planning/operations.ts';
-import { isHeavyCa } from '../planning/task.ts';
+import { isHeavyRequest } from '../planning/task.ts';
 import { planRoot, type RootRequest, type WantedRoot } from '../profile/root.ts';
 import type { GeneratedRoot } from './generated-root.ts';
 
@@ -139,7 +139,7 @@ async function signRoot(
     urls: mountState.urls,
     cluster: mountState.cluster,
   };
-  const { tbs, warnings } = isHeavyCa(request)
+  const { tbs, warnings } = isHeavyRequest(request)
     ? await planRootOnThread(app, caller, wanted)
     : planRoot(wanted);
   return {
