@@ -13,6 +13,7 @@ import { parseKeyUsage } from '../../x509/key-usages.ts';
 import { isEmptyName } from '../../x509/names.ts';
 import { EXTENSION_OID } from '../../x509/oids.ts';
 import { checkSignatureSize } from '../fields/key-parameters.ts';
+import { fitKeyUsages } from '../fields/usages.ts';
 import {
   CA_KEY_USAGES,
   type CaSubjectRequest,
@@ -76,7 +77,11 @@ export function planIntermediate(
   checkSignatureSize(request.signature_bits);
   const { basic_constraints, warnings } = planPathLength(parsePathLength(request), issuer);
   const content = request.use_csr_values ? takeCsrValues(request, signed) : takeParameters(request);
-  const key_usage = [...CA_KEY_USAGES, ...request.key_usage, ...content.key_usage];
+  const { key_usage, warnings: usageWarnings } = fitKeyUsages(signed.key.key_type, [
+    ...CA_KEY_USAGES,
+    ...request.key_usage,
+    ...content.key_usage,
+  ]);
   // A CA's common name is no host's, unless its key may serve as one.
   const mayServe = key_usage.some((usage) => !OF_AUTHORITIES.has(usage.toLowerCase()));
   for (const common_name of ['', ...(mayServe ? content.common_names : [])]) {
@@ -113,7 +118,7 @@ export function planIntermediate(
   return {
     certificate,
     names: content.names,
-    warnings: [...warnings, ...validity.warnings, ...content.warnings],
+    warnings: [...warnings, ...validity.warnings, ...content.warnings, ...usageWarnings],
   };
 }
 

@@ -2,6 +2,7 @@ import { signInTurn } from '../../access/concurrency/operations.ts';
 import { type App, perApp } from '../../app/app.ts';
 import type { Caller } from '../../app/caller.ts';
 import { Failure } from '../../core/failure.ts';
+import { Lines } from '../../core/fairness/line.ts';
 import { memoizeWeak } from '../../core/memoize-weak.ts';
 import { ROOMS } from '../../core/rooms.ts';
 import type { Soon } from '../../core/steps.ts';
@@ -21,6 +22,7 @@ import {
   parseOcspRequest,
 } from '../../x509/ocsp.ts';
 import { formatSerial } from '../../x509/serial.ts';
+import { isLong } from '../../x509/signature-costs.ts';
 import { crlDurations } from '../crl/config.ts';
 import { classIdOf } from '../crl/issuer-class.ts';
 import { readCrlConfig } from '../crl/settings.operations.ts';
@@ -64,6 +66,10 @@ export async function respond(
     const responder = chooseIssuer({ mountState, revocation, request });
     if (!responder) return 'unauthorized';
     const validity = crlDurations(config).ocsp_expiry;
+    if (isLong(responder.key)) {
+      const long = { request, responder, validity, now, serial, revocation, writes };
+      return await answerOnce(app, caller, answers, long);
+    }
     const body = await signInTurn(app, caller, responder.key, () =>
       signResponse(app, mount_id, { request, responder, validity, now }),
     );
@@ -80,6 +86,52 @@ export async function respond(
     return 'internalError';
   }
 }
+
+/** Of an answer that takes long to sign, the part of its validity for which it is kept. */
+const KEPT_PART = 1 / 8;
+
+/**
+ * An answer that takes up to a second to sign is signed once for everybody who asks about the certificate, and
+ * serves them for a while: it has no nonce, whoever asked for one (RFC 9654 §2.1 leaves that to the responder).
+ *
+ * @see P-461
+ */
+async function answerOnce(
+  app: App,
+  caller: Caller,
+  answers: KeptAnswers,
+  { serial, revocation, writes, request, ...answer }: LongAnswer,
+): Promise<Uint8Array> {
+  const mount_id = caller.mount.id;
+  const { raw } = request.certId;
+  const line = `${mount_id}/${Buffer.from(raw).toString('base64')}`;
+  return longAnswersOf(app).wait(line, async () => {
+    const known = answers.find(mount_id, raw, answer.now);
+    if (known && (await isStillSo(app, mount_id, known))) return known.body;
+    const { nonce: _, ...asked } = request;
+    const body = await signInTurn(app, caller, answer.responder.key, () =>
+      signResponse(app, mount_id, { ...answer, request: asked }),
+    );
+    const keeps = Math.floor(answer.validity * KEPT_PART);
+    const kept = { serial, revocation, writes, signed_at: answer.now, body, keeps };
+    answers.keep(mount_id, raw, kept, answer.validity);
+    return body;
+  });
+}
+
+interface LongAnswer {
+  request: OcspRequest;
+  responder: Chosen;
+  /** Seconds. */
+  validity: number;
+  /** Unix seconds. */
+  now: number;
+  serial: string;
+  revocation: Revocation | undefined;
+  writes: number;
+}
+
+const longAnswersOf = perApp(() => new Lines());
 
 /** Signed answers kept by one server: some eight thousand. */
 function readKept(app: App): Soon<KeptAnswers> {

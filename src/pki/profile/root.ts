@@ -3,8 +3,9 @@ import { invalid } from '../../core/failure.ts';
 import { optional, text } from '../../core/fields.ts';
 import type { TbsCertificate } from '../../x509/certificate.ts';
 import type { KeyDescription } from '../../x509/keys.ts';
-import { keySize, newNameText, referenceText } from '../fields/key-field-kinds.ts';
+import { KEY_TYPES, keySize, newNameText, referenceText } from '../fields/key-field-kinds.ts';
 import { splitNames } from '../fields/split-names.ts';
+import { fitKeyUsages } from '../fields/usages.ts';
 import {
   type AuthorityUrls,
   type ClusterPaths,
@@ -31,8 +32,10 @@ export const rootFields = {
   issuer_name: optional(newNameText()).describe('A name for the issuer, unique in the mount.'),
   key_name: optional(newNameText()).describe('A name for the key, unique in the mount.'),
   key_ref: referenceText('default').describe('With "existing": the key to be used, by id or name.'),
-  key_type: optional(text()).describe('rsa (default), ec or ed25519.'),
-  key_bits: optional(keySize()).describe('Size of the key; 0: 2048 for RSA, 256 for EC.'),
+  key_type: optional(text()).describe(`${KEY_TYPES.join(', ')}; rsa by default.`),
+  key_bits: optional(keySize()).describe(
+    'Size of the key; 0: 2048 for RSA, 256 for EC, 65 for ML-DSA, 128 for SLH-DSA.',
+  ),
   ...caIssueFields,
 };
 export type RootRequest = z.output<z.ZodObject<typeof rootFields>>;
@@ -79,13 +82,14 @@ export function planRoot(wanted: WantedRoot): PlannedRoot {
       'Max path length of the generated certificate is zero. This certificate cannot be used to issue intermediate CA certificates.',
     );
   }
+  const usages = fitKeyUsages(key.key_type, [...CA_KEY_USAGES, ...request.key_usage]);
   const tbs = planCertificate(
     {
       subject,
       names: parseCaNames(request, alt_names),
       notBefore: validity.notBefore,
       notAfter: validity.notAfter,
-      key_usage: [...CA_KEY_USAGES, ...request.key_usage],
+      key_usage: usages.key_usage,
       ext_key_usage: [],
       basic_constraints: pathLength === undefined ? { ca: true } : { ca: true, pathLength },
       urls,
@@ -100,7 +104,10 @@ export function planRoot(wanted: WantedRoot): PlannedRoot {
       serialNumber,
     },
   );
-  return { tbs, warnings: [...validity.warnings, ...urlWarnings, ...warnings] };
+  return {
+    tbs,
+    warnings: [...validity.warnings, ...urlWarnings, ...warnings, ...usages.warnings],
+  };
 }
 
 /** Nobody reaches a CA by its names; its certificate goes with all that it signs. */
