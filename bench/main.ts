@@ -1,7 +1,7 @@
 // Requests a second of a real server on real files, driven by a load generator in a process of its
 // own, each beside the bare limits of this machine measured in the same run.
 //
-//   npm run bench -- [--only issue,sign,sign-intermediate,verbatim,read,ocsp,revoke,session,target,crl,store] [--seconds N] [--profile DIR]
+//   npm run bench -- [--only issue,sign,sign-intermediate,verbatim,read,ocsp,revoke,post-quantum,session,target,crl,store] [--seconds N] [--profile DIR]
 //
 // `--profile` writes a CPU profile of the server into DIR (open it with Chrome's developer tools).
 
@@ -24,10 +24,13 @@ import {
   authorizeSessionRequest,
   delegateOcsp,
   followRevocations,
+  issuePostQuantumRequest,
   issueRequest,
   ocspGetRequest,
   ocspPostRequest,
+  postQuantumOcspRequest,
   prepareMount,
+  preparePostQuantumMount,
   readRequest,
   revokeRequest,
   signIntermediateRequest,
@@ -46,6 +49,7 @@ const GROUPS = [
   'read',
   'ocsp',
   'revoke',
+  'post-quantum',
   'session',
   'target',
 ];
@@ -190,6 +194,20 @@ async function measureRevoke(bench: Bench): Promise<void> {
   }
 }
 
+/** Issues with ML-DSA-65 under ML-DSA-65, and asks about what was issued: first signed, then mostly kept. */
+async function measurePostQuantum(bench: Bench): Promise<void> {
+  const root = await preparePostQuantumMount(bench.server.port);
+  const serials = await measure('issue ML-DSA-65, 32', bench, {
+    connections: 32,
+    requests: [issuePostQuantumRequest()],
+    collect: '"serial_number":"([^"]+)"',
+  });
+  const requests = serials.slice(0, 5000).map((serial) => postQuantumOcspRequest(root, serial));
+  const load = { connections: 32, requests };
+  await measure('OCSP ML-DSA-65, signed', bench, { ...load, repeat: false });
+  await measure('OCSP ML-DSA-65, kept', bench, load);
+}
+
 async function measureSession(bench: Bench): Promise<void> {
   const requests = [await authorizeSessionRequest(bench.server.port)];
   await measure('authorize-session, 32', bench, { connections: 32, requests });
@@ -236,6 +254,7 @@ async function measureServer(
       if (groups.includes('read')) await measureRead(bench);
       if (groups.includes('ocsp')) await measureOcsp(bench);
       if (groups.includes('revoke')) await measureRevoke(bench);
+      if (groups.includes('post-quantum')) await measurePostQuantum(bench);
       if (groups.includes('session')) await measureSession(bench);
       if (groups.includes('target')) await measureTarget(bench);
     } finally {

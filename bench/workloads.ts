@@ -32,11 +32,40 @@ export async function prepareMount(port: number): Promise<Certificate> {
     key_type: 'ec',
     max_ttl: '72h',
   });
-  const pem = String(Reflect.get(Object(Reflect.get(Object(root), 'data')), 'certificate'));
+  return certificateIn(root);
+}
+
+function certificateIn(answer: unknown): Certificate {
+  const pem = String(Reflect.get(Object(Reflect.get(Object(answer), 'data')), 'certificate'));
   const [block] = parsePem(pem);
   if (!block) throw new Error('the root has no certificate');
   return parseCertificate(block.der);
 }
+
+/** The mount of {@link preparePostQuantumMount}. */
+const POST_QUANTUM = 'post-quantum';
+
+/** Makes a mount whose root and leaves have keys of ML-DSA-65, and says who the root is. */
+export async function preparePostQuantumMount(port: number): Promise<Certificate> {
+  await post(port, `sys/mounts/${POST_QUANTUM}`, { type: 'pki' });
+  const root = await post(port, `${POST_QUANTUM}/root/generate/internal`, {
+    common_name: 'Post-quantum Root',
+    key_type: 'mldsa',
+    ttl: '700h',
+  });
+  await post(port, `${POST_QUANTUM}/roles/web`, {
+    allowed_domains: 'example.com',
+    allow_subdomains: true,
+    key_type: 'mldsa',
+    max_ttl: '72h',
+  });
+  return certificateIn(root);
+}
+
+export const issuePostQuantumRequest = (): string => issueRequest(POST_QUANTUM);
+
+export const postQuantumOcspRequest = (root: Certificate, serial: string): string =>
+  ocspPostRequest(root, serial, POST_QUANTUM);
 
 /** Whether each revocation is followed by a new CRL at once, or CRLs are rebuilt in time. */
 export async function followRevocations(port: number, at_once: boolean): Promise<void> {
@@ -97,8 +126,8 @@ export async function targetRequests(port: number): Promise<{ reads: string[]; l
   };
 }
 
-export function issueRequest(): string {
-  return request('POST', 'demo/issue/web', JSON.stringify({ common_name: NAME }));
+export function issueRequest(mount = 'demo'): string {
+  return request('POST', `${mount}/issue/web`, JSON.stringify({ common_name: NAME }));
 }
 
 /** One request for all: what is measured is the signing, not the asking. */
@@ -139,10 +168,10 @@ export function ocspGetRequest(root: Certificate, serial: string): string {
   return `GET /v1/demo/ocsp/${text} HTTP/1.1\r\nHost: localhost\r\n\r\n`;
 }
 
-export function ocspPostRequest(root: Certificate, serial: string): string {
+export function ocspPostRequest(root: Certificate, serial: string, mount = 'demo'): string {
   const body = ocspDer(root, serial);
   const head = [
-    'POST /v1/demo/ocsp HTTP/1.1',
+    `POST /v1/${mount}/ocsp HTTP/1.1`,
     'Host: localhost',
     'Content-Type: application/ocsp-request',
     `Content-Length: ${body.length}`,

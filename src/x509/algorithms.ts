@@ -1,10 +1,12 @@
 /** Signature algorithms: their names, their encodings, which suits a key, signing and verifying. */
 
 import { constants, type KeyObject, sign, verify as verifyBytes } from 'node:crypto';
-import { contextConstructed, integer, nullValue, oid, sequence } from './der.ts';
+import { type AlgorithmFacts, ecdsa, pss, rsa } from './algorithm-facts.ts';
+import { oid, sequence } from './der.ts';
 import type { DerValue } from './der-reader.ts';
 import type { KeyDescription, KeyType } from './keys.ts';
-import { HASH_OID, SIGNATURE_OID } from './oids.ts';
+import { SIGNATURE_OID } from './oids.ts';
+import { PARAMETER_SETS, type PostQuantumAlgorithm, parameterSetOf } from './post-quantum.ts';
 
 /** The names clients use, as in `revocation_signature_algorithm`. */
 export type SignatureAlgorithm =
@@ -17,60 +19,24 @@ export type SignatureAlgorithm =
   | 'ECDSAWithSHA256'
   | 'ECDSAWithSHA384'
   | 'ECDSAWithSHA512'
-  | 'PureEd25519';
+  | 'PureEd25519'
+  | PostQuantumAlgorithm;
 
-interface AlgorithmFacts {
-  key_type: KeyType;
-  /** Undefined where the algorithm hashes by itself. */
-  hash: 'sha256' | 'sha384' | 'sha512' | undefined;
-  pss: boolean;
-  /** AlgorithmIdentifier as we write it. */
-  identifier: Uint8Array;
-  /** Other encodings that mean the same and are met. */
-  variants: Uint8Array[];
-}
-
-type Hash = keyof typeof HASH_OID;
-const HASH_BYTES = { sha1: 20, sha256: 32, sha384: 48, sha512: 64 } as const;
-
-function rsa(hash: 'sha256' | 'sha384' | 'sha512'): AlgorithmFacts {
-  const name = oid(SIGNATURE_OID[`${hash}WithRSAEncryption`]);
+/** RFC 9881 §2 and §3, RFC 9909 §3: without parameters, of a context that is empty, nothing hashed before. */
+function postQuantum(name: PostQuantumAlgorithm): AlgorithmFacts {
+  const set = PARAMETER_SETS.find(({ algorithm }) => algorithm === name);
+  if (!set) throw new Error(`no parameters for ${name}`);
+  const { key_type, key_bits, library_type } = set;
+  const identifier = sequence(oid(set.oid));
   return {
-    key_type: 'rsa',
-    hash,
+    key_type,
+    key_bits,
+    library_type,
+    hash: undefined,
     pss: false,
-    identifier: sequence(name, nullValue()),
-    // RFC 4055 §5: the parameters should be NULL, and their absence is to be accepted.
-    variants: [sequence(name)],
+    identifier,
+    variants: [],
   };
-}
-
-/** RSASSA-PSS-params, RFC 4055 §3.1; the salt is as long as the hash, the trailer field the default. */
-function pss(hash: 'sha256' | 'sha384' | 'sha512'): AlgorithmFacts {
-  const encode = (inner: Uint8Array, salt: number): Uint8Array =>
-    sequence(
-      oid(SIGNATURE_OID.rsassaPss),
-      sequence(
-        contextConstructed(0, inner),
-        contextConstructed(1, sequence(oid(SIGNATURE_OID.mgf1), inner)),
-        contextConstructed(2, integer(salt)),
-      ),
-    );
-  const withNull = hashIdentifier(hash);
-  // RFC 4055 §2.1: the hash's parameters may be absent as well.
-  const without = sequence(oid(HASH_OID[hash]));
-  const salt = HASH_BYTES[hash];
-  return {
-    key_type: 'rsa',
-    hash,
-    pss: true,
-    identifier: encode(withNull, salt),
-    variants: [encode(without, salt)],
-  };
-}
-
-function ecdsa(hash: 'sha256' | 'sha384' | 'sha512', name: string): AlgorithmFacts {
-  return { key_type: 'ec', hash, pss: false, identifier: sequence(oid(name)), variants: [] };
 }
 
 const ALGORITHMS: Record<SignatureAlgorithm, AlgorithmFacts> = {
@@ -90,6 +56,21 @@ const ALGORITHMS: Record<SignatureAlgorithm, AlgorithmFacts> = {
     identifier: sequence(oid(SIGNATURE_OID.ed25519)),
     variants: [],
   },
+  MLDSA44: postQuantum('MLDSA44'),
+  MLDSA65: postQuantum('MLDSA65'),
+  MLDSA87: postQuantum('MLDSA87'),
+  'SLHDSA-SHA2-128s': postQuantum('SLHDSA-SHA2-128s'),
+  'SLHDSA-SHA2-128f': postQuantum('SLHDSA-SHA2-128f'),
+  'SLHDSA-SHA2-192s': postQuantum('SLHDSA-SHA2-192s'),
+  'SLHDSA-SHA2-192f': postQuantum('SLHDSA-SHA2-192f'),
+  'SLHDSA-SHA2-256s': postQuantum('SLHDSA-SHA2-256s'),
+  'SLHDSA-SHA2-256f': postQuantum('SLHDSA-SHA2-256f'),
+  'SLHDSA-SHAKE-128s': postQuantum('SLHDSA-SHAKE-128s'),
+  'SLHDSA-SHAKE-128f': postQuantum('SLHDSA-SHAKE-128f'),
+  'SLHDSA-SHAKE-192s': postQuantum('SLHDSA-SHAKE-192s'),
+  'SLHDSA-SHAKE-192f': postQuantum('SLHDSA-SHAKE-192f'),
+  'SLHDSA-SHAKE-256s': postQuantum('SLHDSA-SHAKE-256s'),
+  'SLHDSA-SHAKE-256f': postQuantum('SLHDSA-SHAKE-256f'),
 };
 
 /** Says whether a text is the name of an algorithm that we know. */
@@ -103,11 +84,6 @@ export const SIGNATURE_ALGORITHMS: readonly SignatureAlgorithm[] =
 /** The algorithm of that name, spelt exactly, if we have it. */
 export function findSignatureAlgorithm(name: string): SignatureAlgorithm | undefined {
   return isSignatureAlgorithm(name) ? name : undefined;
-}
-
-/** AlgorithmIdentifier of a hash, parameters NULL, as OCSP's CertID and PSS have it. */
-export function hashIdentifier(hash: Hash): Uint8Array {
-  return sequence(oid(HASH_OID[hash]), nullValue());
 }
 
 /** AlgorithmIdentifier, the whole SEQUENCE. Shared bytes: not to be changed. */
@@ -159,12 +135,15 @@ export function chooseSignatureAlgorithm(wanted: SignaturePreferences): Signatur
           : 256;
       return wanted.use_pss ? `SHA${bits}WithRSAPSS` : `SHA${bits}WithRSA`;
     }
+    default:
+      return parameterSetOf({ key_type: wanted.key_type, key_bits: wanted.key_bits }).algorithm;
   }
 }
 
 /** Says whether a key of this kind can sign with the algorithm. */
-export function fitsKey(name: SignatureAlgorithm, key_type: KeyType): boolean {
-  return ALGORITHMS[name].key_type === key_type;
+export function fitsKey(name: SignatureAlgorithm, key: KeyDescription): boolean {
+  const { key_type, key_bits = key.key_bits } = ALGORITHMS[name];
+  return key_type === key.key_type && key_bits === key.key_bits;
 }
 
 /** The same algorithm in its PKCS #1 v1.5 form, for readers of OCSP answers that know no PSS. */
@@ -197,8 +176,8 @@ const PSS_OPTIONS = {
  * @throws Error when key and algorithm do not go together
  */
 export function signSync(key: KeyObject, name: SignatureAlgorithm, data: Uint8Array): Uint8Array {
-  const { hash, pss: usesPss, key_type } = ALGORITHMS[name];
-  requireKeyType(key, key_type);
+  const { hash, pss: usesPss } = ALGORITHMS[name];
+  requireKeyType(key, name);
   return sign(hash ?? null, data, usesPss ? { key, ...PSS_OPTIONS } : key);
 }
 
@@ -208,8 +187,8 @@ export async function signAsync(
   name: SignatureAlgorithm,
   data: Uint8Array,
 ): Promise<Uint8Array> {
-  const { hash, pss: usesPss, key_type } = ALGORITHMS[name];
-  requireKeyType(key, key_type);
+  const { hash, pss: usesPss } = ALGORITHMS[name];
+  requireKeyType(key, name);
   const { promise, resolve, reject } = Promise.withResolvers<Uint8Array>();
   sign(hash ?? null, data, usesPss ? { key, ...PSS_OPTIONS } : { key }, (error, signature) => {
     if (error) reject(error);
@@ -218,9 +197,16 @@ export async function signAsync(
   return promise;
 }
 
-function requireKeyType(key: KeyObject, key_type: KeyType): void {
-  if (key.asymmetricKeyType !== key_type) {
-    throw new Error(`a key of type ${key.asymmetricKeyType} for a signature of type ${key_type}`);
+function libraryType(name: SignatureAlgorithm): string {
+  const { key_type, library_type = key_type } = ALGORITHMS[name];
+  return library_type;
+}
+
+function requireKeyType(key: KeyObject, name: SignatureAlgorithm): void {
+  if (key.asymmetricKeyType !== libraryType(name)) {
+    throw new Error(
+      `a key of type ${key.asymmetricKeyType} for a signature of type ${libraryType(name)}`,
+    );
   }
 }
 
@@ -234,8 +220,10 @@ export async function verifyAsync(
   data: Uint8Array,
   signature: Uint8Array,
 ): Promise<boolean> {
-  const { hash, pss: usesPss, key_type } = ALGORITHMS[name];
-  if (publicKey.asymmetricKeyType !== key_type || !isWhole(publicKey, signature)) return false;
+  const { hash, pss: usesPss } = ALGORITHMS[name];
+  if (publicKey.asymmetricKeyType !== libraryType(name) || !isWhole(publicKey, signature)) {
+    return false;
+  }
   const key = usesPss ? { key: publicKey, ...PSS_OPTIONS } : { key: publicKey };
   const { promise, resolve } = Promise.withResolvers<boolean>();
   try {
@@ -267,8 +255,10 @@ export function verify(
   data: Uint8Array,
   signature: Uint8Array,
 ): boolean {
-  const { hash, pss: usesPss, key_type } = ALGORITHMS[name];
-  if (publicKey.asymmetricKeyType !== key_type || !isWhole(publicKey, signature)) return false;
+  const { hash, pss: usesPss } = ALGORITHMS[name];
+  if (publicKey.asymmetricKeyType !== libraryType(name) || !isWhole(publicKey, signature)) {
+    return false;
+  }
   try {
     return verifyBytes(
       hash ?? null,

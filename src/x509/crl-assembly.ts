@@ -39,12 +39,14 @@ const TAIL_ROOM = 2048;
  * @param added new entries in the order of their serial numbers' bytes
  * @param basis a CRL that has all the other entries, in the same order, none of them in `added`
  * @param allocate gives memory filled with zeros, which the CRL then lives in
+ * @param tail_room for the algorithm and the signature; see `signatureRoom`
  */
 export function layOutCrl(
   frame: CrlFrame,
   added: RevokedEntriesWriter,
   basis: AssembledCrl | undefined,
   allocate: (length: number) => Uint8Array,
+  tail_room: number = TAIL_ROOM,
 ): UnsignedCrl {
   const count = added.count + (basis?.count ?? 0);
   const entries_length = added.length + (basis?.entries_length ?? 0);
@@ -54,7 +56,7 @@ export function layOutCrl(
   const tbsHeader = header(TAG.sequence, content_length);
   const tbsLength = tbsHeader.length + content_length;
 
-  const room = allocate(HEADER_ROOM + tbsLength + TAIL_ROOM);
+  const room = allocate(HEADER_ROOM + tbsLength + tail_room);
   let at = HEADER_ROOM;
   for (const part of [tbsHeader, frame.before, entriesHeader]) {
     room.set(part, at);

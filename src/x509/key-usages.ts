@@ -5,7 +5,9 @@ import { isOid, namedBitString, oid, sequence, TAG } from './der.ts';
 import { readNamedBits, readOid } from './der-primitives.ts';
 import { children, DerError, expect, readDer } from './der-reader.ts';
 import type { Extension } from './extensions.ts';
+import type { KeyType } from './keys.ts';
 import { EXT_KEY_USAGE_OID, EXTENSION_OID } from './oids.ts';
+import { isPostQuantum } from './post-quantum.ts';
 
 /** Names of key usages as the API spells them, each at the place of its bit (RFC 5280 §4.2.1.3). */
 export const KEY_USAGE_NAMES = [
@@ -46,6 +48,21 @@ export function keyUsage(names: readonly string[]): Extension | undefined {
 function encodeKeyUsage(mask: number): Extension {
   const bits = KEY_USAGE_NAMES.keys().filter((bit) => (mask & (1 << bit)) !== 0);
   return { oid: EXTENSION_OID.keyUsage, critical: true, value: namedBitString([...bits]) };
+}
+
+const SIGNING: ReadonlySet<string> = new Set(
+  ['DigitalSignature', 'ContentCommitment', 'CertSign', 'CRLSign'].map(fold),
+);
+
+/**
+ * Those of some usages that a key of this type cannot have: keys of ML-DSA and SLH-DSA only sign.
+ *
+ * @param names in any case; unknown ones are none
+ * @see RFC 9881 §5, RFC 9909
+ */
+export function findImpossibleUsages(key_type: KeyType, names: readonly string[]): string[] {
+  if (!isPostQuantum(key_type)) return [];
+  return names.filter((name) => KEY_USAGE_BITS.has(fold(name)) && !SIGNING.has(fold(name)));
 }
 
 /** Names of the usages that are set, in the order of their bits; bits beyond RFC 5280 have none. */

@@ -10,10 +10,10 @@ import {
   sequence,
   unsignedInteger,
 } from './der.ts';
+import { judgeKeyParameters } from './key-sizes.ts';
 import {
   CURVE_NAME,
   describePublicKey,
-  judgeKeyParameters,
   keyIdentifier,
   parsePublicKey,
   publicKeyInfo,

@@ -6,12 +6,13 @@ import { bitString, nullValue, oid, sequence, TAG, unsignedInteger } from './der
 import { readOid, readUnsigned, readWholeBitString } from './der-primitives.ts';
 import { DerFields, type DerValue, readDer } from './der-reader.ts';
 import { CURVE_OID, KEY_OID } from './oids.ts';
+import { findParameterSetByOid, type PostQuantumKeyType } from './post-quantum.ts';
 
-export type KeyType = 'rsa' | 'ec' | 'ed25519';
+export type KeyType = 'rsa' | 'ec' | 'ed25519' | PostQuantumKeyType;
 
 export interface KeyDescription {
   key_type: KeyType;
-  /** Modulus or curve size; 0 for Ed25519, which has only one. */
+  /** Modulus or curve size, or the parameters of ML-DSA and SLH-DSA; 0 for Ed25519, which has only one. */
   key_bits: number;
 }
 
@@ -23,8 +24,7 @@ export type CurveBits = keyof typeof CURVE_OID;
  */
 const RSA_READABLE = { min: 512, max: 8192 };
 
-const RSA_BITS = [2048, 3072, 4096, 8192];
-const EC_BITS: readonly CurveBits[] = [224, 256, 384, 521];
+export const EC_BITS: readonly CurveBits[] = [224, 256, 384, 521];
 
 /** The curve of that size, if it is one of ours. */
 export function findCurve(key_bits: number): CurveBits | undefined {
@@ -44,46 +44,6 @@ export const CURVE_NAME: Record<CurveBits, string> = {
   521: 'secp521r1',
 };
 
-type KeyVerdict =
-  | { allowed: true; key_type: KeyType; key_bits: number }
-  | { allowed: false; because: string };
-
-const refuse = (because: string): KeyVerdict => ({ allowed: false, because });
-
-/**
- * Says whether a key of this kind may be generated, and of which size when none was asked for (0):
- * RSA 2048, a curve of 256. The size is ignored for Ed25519.
- */
-export function judgeKeyParameters(key_type: string, key_bits: number): KeyVerdict {
-  switch (key_type) {
-    case 'ed25519':
-      return { allowed: true, key_type, key_bits: 0 };
-    case 'rsa': {
-      const bits = key_bits === 0 ? 2048 : key_bits;
-      if (bits < 2048) {
-        return refuse(`RSA keys < 2048 bits are unsafe and not supported: got ${bits}`);
-      }
-      return RSA_BITS.includes(bits)
-        ? { allowed: true, key_type, key_bits: bits }
-        : refuse(
-            `unsupported bit length for RSA key: ${bits}; key_bits may be ${RSA_BITS.join(', ')}`,
-          );
-    }
-    case 'ec': {
-      const bits = findCurve(key_bits === 0 ? 256 : key_bits);
-      return bits
-        ? { allowed: true, key_type, key_bits: bits }
-        : refuse(
-            `unsupported bit length for EC key: ${key_bits}; key_bits may be ${EC_BITS.join(', ')}`,
-          );
-    }
-    default:
-      return refuse(
-        `unknown key type ${JSON.stringify(key_type.slice(0, 64))}; key_type may be rsa, ec, ed25519`,
-      );
-  }
-}
-
 const NULL = nullValue();
 const ED25519_BYTES = 32;
 
@@ -93,7 +53,7 @@ const ED25519_BYTES = 32;
  *
  * @throws Failure `invalid` for kinds, curves and encodings that are not supported, and for an RSA
  *   key no generator makes: an even modulus, an exponent that is even, 1 or of more than 32 bits
- * @see RFC 3279 §2.3.1, RFC 5480 §2, RFC 8410 §4
+ * @see RFC 3279 §2.3.1, RFC 5480 §2, RFC 8410 §4, RFC 9881 §4, RFC 9909
  */
 export function describePublicKey(subjectPublicKeyInfo: Uint8Array): KeyDescription {
   const { key_type, key_bits } = readPublicKey(subjectPublicKeyInfo);
@@ -104,7 +64,8 @@ export function describePublicKey(subjectPublicKeyInfo: Uint8Array): KeyDescript
 export type PublicKeyParts =
   | { key_type: 'rsa'; key_bits: number; modulus: Uint8Array; exponent: Uint8Array }
   /** The point uncompressed, with its first byte; that of Ed25519 as RFC 8032 writes it. */
-  | { key_type: 'ec' | 'ed25519'; key_bits: number; point: Uint8Array };
+  | { key_type: 'ec' | 'ed25519'; key_bits: number; point: Uint8Array }
+  | { key_type: PostQuantumKeyType; key_bits: number; encoded: Uint8Array };
 
 /** {@link describePublicKey} with what the key consists of. @throws Failure `invalid` as that does */
 export function readPublicKey(subjectPublicKeyInfo: Uint8Array): PublicKeyParts {
@@ -143,14 +104,20 @@ function splitPublicKey({ algorithm, parameters, key }: PublicKeyInfo): PublicKe
     case KEY_OID.ed25519:
       if (parameters || key.length !== ED25519_BYTES) throw unsupported('a misshapen Ed25519 key');
       return { key_type: 'ed25519', key_bits: 0, point: key };
-    default:
-      throw unsupported(`the key algorithm ${algorithm}`);
+    default: {
+      const set = findParameterSetByOid(algorithm);
+      if (!set) throw unsupported(`the key algorithm ${algorithm}`);
+      if (parameters || key.length !== set.public_bytes) {
+        throw unsupported(`a misshapen ${set.name} key`);
+      }
+      return { key_type: set.key_type, key_bits: set.key_bits, encoded: key };
+    }
   }
 }
 
 function unsupported(what: string): Failure {
   return invalid(
-    `public key not supported: ${what}; RSA, EC on P-224, P-256, P-384 or P-521, and Ed25519 are`,
+    `public key not supported: ${what}; RSA, EC on P-224, P-256, P-384 or P-521, Ed25519, ML-DSA and SLH-DSA are`,
   );
 }
 

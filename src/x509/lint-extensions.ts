@@ -1,5 +1,6 @@
 /** What RFC 5280 says of each extension. */
 
+import { Failure } from '../core/failure.ts';
 import { memoizeWeak } from '../core/memoize-weak.ts';
 import type { TbsCertificate } from './certificate.ts';
 import { parseCertificatePolicies } from './certificate-policies.ts';
@@ -14,7 +15,8 @@ import {
   parseSubjectKeyIdentifier,
 } from './extensions.ts';
 import { type ParsedAltNames, parseSubjectAltName } from './general-names.ts';
-import { parseExtKeyUsage, parseKeyUsage } from './key-usages.ts';
+import { findImpossibleUsages, parseExtKeyUsage, parseKeyUsage } from './key-usages.ts';
+import { describePublicKey } from './keys.ts';
 import { attempt, type Report } from './lint-findings.ts';
 import { parseNameConstraints } from './name-constraints.ts';
 import { EXT_KEY_USAGE_OID, EXTENSION_OID } from './oids.ts';
@@ -140,6 +142,9 @@ function lintKeyUsage(extension: Extension, tbs: TbsCertificate, report: Report)
   const { value } = extension;
   const usages = usagesOf(extension);
   if (usages.length === 0) report('keyUsage must name at least one usage');
+  for (const usage of impossibleUsages(usages, tbs)) {
+    report(`keyUsage must not name ${usage} for a key that only signs`);
+  }
   const ca = isCa(tbs.extensions);
   if (usages.includes('CertSign') && !ca) {
     report('CertSign is for authorities only');
@@ -149,6 +154,16 @@ function lintKeyUsage(extension: Extension, tbs: TbsCertificate, report: Report)
       findExtension(tbs.extensions, EXTENSION_OID.basicConstraints)?.value ?? value,
     );
     if (pathLength !== undefined) report('a path length needs the key usage CertSign');
+  }
+}
+
+/** RFC 9881 §5, RFC 9909. What the key is that cannot be read is said elsewhere. */
+function impossibleUsages(usages: readonly string[], tbs: TbsCertificate): string[] {
+  try {
+    return findImpossibleUsages(describePublicKey(tbs.subjectPublicKeyInfo).key_type, usages);
+  } catch (error) {
+    if (error instanceof Failure) return [];
+    throw error;
   }
 }
 

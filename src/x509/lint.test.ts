@@ -73,6 +73,31 @@ const root: TbsCertificate = {
   ),
 };
 
+const usagesOfSigningKeys: [usages: string[], sound: boolean][] = [
+  [['DigitalSignature'], true],
+  [['ContentCommitment', 'DigitalSignature'], true],
+  [['KeyEncipherment'], false],
+  [['DigitalSignature', 'DataEncipherment'], false],
+  [['DigitalSignature', 'KeyAgreement'], false],
+  [['DigitalSignature', 'EncipherOnly'], false],
+  [['DigitalSignature', 'DecipherOnly'], false],
+];
+for (const [usages, sound] of usagesOfSigningKeys) {
+  test(`keys that only sign ${sound ? 'may' : 'must not'} have the usages ${usages.join()} (RFC 9881 §5)`, () => {
+    for (const type of ['ml-dsa-44', 'slh-dsa-sha2-128f'] as const) {
+      const key = type === 'ml-dsa-44' ? generateKeyPairSync(type) : generateKeyPairSync(type);
+      const tbs = {
+        ...leaf,
+        subjectPublicKeyInfo: publicKeyInfo(key.publicKey),
+        ...swap(leaf, '2.5.29.15', keyUsage(usages)),
+      };
+      const problems = lintTbsCertificate(tbs);
+      assert.equal(problems.length === 0, sound, problems.join());
+      if (!sound) assert.match(problems.join(), /for a key that only signs/);
+    }
+  });
+}
+
 test('a leaf and a root as we make them have no problems', () => {
   assert.deepEqual(lintTbsCertificate(leaf), []);
   assert.deepEqual(lintTbsCertificate(root), []);

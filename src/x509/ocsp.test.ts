@@ -4,7 +4,7 @@ import { test } from 'node:test';
 
 import { encodeOcspRequest } from '../../test/support/ocsp-request.ts';
 import { Failure } from '../core/failure.ts';
-import { hashIdentifier } from './algorithms.ts';
+import { hashIdentifier } from './algorithm-facts.ts';
 import {
   contextConstructed,
   directoryString,

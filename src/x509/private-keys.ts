@@ -18,15 +18,16 @@ import {
   publicKeyInfo,
 } from './keys.ts';
 import { CURVE_OID, KEY_OID } from './oids.ts';
+import { findParameterSetByOid, isPostQuantumKey, type ParameterSet } from './post-quantum.ts';
 
-/** `traditional` is PKCS #1 for RSA and SEC 1 for curves; Ed25519 has only PKCS #8. */
+/** `traditional` is PKCS #1 for RSA and SEC 1 for curves; all others have only PKCS #8. */
 export type PrivateKeyForm = 'traditional' | 'pkcs8';
 
 /**
  * A private key as a labelled block, for {@link encodePem} or base64.
  *
- * @throws Error for a key that is not RSA, EC or Ed25519
- * @see RFC 8017 §A.1.2, RFC 5915 §3, RFC 5958 §2
+ * @throws Error for a key of a kind that is not known here
+ * @see RFC 8017 §A.1.2, RFC 5915 §3, RFC 5958 §2; RFC 9881 §6: ML-DSA keys that were made here as their seed
  */
 export function encodePrivateKey(key: KeyObject, form: PrivateKeyForm): PemBlock {
   switch (key.asymmetricKeyType) {
@@ -39,7 +40,10 @@ export function encodePrivateKey(key: KeyObject, form: PrivateKeyForm): PemBlock
     case 'ed25519':
       return { label: 'PRIVATE KEY', der: key.export({ type: 'pkcs8', format: 'der' }) };
     default:
-      throw new Error(`a private key of type ${key.asymmetricKeyType}`);
+      if (!isPostQuantumKey(key)) {
+        throw new Error(`a private key of type ${key.asymmetricKeyType}`);
+      }
+      return { label: 'PRIVATE KEY', der: key.export({ type: 'pkcs8', format: 'der' }) };
   }
 }
 
@@ -145,18 +149,28 @@ function load(read: () => KeyObject): KeyObject {
 }
 
 const unusable = (): Failure =>
-  invalid('the private key could not be read; RSA, EC and Ed25519 keys are accepted');
+  invalid(
+    'the private key could not be read; RSA, EC, Ed25519, ML-DSA and SLH-DSA keys are accepted',
+  );
 
 /** OneAsymmetricKey, RFC 5958 §2. */
 function requirePkcs8(value: DerValue): void {
   const fields = new DerFields(value);
   readSmallInteger(fields.take(), 1);
   const [algorithm, parameters] = children(fields.take(TAG.sequence));
-  const inner = readDer(fields.take(TAG.octetString).content, MAX_KEY_BYTES);
+  const { content } = fields.take(TAG.octetString);
   fields.takeIf(0xa0);
   fields.takeIf(0x81);
   fields.end();
-  switch (algorithm && readOid(algorithm)) {
+  const type = algorithm && readOid(algorithm);
+  const set = type === undefined ? undefined : findParameterSetByOid(type);
+  if (set) {
+    if (parameters) throw unusable();
+    requirePostQuantum(set, content);
+    return;
+  }
+  const inner = readDer(content, MAX_KEY_BYTES);
+  switch (type) {
     case KEY_OID.rsaEncryption:
       requireRsa(inner);
       return;
@@ -169,6 +183,36 @@ function requirePkcs8(value: DerValue): void {
     default:
       throw unusable();
   }
+}
+
+const SEED_BYTES = 32;
+/** FIPS 204 §4, table 2: bytes of private keys that are written out. */
+const EXPANDED_BYTES = new Map([
+  [44, 2_560],
+  [65, 4_032],
+  [87, 4_896],
+]);
+
+/**
+ * ML-DSA: the seed, the key that is made of it, or both, which the library compares (RFC 9881 §6). SLH-DSA: four
+ * numbers one after the other, nothing around them (RFC 9909).
+ */
+function requirePostQuantum(set: ParameterSet, content: Uint8Array): void {
+  if (set.key_type !== 'mldsa') {
+    if (content.length !== 2 * set.public_bytes) throw unusable();
+    return;
+  }
+  const isExpanded = ({ tag, content: bytes }: DerValue): boolean =>
+    tag === TAG.octetString && bytes.length === EXPANDED_BYTES.get(set.key_bits);
+  const inner = readDer(content, MAX_KEY_BYTES);
+  if (inner.tag === 0x80 && inner.content.length === SEED_BYTES) return;
+  if (isExpanded(inner)) return;
+  if (inner.tag !== TAG.sequence) throw unusable();
+  const both = new DerFields(inner);
+  const seed = both.take(TAG.octetString).content;
+  const expanded = both.take();
+  both.end();
+  if (seed.length !== SEED_BYTES || !isExpanded(expanded)) throw unusable();
 }
 
 /** RSAPrivateKey, RFC 8017 §A.1.2, of two primes; no part longer than it can be in a real key. */
@@ -214,8 +258,7 @@ export async function provePair(
   subjectPublicKeyInfo: Uint8Array,
 ): Promise<boolean> {
   const description = describePublicKey(subjectPublicKeyInfo);
-  if (privateKey.asymmetricKeyType !== description.key_type) return false;
-  // One of another size, or of other numbers, is told without its being used.
+  // One of another kind or size, or of other numbers, is told without its being used.
   if (Buffer.compare(publicKeyInfo(privateKey), subjectPublicKeyInfo) !== 0) return false;
   const algorithm = chooseSignatureAlgorithm(description);
   try {

@@ -54,6 +54,8 @@ const keys: [what: string, key: Uint8Array, may: boolean][] = [
   ['a kind that is named in another way', keyOf(`06082a811ccf5501822d${P_256}`, point('04')), true],
   ['a curve that describes itself', keyOf(`${EC_KEY}3003020101`, point('04')), true],
   ['Ed25519', keyOf('06032b6570', point('', 32)), false],
+  ['ML-DSA-44', keyOf('0609608648016503040311', Buffer.alloc(1_312, 1)), true],
+  ['SLH-DSA-SHA2-128s', keyOf('0609608648016503040314', Buffer.alloc(32, 1)), true],
   ['X25519', keyOf('06032b656e', point('', 32)), true],
   ['DSA', keyOf('06072a8648ce380401', hex('020105')), true],
 ];

@@ -1,9 +1,18 @@
 import { Failure } from '../core/failure.ts';
 import { TAG } from './der.ts';
-import { DerFields, type DerValue, eachChild, expect, onlyChild, readDer } from './der-reader.ts';
+import {
+  DerError,
+  DerFields,
+  type DerValue,
+  eachChild,
+  expect,
+  onlyChild,
+  readDer,
+} from './der-reader.ts';
 import { type Extension, parseExtensions } from './extensions.ts';
 import { readPublicKey } from './keys.ts';
 import { EXTENSION_OID } from './oids.ts';
+import { isPostQuantum } from './post-quantum.ts';
 
 /** Certificates of one text; those that systems trust are some hundred and fifty. */
 const MOST_CERTIFICATES = 256;
@@ -80,7 +89,9 @@ function readExtensions(der: Uint8Array): Extension[] {
   tbs.take(TAG.integer);
   // Its signature's algorithm, the issuer, the validity, the subject.
   for (let field = 0; field < 4; field += 1) tbs.take(TAG.sequence);
-  readPublicKey(tbs.take(TAG.sequence).raw);
+  // A signature by SLH-DSA takes milliseconds to verify, and there may be 256 of them.
+  if (isPostQuantum(readPublicKey(tbs.take(TAG.sequence).raw).key_type))
+    throw new DerError('a key that verifies slowly');
   tbs.takeIf(FIELD.issuer_id);
   tbs.takeIf(FIELD.subject_id);
   const extensions = tbs.takeIf(FIELD.extensions);

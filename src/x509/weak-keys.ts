@@ -41,7 +41,22 @@ export function judgePublicKey(subjectPublicKeyInfo: Uint8Array): WeaknessVerdic
       return judgeEc(parts.key_bits, parts.point);
     case 'ed25519':
       return judgeEd25519(parts.point);
+    case 'mldsa':
+      return judgeMlDsa(parts.encoded);
+    default:
+      // Two hashes (FIPS 205 §9.1): nothing can be told by looking at them.
+      return SOUND;
   }
+}
+
+/** Bytes of ρ, after which t1 begins (FIPS 204, algorithm 22). */
+const RHO_BYTES = 32;
+
+/** Whoever knows that t1 is zero signs anything with a z of zeros: Az − ct1·2^d is then zero as well. */
+function judgeMlDsa(encoded: Uint8Array): WeaknessVerdict {
+  return encoded.subarray(RHO_BYTES).every((byte) => byte === 0)
+    ? refuse('it is zero, so that anybody can sign for it')
+    : SOUND;
 }
 
 /** Smaller ones are no weakness by themselves, and turn mistakes of padding into broken keys. */

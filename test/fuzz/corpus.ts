@@ -1,6 +1,7 @@
 /** Well-formed inputs to damage, the same bytes in every run. */
 
 import { createPrivateKey, createPublicKey, type KeyObject } from 'node:crypto';
+import { readFileSync } from 'node:fs';
 import { encodePem } from '../../src/core/pem.ts';
 import { signSync } from '../../src/x509/algorithms.ts';
 import { assembleSigned, encodeTbsCertificate } from '../../src/x509/certificate.ts';
@@ -71,7 +72,19 @@ function rsaPublicKeyInfo(): Uint8Array {
 const infoOf = (key: KeyObject): Uint8Array => publicKeyInfo(createPublicKey(key));
 /** SubjectPublicKeyInfo that signed whatever here is signed. */
 export const ISSUER_KEY = infoOf(issuerKey);
-const SUBJECT_KEYS = [infoOf(ecKey), rsaPublicKeyInfo(), ISSUER_KEY];
+const PKCS8_ML_DSA_44 = Buffer.from('3034020100300b060960864801650304031104228020', 'hex');
+/** Seeds of ML-DSA make the same keys each time (RFC 9881 §6). */
+const mlDsaKey = createPrivateKey({
+  key: Buffer.concat([PKCS8_ML_DSA_44, Buffer.alloc(32, 9)]),
+  format: 'der',
+  type: 'pkcs8',
+});
+/** Two hashes, of whatever: a key of SLH-DSA-SHA2-128s. */
+const slhDsaInfo = sequence(
+  sequence(oid('2.16.840.1.101.3.4.3.20')),
+  bitString(Buffer.alloc(32, 9)),
+);
+const SUBJECT_KEYS = [infoOf(ecKey), rsaPublicKeyInfo(), ISSUER_KEY, infoOf(mlDsaKey), slhDsaInfo];
 
 const ISSUER = encodeSubject({ organization: ['Fuzz'], common_name: 'Issuer' });
 const SUBJECT = encodeSubject({
@@ -214,7 +227,16 @@ function keyPem(key: KeyObject, form: 'traditional' | 'pkcs8'): string {
   return encodePem(label, der);
 }
 
-const keyTexts = [keyPem(ecKey, 'traditional'), keyPem(ecKey, 'pkcs8'), keyPem(issuerKey, 'pkcs8')];
+const example = (form: string): string =>
+  readFileSync(new URL(`../vectors/rfc-9881/ML-DSA-44-${form}.priv`, import.meta.url), 'utf8');
+const keyTexts = [
+  keyPem(ecKey, 'traditional'),
+  keyPem(ecKey, 'pkcs8'),
+  keyPem(issuerKey, 'pkcs8'),
+  keyPem(mlDsaKey, 'pkcs8'),
+  example('expanded'),
+  example('both'),
+];
 export const privateKeys: Uint8Array[] = keyTexts.map(toBytes);
 
 export const bundles: Uint8Array[] = [

@@ -8,7 +8,7 @@ import { chooseSignatureAlgorithm, signSync } from '../../src/x509/algorithms.ts
 import { assembleSigned } from '../../src/x509/certificate.ts';
 import { encodeCsrInfo } from '../../src/x509/csr.ts';
 import type { Extension } from '../../src/x509/extensions.ts';
-import { type KeyType, publicKeyInfo } from '../../src/x509/keys.ts';
+import { describePublicKey, publicKeyInfo } from '../../src/x509/keys.ts';
 import { encodeSubject, type SubjectFields } from '../../src/x509/names.ts';
 
 /** 2026-11-21T12:00:00Z, the hour of all these tests. */
@@ -52,6 +52,7 @@ const KEYS = {
   'ec-224': () => generateKeyPairSync('ec', { namedCurve: 'secp224r1' }),
   'ec-384': () => generateKeyPairSync('ec', { namedCurve: 'secp384r1' }),
   ed25519: () => generateKeyPairSync('ed25519'),
+  'mldsa-44': () => generateKeyPairSync('ml-dsa-44'),
   'rsa-1024': () => generateKeyPairSync('rsa', { modulusLength: 1024 }),
   'rsa-2048': () => generateKeyPairSync('rsa', { modulusLength: 2048 }),
 };
@@ -61,18 +62,8 @@ export type TestKey = keyof typeof KEYS;
 export function makeCsr(
   wanted: { subject?: SubjectFields; extensions?: readonly Extension[]; key?: TestKey } = {},
 ): string {
-  const name = wanted.key ?? 'ec';
-  const { privateKey } = KEYS[name]();
-  const key_type: KeyType = name.startsWith('rsa') ? 'rsa' : name === 'ed25519' ? 'ed25519' : 'ec';
-  const key_bits = {
-    ec: 256,
-    'ec-224': 224,
-    'ec-384': 384,
-    ed25519: 0,
-    'rsa-1024': 1024,
-    'rsa-2048': 2048,
-  }[name];
-  const algorithm = chooseSignatureAlgorithm({ key_type, key_bits });
+  const { privateKey } = KEYS[wanted.key ?? 'ec']();
+  const algorithm = chooseSignatureAlgorithm(describePublicKey(publicKeyInfo(privateKey)));
   const info = encodeCsrInfo({
     subject: encodeSubject(wanted.subject ?? {}),
     subjectPublicKeyInfo: publicKeyInfo(privateKey),

@@ -1,4 +1,4 @@
-import { hashIdentifier } from '../../src/x509/algorithms.ts';
+import { hashIdentifier } from '../../src/x509/algorithm-facts.ts';
 import {
   contextConstructed,
   octetString,

@@ -9,6 +9,7 @@ import { networkOf, OWN_PARTY, partyOf, SHARED_PARTY, siteOf } from '../../core/
 import { Patience } from '../../core/fairness/patience.ts';
 import { isCheap } from '../../x509/algorithms.ts';
 import type { KeyDescription } from '../../x509/keys.ts';
+import { isLong, signingCost } from '../../x509/signature-costs.ts';
 import {
   DOUBTED,
   type LogInAttempt,
@@ -155,18 +156,19 @@ export function makeKeyInTurn<Result>(
   return keyTurnsOf(app).take(asker, make);
 }
 
+const refuseTurn = (why: 'gone' | 'refused') => (why === 'gone' ? gone() : refuseSignature());
+
 // A unit of weight is about a millisecond of a thread of the pool, which serves who comes first.
-const signatureTurnsOf = perApp(
-  () =>
-    new FairTurns(
-      { at_once: 2, waiting: 4096, waiting_each: 1024, longest_wait_ms: 5_000 },
-      (why) => (why === 'gone' ? gone() : refuseSignature()),
-    ),
-);
+const PLACES = { at_once: 2, waiting: 4096, waiting_each: 1024, longest_wait_ms: 5_000 };
+const signatureTurnsOf = perApp(() => new FairTurns(PLACES, refuseTurn));
+
+// One of the two places of signatures is left to those that are quick, whoever asks for long ones.
+const LONG_PLACES = { at_once: 1, waiting: 64, waiting_each: 16, longest_wait_ms: 10_000 };
+const longSignatureTurnsOf = perApp(() => new FairTurns(LONG_PLACES, refuseTurn));
 
 /**
  * Makes a signature when it is the caller's turn, if it takes long: with RSA it is a millisecond with 2,048 bits
- * and forty with 8,192. Other signatures are quicker than waiting.
+ * and forty with 8,192, with SLH-DSA ten to a thousand. Other signatures are quicker than waiting.
  *
  * @throws Failure `rate_limited` as {@link hashWithinLimit}
  */
@@ -195,13 +197,15 @@ async function signWhenDue<Result>(
   sign: () => Promise<Result>,
 ): Promise<Result> {
   const turns = signatureTurnsOf(app);
-  const weight = key.key_type === 'rsa' ? Math.ceil((key.key_bits / 2048) ** 2.6) : 1;
+  const weight = signingCost(key);
   const asker = { ...who, weight };
-  if (!turns.hasPlaceFor(asker)) {
+  const long = isLong(key) ? longSignatureTurnsOf(app) : undefined;
+  if (!(long ? long.hasPlaceFor(who) : turns.hasPlaceFor(asker))) {
     await patienceOf(app).wait(asker);
     throw refuseSignature();
   }
-  return turns.take(asker, sign);
+  const take = () => turns.take(asker, sign);
+  return long ? long.take(who, take) : take();
 }
 
 function refuseSignature(): Failure {

@@ -2,8 +2,18 @@ import { comparedBy, eachText } from '../../core/comparison.ts';
 import type { FieldKind } from '../../core/field.ts';
 import { integer, shortList, text } from '../../core/fields.ts';
 import type { KeyType } from '../../x509/keys.ts';
+import { USUAL_BITS } from '../../x509/post-quantum.ts';
 
-export const KEY_TYPES = ['rsa', 'ec', 'ed25519'] as const satisfies readonly KeyType[];
+export const KEY_TYPES = [
+  'rsa',
+  'ec',
+  'ed25519',
+  'mldsa',
+  'slhdsa-sha2-s',
+  'slhdsa-sha2-f',
+  'slhdsa-shake-s',
+  'slhdsa-shake-f',
+] as const satisfies readonly KeyType[];
 
 /** Which issuer or key is meant; none is the default one, which has its word in any case. */
 const reference = (ref: string): string =>
@@ -30,7 +40,7 @@ function openSize(usual: readonly number[]): FieldKind<number> {
   });
 }
 
-/** 0: 2048 of an RSA key, 256 of an EC key. */
-export const keySize = openSize([2048, 256]);
+/** 0: 2048 of an RSA key, 256 of an EC key, 65 of one of ML-DSA, 128 of one of SLH-DSA. */
+export const keySize = openSize([2048, 256, USUAL_BITS.mldsa, USUAL_BITS.slhdsa]);
 /** 0: SHA-256. */
 export const signatureSize = openSize([256]);

@@ -1,5 +1,6 @@
 import { type Failure, invalid } from '../../core/failure.ts';
-import { judgeKeyParameters, type KeyType } from '../../x509/keys.ts';
+import { judgeKeyParameters } from '../../x509/key-sizes.ts';
+import type { KeyType } from '../../x509/keys.ts';
 
 /** SHA-2 sizes that a signature may be asked for. */
 const SIGNATURE_SIZES: readonly number[] = [256, 384, 512];
@@ -13,8 +14,8 @@ interface KeyParameters {
 }
 
 /**
- * Fills in the zeros: RSA 2048 with SHA-256, EC 256. For `any` and Ed25519 the signature size
- * is 0, since the signing key decides, and `key_bits` stays as it was given.
+ * Fills in the zeros: RSA 2048 with SHA-256, EC 256, ML-DSA 65, SLH-DSA 128. But for RSA and EC the signature size
+ * is 0, since the signing key decides; of `any` and Ed25519 `key_bits` stays as it was given.
  *
  * @throws Failure `invalid` naming the size that cannot be had
  * @see P-13

@@ -1,4 +1,11 @@
-import { EXT_KEY_USAGE_NAMES, extKeyUsageOids, KEY_USAGE_NAMES } from '../../x509/key-usages.ts';
+import { invalid } from '../../core/failure.ts';
+import {
+  EXT_KEY_USAGE_NAMES,
+  extKeyUsageOids,
+  findImpossibleUsages,
+  KEY_USAGE_NAMES,
+} from '../../x509/key-usages.ts';
+import type { KeyType } from '../../x509/keys.ts';
 import { EXT_KEY_USAGE_OID } from '../../x509/oids.ts';
 
 /** The fields that together say what certificates are for. */
@@ -35,6 +42,39 @@ const FOR_SERVERS: readonly string[] = [
 /** Says whether TLS clients accept a certificate from a server; without usages it is for anything. */
 export function isForServers(oids: readonly string[]): boolean {
   return oids.length === 0 || oids.some((oid) => FOR_SERVERS.includes(oid));
+}
+
+/** Key usages of certificates for which none are asked. */
+export const USUAL_KEY_USAGES = ['DigitalSignature', 'KeyAgreement', 'KeyEncipherment'] as const;
+
+/**
+ * The key usages that a key of this type can have. Those that it cannot have are left out, with a warning unless
+ * nobody asked for them.
+ *
+ * @returns `wanted` itself where nothing is left out
+ * @throws Failure `invalid` where nothing would be left: a certificate without key usages is for all of them
+ * @see P-455
+ */
+export function fitKeyUsages(
+  key_type: KeyType,
+  wanted: readonly string[],
+): { key_usage: readonly string[]; warnings: string[] } {
+  const impossible = findImpossibleUsages(key_type, wanted);
+  if (impossible.length === 0) return { key_usage: wanted, warnings: [] };
+  const key_usage = wanted.filter((name) => !impossible.includes(name));
+  const because = `a key of type ${key_type} only signs (RFC 9881, RFC 9909)`;
+  if (key_usage.length === 0) {
+    throw invalid(`key_usage ${impossible.join(', ')} is impossible: ${because}`, {
+      fields: { key_usage: 'DigitalSignature, ContentCommitment, or an empty list' },
+    });
+  }
+  const names = new Set(wanted.map(fold));
+  const isUsual =
+    names.size === USUAL_KEY_USAGES.length && USUAL_KEY_USAGES.every((one) => names.has(fold(one)));
+  return {
+    key_usage,
+    warnings: isUsual ? [] : [`key_usage ${impossible.join(', ')} was left out: ${because}`],
+  };
 }
 
 /** A warning for each usage name that means nothing here and so is left out. @see P-24 */

@@ -149,9 +149,9 @@ function planAlgorithm(
   if (!algorithm) {
     throw invalid(`Unknown signature algorithm value: "${wanted.slice(0, 64)}"`);
   }
-  const { key_type } = describePublicKey(issuer.certificate.subjectPublicKeyInfo);
-  if (!fitsKey(algorithm, key_type)) {
-    throw invalid(`${algorithm} does not go with the issuer's ${key_type} key`);
+  const key = describePublicKey(issuer.certificate.subjectPublicKeyInfo);
+  if (!fitsKey(algorithm, key)) {
+    throw invalid(`${algorithm} does not go with the issuer's ${key.key_type} key`);
   }
   return algorithm;
 }

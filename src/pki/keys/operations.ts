@@ -3,7 +3,7 @@ import type { App } from '../../app/app.ts';
 import type { Caller } from '../../app/caller.ts';
 import type { NothingResult } from '../../app/output.ts';
 import { invalid } from '../../core/failure.ts';
-import { keyIdentifier } from '../../x509/keys.ts';
+import { type KeyType, keyIdentifier } from '../../x509/keys.ts';
 import { exportPrivateKey } from '../../x509/private-keys.ts';
 import { formatColonHex } from '../../x509/serial.ts';
 import { resolveKeyParameters } from '../fields/key-parameters.ts';
@@ -95,7 +95,7 @@ export async function removeKey(
 interface NewKey {
   exported: 'internal' | 'exported' | 'kms';
   key_name?: string | undefined;
-  key_type: 'rsa' | 'ec' | 'ed25519';
+  key_type: KeyType;
   key_bits: number;
 }
 

@@ -42,7 +42,9 @@ export const keyRoutes: readonly AnyRoute[] = [
       ),
       key_name: optional(newNameText()).describe('A name for the key, unique in the mount.'),
       key_type: choice(KEY_TYPES, 'rsa').describe('Type of key.'),
-      key_bits: keySize(0).describe('Size; 0: 2048 for RSA, 256 for EC.'),
+      key_bits: keySize(0).describe(
+        'Size; 0: 2048 for RSA, 256 for EC, 65 for ML-DSA, 128 for SLH-DSA.',
+      ),
     }),
     output: keySchema.extend({
       private_key: z.string().optional().describe('PEM; only with "exported".'),

@@ -10,6 +10,7 @@ import {
 } from '../../x509/certificate.ts';
 import type { KeyDescription } from '../../x509/keys.ts';
 import { lintTbsCertificate } from '../../x509/lint.ts';
+import { signatureRoom } from '../../x509/signature-costs.ts';
 import type { Key } from '../mount-state/key.ts';
 import { openKey } from './sealed-keys.operations.ts';
 
@@ -28,9 +29,6 @@ export async function signWithKey(
   return signWith(await openKey(app, mount_id, key), key, algorithm, data);
 }
 
-/** The longest signature, that of an RSA key of 8192 bits, with its algorithm and all lengths. */
-const SIGNATURE_ROOM = 2048;
-
 /**
  * Lints a certificate, then signs it.
  *
@@ -48,7 +46,7 @@ export async function signCertificate(
     throw invalid(`no valid certificate can be made of this: ${tellSome(problems)}`);
   }
   const data = encodeTbsCertificate(tbs);
-  const most = most_bytes - SIGNATURE_ROOM;
+  const most = most_bytes - signatureRoom(tbs.signatureAlgorithm);
   if (data.length > most) {
     throw invalid(
       `no valid certificate can be made of this: ${data.length} bytes, at most ${most} are accepted before it is signed`,

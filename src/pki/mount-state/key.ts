@@ -9,7 +9,7 @@ export interface Key {
   /** Empty for none. */
   name: string;
   key_type: KeyType;
-  /** 0 for Ed25519. */
+  /** See `KeyDescription`. */
   key_bits: number;
   /** SubjectPublicKeyInfo, DER. */
   public_key: Uint8Array;

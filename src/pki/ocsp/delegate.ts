@@ -36,7 +36,8 @@ export function planDelegateValidity(
 
 /** What kind of key answers for an issuer: as strong as its own, and quick. */
 export function chooseDelegateKey(issuer: KeyDescription): KeyDescription {
-  return issuer.key_type === 'rsa' ? { key_type: 'ec', key_bits: 256 } : issuer;
+  if (issuer.key_type === 'rsa') return { key_type: 'ec', key_bits: 256 };
+  return issuer.key_type.startsWith('slhdsa') ? { key_type: 'mldsa', key_bits: 65 } : issuer;
 }
 
 /** The certificate of a responder. @see RFC 6960 §4.2.2.2 */

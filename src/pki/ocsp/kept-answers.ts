@@ -14,6 +14,8 @@ export interface KeptAnswer {
   signed_at: number;
   /** Its nextUpdate, Unix seconds; undefined: it has none. */
   until: number | undefined;
+  /** Seconds for which it is kept, where it took long to sign. */
+  keeps?: number;
   /** OCSPResponse, DER. */
   body: Uint8Array;
   /** Tells it from other answers. */
@@ -32,7 +34,7 @@ const LONGEST_REQUEST = 256;
 /** What an answer takes besides the bytes of its request and its own. */
 const ENTRY_BYTES = 512;
 
-/** Signed answers without a nonce, by the request's bytes, that take no more than some bytes in all. */
+/** Signed answers without a nonce, by the request's bytes or those of its CertID, that take no more than some bytes in all. */
 export class KeptAnswers {
   readonly #most: number;
   /** The one that was signed first stands first. */
@@ -55,7 +57,7 @@ export class KeptAnswers {
     const known = this.#answers.get(key);
     if (!known) return undefined;
     const age = now - known.signed_at;
-    if (age >= 0 && age < LIFETIME) return known;
+    if (age >= 0 && age < (known.keeps ?? LIFETIME)) return known;
     this.#forget(key);
     return undefined;
   }

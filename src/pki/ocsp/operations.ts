@@ -1,41 +1,31 @@
 import { hash } from 'node:crypto';
-import { signInTurn } from '../../access/concurrency/operations.ts';
 import { type App, perApp } from '../../app/app.ts';
 import type { Caller } from '../../app/caller.ts';
 import type { Freshness } from '../../app/result.ts';
 import { Failure } from '../../core/failure.ts';
+import { Lines } from '../../core/fairness/line.ts';
 import { memoizeWeak } from '../../core/memoize-weak.ts';
 import { ROOMS } from '../../core/rooms.ts';
 import type { Soon } from '../../core/steps.ts';
 import {
-  chooseSignatureAlgorithm,
-  type SignatureAlgorithm,
-  withoutPss,
-} from '../../x509/algorithms.ts';
-import {
-  assembleOcspResponse,
   certIdHashes,
-  encodeResponseData,
   type OCSP_ERRORS,
   type OcspHash,
   type OcspRequest,
-  type OcspStatus,
   parseOcspRequest,
 } from '../../x509/ocsp.ts';
 import { formatSerial } from '../../x509/serial.ts';
+import { isLong } from '../../x509/signature-costs.ts';
 import { findCertificate } from '../certificates/store.ts';
 import { type CrlConfig, crlDurations } from '../crl/config.ts';
 import { classIdOf } from '../crl/issuer-class.ts';
 import { readCrlConfig } from '../crl/settings.operations.ts';
-import { signWith, signWithKey } from '../keys/signing.operations.ts';
-import type { Issuer } from '../mount-state/issuer.ts';
-import type { Key } from '../mount-state/key.ts';
 import { readMountState } from '../mount-state/operations.ts';
 import { findRevocation, type Revocation } from '../mount-state/revocations.store.ts';
 import { findIssuer, type MountState } from '../mount-state/state.ts';
-import { requireDelegate } from './delegate.operations.ts';
 import { type KeptAnswer, KeptAnswers } from './kept-answers.ts';
 import { chooseResponder, type Responder } from './responder.ts';
+import { type AnswerParts, type Chosen, isDelegated, signResponse } from './signing.operations.ts';
 
 /** A signed answer, and how long it is good for; undefined: for nobody but the one who asked. */
 export interface OcspAnswer {
@@ -79,10 +69,14 @@ export async function respond(
       serial,
       issuers: mountState.issuers,
     });
-    const signed = await signResponse(app, caller, { request, responder, config, now });
+    const parts = { request, responder, config, now };
+    const about = { serial, revocation, writes, signed_at: now };
+    if (isLong(responder.key) && !isDelegated(parts)) {
+      return answerOf(await answerOnce(app, caller, answers, { ...about, parts }), now);
+    }
+    const signed = await signResponse(app, caller, parts);
     if (request.nonce) return { body: signed.body, freshness: undefined };
-    const tag = hash('sha256', signed.body, 'base64url');
-    const answer = { serial, revocation, writes, signed_at: now, tag, ...signed };
+    const answer = { ...about, tag: tagOf(signed.body), ...signed };
     answers.keep(mount_id, der, answer, crlDurations(config).ocsp_expiry);
     return answerOf(answer, now);
   } catch (error) {
@@ -98,6 +92,46 @@ function answerOf({ body, signed_at, until, tag }: KeptAnswer, now: number): Ocs
   const freshness = until === undefined ? undefined : { since: signed_at, now, until, tag };
   return { body, freshness };
 }
+
+const tagOf = (body: Uint8Array): string => hash('sha256', body, 'base64url');
+
+/** Of an answer that takes long to sign, the part of its validity for which it is kept. */
+const KEPT_PART = 1 / 8;
+
+/**
+ * An answer that takes up to a second to sign is signed once for everybody who asks about the certificate, and
+ * serves them for a while: it has no nonce, whoever asked for one (RFC 9654 §2.1 leaves that to the responder).
+ *
+ * @see P-461
+ */
+function answerOnce(
+  app: App,
+  caller: Caller,
+  answers: KeptAnswers,
+  { parts, ...about }: LongAnswer,
+): Promise<KeptAnswer> {
+  const mount_id = caller.mount.id;
+  const { request, config, now } = parts;
+  const { raw } = request.certId;
+  const line = `${mount_id}/${Buffer.from(raw).toString('base64')}`;
+  return longAnswersOf(app).wait(line, async () => {
+    const known = answers.find(mount_id, raw, now);
+    if (known && (await isStillSo(app, mount_id, known))) return known;
+    const { nonce: _, ...asked } = request;
+    const signed = await signResponse(app, caller, { ...parts, request: asked });
+    const { ocsp_expiry } = crlDurations(config);
+    const keeps = Math.floor(ocsp_expiry * KEPT_PART);
+    const kept = { ...about, ...signed, tag: tagOf(signed.body), keeps };
+    answers.keep(mount_id, raw, kept, ocsp_expiry);
+    return kept;
+  });
+}
+
+type LongAnswer = Pick<KeptAnswer, 'serial' | 'revocation' | 'writes' | 'signed_at'> & {
+  parts: AnswerParts;
+};
+
+const longAnswersOf = perApp(() => new Lines());
 
 /** Signed answers kept by one server: some eight thousand. */
 function readKept(app: App): Soon<KeptAnswers> {
@@ -129,12 +163,6 @@ async function isStillSo(app: App, mount_id: string, known: KeptAnswer): Promise
     current?.issuer_id === revocation?.issuer_id;
   if (isSame) known.writes = writes;
   return isSame;
-}
-
-interface Chosen {
-  issuer: Issuer;
-  key: Key;
-  status: OcspStatus;
 }
 
 /** @see P-128, P-129 */
@@ -230,63 +258,4 @@ async function withStatusOfUnissued(
   const isIssuer = [...issuers.values()].some(({ certificate }) => certificate.serial === serial);
   if (isIssuer || (await findCertificate(app.db, mount_id, serial))) return chosen;
   return { ...chosen, status: { status: 'unknown' } };
-}
-
-interface AnswerParts {
-  request: OcspRequest;
-  responder: Chosen;
-  config: CrlConfig;
-  /** Unix seconds. */
-  now: number;
-}
-
-async function signResponse(
-  app: App,
-  caller: Caller,
-  parts: AnswerParts,
-): Promise<Pick<KeptAnswer, 'body' | 'until'>> {
-  const { responder, config, now } = parts;
-  const { issuer, key } = responder;
-  const { ocsp_expiry } = crlDurations(config);
-  // Nobody takes a certificate of an issuer that has ended, nor what its responder says.
-  if (!config.ocsp_delegated_responder || now >= issuer.certificate.notAfter) {
-    const until = ocsp_expiry > 0 ? now + ocsp_expiry : undefined;
-    const data = encodeData(parts, issuer.certificate.subject, until);
-    const algorithm = responseAlgorithm(issuer, key);
-    const signature = await signInTurn(app, caller, key, () =>
-      signWithKey(app, caller.mount.id, key, algorithm, data),
-    );
-    return { body: assembleOcspResponse(data, algorithm, signature), until };
-  }
-  const delegate = await requireDelegate(app, caller, { issuer, key, ocsp_expiry, now });
-  const { description, private_key } = delegate;
-  const until = ocsp_expiry > 0 ? Math.min(now + ocsp_expiry, delegate.not_after) : undefined;
-  const data = encodeData(parts, delegate.subject, until);
-  const algorithm = chooseSignatureAlgorithm(description);
-  const signature = await signInTurn(app, caller, description, async () =>
-    signWith(private_key, description, algorithm, data),
-  );
-  return { body: assembleOcspResponse(data, algorithm, signature, delegate.certificate), until };
-}
-
-function encodeData(
-  { request, responder, now }: AnswerParts,
-  name: Uint8Array,
-  until: number | undefined,
-): Uint8Array {
-  return encodeResponseData({
-    responder: name,
-    producedAt: now,
-    certId: request.certId.raw,
-    status: responder.status,
-    thisUpdate: now,
-    ...(until === undefined ? {} : { nextUpdate: until }),
-    ...(request.nonce ? { nonce: request.nonce } : {}),
-  });
-}
-
-/** Many OCSP clients cannot verify PSS, so CRLs may use it and answers do not. */
-function responseAlgorithm(issuer: Issuer, key: Key): SignatureAlgorithm {
-  const own = issuer.settings.revocation_signature_algorithm;
-  return own === '' ? chooseSignatureAlgorithm(key) : withoutPss(own);
 }

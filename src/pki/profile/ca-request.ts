@@ -2,12 +2,19 @@ import type { z } from 'zod';
 import { type Failure, invalid } from '../../core/failure.ts';
 import { flag, integer, list, modestList, optional, text } from '../../core/fields.ts';
 import type { SubjectAltNames } from '../../x509/general-names.ts';
+import type { KeyType } from '../../x509/keys.ts';
 import { encodeSubject, isEmptyName } from '../../x509/names.ts';
 import { backdating, extKeyUsageList, keyUsageList, rangeList } from '../fields/field-kinds.ts';
 import { toAsciiDnsName, toAsciiHostName } from '../fields/host-name.ts';
-import { keySize, newNameText, referenceText, signatureSize } from '../fields/key-field-kinds.ts';
+import {
+  KEY_TYPES,
+  keySize,
+  newNameText,
+  referenceText,
+  signatureSize,
+} from '../fields/key-field-kinds.ts';
 import { splitNames } from '../fields/split-names.ts';
-import { chooseExtKeyUsages, warnOfUnknownUsages } from '../fields/usages.ts';
+import { chooseExtKeyUsages, fitKeyUsages, warnOfUnknownUsages } from '../fields/usages.ts';
 import { requireOtherSan } from './names.ts';
 import { endFields, nameFields, outputFields } from './request.ts';
 
@@ -40,8 +47,10 @@ export const caSubjectFields = {
 export const caKeyFields = {
   key_name: optional(newNameText()).describe('A name for the key, unique in the mount.'),
   key_ref: referenceText('default').describe('With "existing": the key to be used, by id or name.'),
-  key_type: optional(text()).describe('rsa (default), ec or ed25519.'),
-  key_bits: optional(keySize()).describe('Size of the key; 0: 2048 for RSA, 256 for EC.'),
+  key_type: optional(text()).describe(`${KEY_TYPES.join(', ')}; rsa by default.`),
+  key_bits: optional(keySize()).describe(
+    'Size of the key; 0: 2048 for RSA, 256 for EC, 65 for ML-DSA, 128 for SLH-DSA.',
+  ),
 };
 
 /** How that key signs. */
@@ -205,19 +214,20 @@ export const CA_KEY_USAGES = ['CertSign', 'CRLSign'] as const;
  *
  * @see P-24
  */
-export function planCaUsages({
-  key_usage,
-  ext_key_usage,
-  ext_key_usage_oids,
-}: Pick<CaIssueRequest, 'key_usage' | 'ext_key_usage' | 'ext_key_usage_oids'>): {
-  key_usage: string[];
+export function planCaUsages(
+  asked: Pick<CaIssueRequest, 'key_usage' | 'ext_key_usage' | 'ext_key_usage_oids'>,
+  key_type: KeyType,
+): {
+  key_usage: readonly string[];
   ext_key_usage: string[];
   warnings: string[];
 } {
+  const { ext_key_usage, ext_key_usage_oids } = asked;
+  const { key_usage, warnings } = fitKeyUsages(key_type, [...CA_KEY_USAGES, ...asked.key_usage]);
   return {
-    key_usage: [...CA_KEY_USAGES, ...key_usage],
+    key_usage,
     ext_key_usage: chooseExtKeyUsages({ ...NO_FLAGS, ext_key_usage, ext_key_usage_oids }),
-    warnings: warnOfUnknownUsages({ key_usage, ext_key_usage }),
+    warnings: [...warnOfUnknownUsages(asked), ...warnings],
   };
 }
 

@@ -3,6 +3,11 @@ import { type Csr, isCsrSignatureValid, parseCsr, verifyCsrSignature } from '../
 import { findExtension, parseBasicConstraints } from '../../x509/extensions.ts';
 import { describePublicKey, type KeyDescription, type KeyType } from '../../x509/keys.ts';
 import { EXTENSION_OID } from '../../x509/oids.ts';
+import {
+  findParameterSet,
+  isPostQuantum,
+  type PostQuantumKeyType,
+} from '../../x509/post-quantum.ts';
 import { judgePublicKey } from '../../x509/weak-keys.ts';
 
 /** A request whose sender holds the key, and what kind of key that is. */
@@ -11,7 +16,8 @@ export interface SignedCsr {
   key: KeyDescription;
 }
 
-const MIN_BITS: Record<KeyType, number> = { rsa: 2048, ec: 224, ed25519: 0 };
+/** Of SLH-DSA and ML-DSA every set of parameters will do. */
+const MIN_BITS: Partial<Record<KeyType, number>> = { rsa: 2048, ec: 224 };
 
 /**
  * Reads the `csr` field.
@@ -87,13 +93,19 @@ export function checkCsrKey(
   if (wanted.key_type !== 'any' && wanted.key_type !== key_type) {
     throw invalid(`role requires keys of type ${wanted.key_type}`);
   }
-  if (key_type === 'rsa' && key_bits < MIN_BITS.rsa) {
+  if (key_type === 'rsa' && key_bits < 2048) {
     throw invalid(`RSA keys < 2048 bits are unsafe and not supported: got ${key_bits}`);
   }
-  const min = wanted.key_type === 'any' ? MIN_BITS[key_type] : wanted.key_bits;
+  const min = wanted.key_type === 'any' ? (MIN_BITS[key_type] ?? 0) : wanted.key_bits;
   if (key_type !== 'ed25519' && key_bits < min) {
+    if (isPostQuantum(key_type)) throw refuseParameters(key_type, key_bits, min);
     throw invalid(`role requires a minimum of a ${min}-bit key, but CSR's key is ${key_bits} bits`);
   }
+}
+
+function refuseParameters(key_type: PostQuantumKeyType, key_bits: number, min: number): Failure {
+  const [own, least] = [key_bits, min].map((bits) => findParameterSet(key_type, bits)?.name);
+  return invalid(`role requires a key of ${least} at least, but CSR's key is of ${own}`);
 }
 
 /** What a request says about being a CA; undefined when it says nothing. */

@@ -34,7 +34,7 @@ import { planCertificate } from './plan.ts';
 interface Wanted {
   body?: Record<string, unknown>;
   issuer?: Partial<IssuingFacts>;
-  csr?: { subject?: SubjectFields; extensions?: Extension[]; key?: 'ec' | 'rsa-1024' };
+  csr?: { subject?: SubjectFields; extensions?: Extension[]; key?: 'ec' | 'rsa-1024' | 'mldsa-44' };
 }
 
 const schema = z.object(intermediateFields);
@@ -71,6 +71,13 @@ test('a CA may sign certificates and CRLs, and has no extended key usage', () =>
   assert.equal(findExtension(tbs.extensions, EXTENSION_OID.extKeyUsage), undefined);
   assert.equal(tbs.notAfter, NOW + 32 * DAY);
   assert.deepEqual(warnings, []);
+});
+
+test('of a CA whose key only signs the other key usages are left out, with a warning', () => {
+  const body = { common_name: 'Sub', key_usage: 'DigitalSignature,KeyEncipherment' };
+  const { read, warnings } = plan({ body, csr: { key: 'mldsa-44' } });
+  assert.deepEqual(read('keyUsage', parseKeyUsage), ['DigitalSignature', 'CertSign', 'CRLSign']);
+  assert.match(warnings.join(), /key_usage KeyEncipherment was left out: a key of type mldsa only/);
 });
 
 test('further key usages are added, unknown names have no effect', () => {

@@ -88,7 +88,10 @@ export function planIntermediate(
   const { basic_constraints, warnings } = planPathLength(parsePathLength(request), issuer);
   const content = request.use_csr_values ? takeCsrValues(request, signed) : takeParameters(request);
   // Usages that the request of the one signed states take the place of those asked for beside it.
-  const usages = planCaUsages({ ...request, key_usage: content.key_usage ?? request.key_usage });
+  const usages = planCaUsages(
+    { ...request, key_usage: content.key_usage ?? request.key_usage },
+    signed.key.key_type,
+  );
   const { key_usage, ext_key_usage } = usages;
   // A CA's common name is no host's, unless its key may serve as one.
   const mayServe = key_usage.some((usage) => !OF_AUTHORITIES.has(usage.toLowerCase()));

@@ -4,8 +4,9 @@ import { memoizeWeak } from '../../core/memoize-weak.ts';
 import type { BasicConstraints } from '../../x509/extensions.ts';
 import type { KeyDescription } from '../../x509/keys.ts';
 import { encodeSubject } from '../../x509/names.ts';
+import { KEY_TYPES } from '../fields/key-field-kinds.ts';
 import { resolveKeyParameters } from '../fields/key-parameters.ts';
-import { chooseExtKeyUsages, isForServers } from '../fields/usages.ts';
+import { chooseExtKeyUsages, fitKeyUsages, isForServers } from '../fields/usages.ts';
 import { judgeNames, type RequestedNames } from '../roles/name-policy.ts';
 import { encodePolicyIdentifiers } from '../roles/policy-identifiers.ts';
 import type { Role } from '../roles/role.ts';
@@ -57,7 +58,7 @@ export function planIssue(
   context: LeafContext,
 ): LeafPlan & { key: KeyDescription } {
   const { key, warnings } = chooseKey(role, request);
-  const plan = planLeaf(role, request, context, collectNames(request, role));
+  const plan = withUsagesOf(key, planLeaf(role, request, context, collectNames(request, role)));
   return { ...plan, key, warnings: [...plan.warnings, ...warnings] };
 }
 
@@ -73,9 +74,24 @@ export function planSign(
   context: LeafContext,
 ): LeafPlan {
   checkCsrKey(key, role);
-  const plan = planLeaf(role, request, context, collectCsrNames(request, csr, role));
+  const plan = withUsagesOf(
+    key,
+    planLeaf(role, request, context, collectCsrNames(request, csr, role)),
+  );
   if (findCsrBasicConstraints(csr)) plan.warnings.push(IGNORED_BASIC_CONSTRAINTS);
   return plan;
+}
+
+/** Without the key usages that the key cannot have. */
+export function withUsagesOf({ key_type }: KeyDescription, plan: LeafPlan): LeafPlan {
+  const { certificate } = plan;
+  const { key_usage, warnings } = fitKeyUsages(key_type, certificate.key_usage);
+  if (key_usage === certificate.key_usage) return plan;
+  return {
+    ...plan,
+    certificate: { ...certificate, key_usage },
+    warnings: [...plan.warnings, ...warnings],
+  };
 }
 
 /** Cached by the role, which is the same object until configuration changes. */
@@ -152,7 +168,7 @@ function chooseKey(role: Role, request: IssueRequest): { key: KeyDescription; wa
     if (request.key_type === undefined) {
       throw invalid(
         'role key type "any" not allowed for issuing certificates, only signing; or send key_type',
-        { fields: { key_type: '"rsa", "ec" or "ed25519"' } },
+        { fields: { key_type: KEY_TYPES.join(', ') } },
       );
     }
     const { key_type, key_bits } = request;

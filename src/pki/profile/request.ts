@@ -20,6 +20,7 @@ import {
   pemText,
 } from '../fields/field-kinds.ts';
 import { KEY_TYPES, keySize, signatureSize } from '../fields/key-field-kinds.ts';
+import { USUAL_KEY_USAGES } from '../fields/usages.ts';
 
 /** How an answer is encoded. */
 export const outputFields = {
@@ -87,7 +88,7 @@ export type SignRequest = z.output<typeof signSchema>;
 export const verbatimFields = {
   ...leafFields,
   ...csrField,
-  key_usage: keyUsageList(['DigitalSignature', 'KeyAgreement', 'KeyEncipherment']).describe(
+  key_usage: keyUsageList([...USUAL_KEY_USAGES]).describe(
     'Key usages, where the request has none.',
   ),
   ext_key_usage: extKeyUsageList([]).describe(

@@ -60,7 +60,7 @@ export function planRoot(wanted: WantedRoot): PlannedRoot {
   const { request, key, serialNumber } = wanted;
   const { subject, warnings } = planCaSubject(request);
   const names = parseCaNames(request, 'a root');
-  const usages = planCaUsages(request);
+  const usages = planCaUsages(request, key.key_type);
   const validity = planValidity({
     now: wanted.now,
     ttl: request.ttl,

@@ -25,6 +25,7 @@ import { csrNames, planVerbatim, type VerbatimRole } from './verbatim.ts';
 interface Wanted {
   subject?: SubjectFields;
   extensions?: Extension[];
+  key?: 'ec' | 'mldsa-44';
   body?: Record<string, unknown>;
   role?: VerbatimRole;
   issuer?: Partial<IssuingFacts>;
@@ -41,7 +42,8 @@ const ROLE: VerbatimRole = {
 };
 
 function plan({ subject = { common_name: 'any thing' }, extensions = [], ...wanted }: Wanted) {
-  const signed = readCsr(makeCsr({ subject, extensions }));
+  const key = wanted.key ?? 'ec';
+  const signed = readCsr(makeCsr({ subject, extensions, key }));
   const request = verbatimSchema.parse(wanted.body ?? {});
   const planned = planVerbatim(wanted.role, request, signed, makeContext(wanted.issuer));
   const tbs = planCertificate(planned.certificate, {
@@ -51,6 +53,28 @@ function plan({ subject = { common_name: 'any thing' }, extensions = [], ...want
   });
   return { ...planned, tbs, csr: signed.csr };
 }
+
+test('for a key that only signs the default usages are those that it can have, without a warning', () => {
+  const { tbs, warnings } = plan({ key: 'mldsa-44' });
+  const usage = extensionValue(tbs, 'keyUsage');
+  assert.deepEqual(usage && parseKeyUsage(usage), ['DigitalSignature']);
+  assert.deepEqual(warnings, []);
+  assert.deepEqual(lintTbsCertificate(tbs), []);
+});
+
+test('usages that a key cannot have are left out of the parameters, and a request with them is not signed', () => {
+  const asked = plan({ key: 'mldsa-44', body: { key_usage: 'ContentCommitment,KeyAgreement' } });
+  const usage = extensionValue(asked.tbs, 'keyUsage');
+  assert.deepEqual(usage && parseKeyUsage(usage), ['ContentCommitment']);
+  assert.match(asked.warnings.join(), /key_usage KeyAgreement was left out/);
+  const alone = { key: 'mldsa-44', body: { key_usage: 'DataEncipherment' } } as const;
+  assert.throws(() => plan(alone), /key_usage DataEncipherment is impossible/);
+  const stated = keyUsage(['DigitalSignature', 'KeyEncipherment']) ?? assert.fail();
+  const { tbs } = plan({ key: 'mldsa-44', extensions: [stated] });
+  assert.deepEqual(lintTbsCertificate(tbs), [
+    'keyUsage must not name KeyEncipherment for a key that only signs',
+  ]);
+});
 
 function extensionValue(
   tbs: TbsCertificate,

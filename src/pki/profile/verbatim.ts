@@ -17,7 +17,13 @@ import {
   type SignedCsr,
 } from './csr-rules.ts';
 import { checkNameConstraints } from './issuing.ts';
-import { type LeafContext, type LeafPlan, parseMetadata, planLeafConstraints } from './leaf.ts';
+import {
+  type LeafContext,
+  type LeafPlan,
+  parseMetadata,
+  planLeafConstraints,
+  withUsagesOf,
+} from './leaf.ts';
 import type { CertificatePlan } from './plan.ts';
 import type { VerbatimRequest } from './request.ts';
 import { chooseBehavior, NO_ROLE, planValidity } from './validity.ts';
@@ -122,13 +128,13 @@ export function planVerbatim(
     signature_bits: request.signature_bits,
     use_pss: request.use_pss,
   };
-  return {
+  return withUsagesOf(key, {
     certificate,
     names,
     ...(metadata && { metadata }),
     brought: fieldsOfWholeCsr(csr, csrNames(csr), common_names),
     warnings: [...warnings, ...validity.warnings],
-  };
+  });
 }
 
 /** The names a request states, for judging and finding. */

@@ -5,7 +5,7 @@ import { parseTimestamp } from '../../core/timestamps.ts';
 import { isOid } from '../../x509/der.ts';
 import { resolveKeyParameters } from '../fields/key-parameters.ts';
 import { parseOtherSan } from '../fields/other-san.ts';
-import { warnOfUnknownUsages } from '../fields/usages.ts';
+import { fitKeyUsages, warnOfUnknownUsages } from '../fields/usages.ts';
 import { encodePolicyIdentifiers } from './policy-identifiers.ts';
 import type { Role, RolePatch } from './role.ts';
 
@@ -34,6 +34,9 @@ export function planRole(input: Role): PlannedRole {
     );
   }
   warnings.push(...warnOfUnknownUsages(input));
+  if (input.key_type !== 'any') {
+    warnings.push(...fitKeyUsages(input.key_type, input.key_usage).warnings);
+  }
   if (input.not_after !== '' && input.max_ttl !== 0) {
     warnings.push(
       'max_ttl does not apply to the not_after of the role, which ends every certificate',

@@ -13,6 +13,7 @@ import {
   otherSanList,
 } from '../fields/field-kinds.ts';
 import { KEY_TYPES, keySize, referenceText, signatureSize } from '../fields/key-field-kinds.ts';
+import { USUAL_KEY_USAGES } from '../fields/usages.ts';
 import { policyIdentifierList } from './policy-identifiers.ts';
 
 /** None stands for both; their order and case say nothing. */
@@ -86,14 +87,14 @@ export const roleFields = {
     complaint: (sent) => `unknown key type ${sent}`,
   }).describe('Type of key; "any" for signing requests with keys of every type.'),
   key_bits: keySize(0).describe(
-    'Size of the key; 0: the usual one. RSA 2048, 3072, 4096 or 8192; EC 224, 256, 384 or 521.',
+    'Size of the key; 0: the usual one. RSA 2048, 3072, 4096 or 8192; EC 224, 256, 384 or 521; ML-DSA 44, 65 or 87, usually 65; SLH-DSA 128, 192 or 256, usually 128.',
   ),
   signature_bits: signatureSize(0).describe(
     'SHA-2 size of the signature, where the issuer has an RSA key: 256, 384 or 512; 0: 256.',
   ),
   use_pss: flag(false).describe('Sign with RSASSA-PSS, where the issuer has an RSA key.'),
-  key_usage: keyUsageList(['DigitalSignature', 'KeyAgreement', 'KeyEncipherment']).describe(
-    'Key usages of certificates, e.g. DigitalSignature; an empty list leaves the extension out.',
+  key_usage: keyUsageList([...USUAL_KEY_USAGES]).describe(
+    'Key usages of certificates, e.g. DigitalSignature; an empty list leaves the extension out. Of keys that only sign, ML-DSA and SLH-DSA, the others are left out.',
   ),
   ext_key_usage: extKeyUsageList([]).describe('Extended key usages by name, e.g. TimeStamping.'),
   ext_key_usage_oids: list([]).describe('Extended key usages by object identifier.'),

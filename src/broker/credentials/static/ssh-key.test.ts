@@ -49,6 +49,16 @@ for (const [what, key, type] of KINDS) {
   }
 }
 
+test('a key of a kind that SSH has not is none', () => {
+  for (const { privateKey } of [
+    generateKeyPairSync('ml-dsa-44'),
+    generateKeyPairSync('slh-dsa-sha2-128f'),
+  ]) {
+    const pem = privateKey.export({ type: 'pkcs8', format: 'pem' }).toString();
+    assert.equal(judgeSshKey(pem, '').kind, 'unusable');
+  }
+});
+
 /** A PKCS#8 key that takes a million rounds to open, some 400 ms; it could be two thousand million. */
 function slowKey(): Uint8Array {
   const none = Uint8Array.of(5, 0);

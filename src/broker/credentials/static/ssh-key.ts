@@ -1,5 +1,6 @@
 import { createDecipheriv, hash } from 'node:crypto';
 import { Failure } from '../../../core/failure.ts';
+import { isPostQuantumKey } from '../../../x509/post-quantum.ts';
 import { parsePrivateKeyBlock } from '../../../x509/private-keys.ts';
 
 /**
@@ -98,8 +99,10 @@ function judgeClassic(label: string, body: string, passphrase: string): SshKeyVe
 /** Also what would make the library calculate is refused: keys of other kinds, numbers too long. */
 function judgeDer(label: string, der: Uint8Array): SshKeyVerdict {
   try {
-    parsePrivateKeyBlock({ label, der });
-    return { kind: 'open' };
+    // SSH has no keys of ML-DSA or SLH-DSA.
+    return isPostQuantumKey(parsePrivateKeyBlock({ label, der }))
+      ? unusable(BROKEN)
+      : { kind: 'open' };
   } catch (error) {
     if (!(error instanceof Failure)) throw error;
     return unusable(BROKEN);

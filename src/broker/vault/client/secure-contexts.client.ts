@@ -3,6 +3,7 @@ import { createSecureContext, DEFAULT_CIPHERS, type SecureContext } from 'node:t
 import { Failure } from '../../../core/failure.ts';
 import { LastOf } from '../../../core/kept.ts';
 import { parsePem } from '../../../core/pem.ts';
+import { isPostQuantumKey } from '../../../x509/post-quantum.ts';
 import {
   exportPrivateKey,
   isPrivateKeyLabel,
@@ -84,7 +85,9 @@ function newContext(connection: VaultConnection): SecureContext {
 export function findKey(pem: string): KeyObject | undefined {
   try {
     const [block, second] = parsePem(pem).filter(({ label }) => isPrivateKeyLabel(label));
-    return block && !second ? parsePrivateKeyBlock(block) : undefined;
+    const key = block && !second ? parsePrivateKeyBlock(block) : undefined;
+    // A handshake signs on this thread, which takes up to a second with SLH-DSA; see `mayBeSlow`.
+    return key && isPostQuantumKey(key) ? undefined : key;
   } catch (error) {
     if (error instanceof Failure) return undefined;
     throw error;

@@ -5,6 +5,7 @@ import { type AssembledCrl, layOutCrl, type UnsignedCrl } from '../../../x509/cr
 import { parsePublicKey } from '../../../x509/keys.ts';
 import { RevokedEntriesWriter } from '../../../x509/revoked-certificates.ts';
 import { decodeSerial, MAX_SERIAL_BYTES } from '../../../x509/serial.ts';
+import { signatureRoom } from '../../../x509/signature-costs.ts';
 import {
   type Revocation,
   revocationsBetween,
@@ -61,7 +62,8 @@ async function layOut(db: Db, job: CrlJob): Promise<UnsignedCrl> {
   const added =
     since === undefined ? await collectAll(db, job) : await collectSince(db, job, since);
   refuseLongCrl(added.count + (basis?.crl.count ?? 0), max_entries);
-  return layOutCrl(frame, added, basis?.crl, allocateShared);
+  const room = signatureRoom(job.algorithm);
+  return layOutCrl(frame, added, basis?.crl, allocateShared, room);
 }
 
 /** Threads share the memory of a CRL, so that handing it over copies nothing. */

@@ -1,0 +1,90 @@
+import { signInTurn } from '../../access/concurrency/operations.ts';
+import type { App } from '../../app/app.ts';
+import type { Caller } from '../../app/caller.ts';
+import {
+  chooseSignatureAlgorithm,
+  type SignatureAlgorithm,
+  withoutPss,
+} from '../../x509/algorithms.ts';
+import {
+  assembleOcspResponse,
+  encodeResponseData,
+  type OcspRequest,
+  type OcspStatus,
+} from '../../x509/ocsp.ts';
+import { type CrlConfig, crlDurations } from '../crl/config.ts';
+import { signWith, signWithKey } from '../keys/signing.operations.ts';
+import type { Issuer } from '../mount-state/issuer.ts';
+import type { Key } from '../mount-state/key.ts';
+import { requireDelegate } from './delegate.operations.ts';
+import type { KeptAnswer } from './kept-answers.ts';
+
+/** Who answers, and what. */
+export interface Chosen {
+  issuer: Issuer;
+  key: Key;
+  status: OcspStatus;
+}
+
+export interface AnswerParts {
+  request: OcspRequest;
+  responder: Chosen;
+  config: CrlConfig;
+  /** Unix seconds. */
+  now: number;
+}
+
+/** Nobody takes a certificate of an issuer that has ended, nor what its responder says. */
+export const isDelegated = ({ config, responder, now }: AnswerParts): boolean =>
+  config.ocsp_delegated_responder && now < responder.issuer.certificate.notAfter;
+
+/** Signs an answer, by the issuer or by its responder. */
+export async function signResponse(
+  app: App,
+  caller: Caller,
+  parts: AnswerParts,
+): Promise<Pick<KeptAnswer, 'body' | 'until'>> {
+  const { responder, config, now } = parts;
+  const { issuer, key } = responder;
+  const { ocsp_expiry } = crlDurations(config);
+  if (!isDelegated(parts)) {
+    const until = ocsp_expiry > 0 ? now + ocsp_expiry : undefined;
+    const data = encodeData(parts, issuer.certificate.subject, until);
+    const algorithm = responseAlgorithm(issuer, key);
+    const signature = await signInTurn(app, caller, key, () =>
+      signWithKey(app, caller.mount.id, key, algorithm, data),
+    );
+    return { body: assembleOcspResponse(data, algorithm, signature), until };
+  }
+  const delegate = await requireDelegate(app, caller, { issuer, key, ocsp_expiry, now });
+  const { description, private_key } = delegate;
+  const until = ocsp_expiry > 0 ? Math.min(now + ocsp_expiry, delegate.not_after) : undefined;
+  const data = encodeData(parts, delegate.subject, until);
+  const algorithm = chooseSignatureAlgorithm(description);
+  const signature = await signInTurn(app, caller, description, async () =>
+    signWith(private_key, description, algorithm, data),
+  );
+  return { body: assembleOcspResponse(data, algorithm, signature, delegate.certificate), until };
+}
+
+function encodeData(
+  { request, responder, now }: AnswerParts,
+  name: Uint8Array,
+  until: number | undefined,
+): Uint8Array {
+  return encodeResponseData({
+    responder: name,
+    producedAt: now,
+    certId: request.certId.raw,
+    status: responder.status,
+    thisUpdate: now,
+    ...(until === undefined ? {} : { nextUpdate: until }),
+    ...(request.nonce ? { nonce: request.nonce } : {}),
+  });
+}
+
+/** Many OCSP clients cannot verify PSS, so CRLs may use it and answers do not. */
+function responseAlgorithm(issuer: Issuer, key: Key): SignatureAlgorithm {
+  const own = issuer.settings.revocation_signature_algorithm;
+  return own === '' ? chooseSignatureAlgorithm(key) : withoutPss(own);
+}
