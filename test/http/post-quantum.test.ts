@@ -11,7 +11,7 @@ import {
 } from 'node:crypto';
 import { once } from 'node:events';
 import type { AddressInfo } from 'node:net';
-import { after, test } from 'node:test';
+import { after, before, test } from 'node:test';
 import { connect, createServer } from 'node:tls';
 import { encodePem, parsePem } from '../../src/core/pem.ts';
 import {
@@ -177,7 +177,10 @@ function requestFor(
   return { csr: encodePem('CERTIFICATE REQUEST', der), info };
 }
 
-const shared = await newAuthority({ key_type: 'mldsa' }, { key_type: 'mldsa' });
+let shared: { mount: string; root: string };
+before(async () => {
+  shared = await newAuthority({ key_type: 'mldsa' }, { key_type: 'mldsa' });
+});
 
 const requests: [what: string, key: KeyObject, role: object, verdict: true | RegExp][] = [
   ['ML-DSA-65', ML_DSA_65, { key_type: 'mldsa' }, true],
@@ -308,6 +311,12 @@ const roleWrites: [fields: object, expected: object | RegExp, why: string][] = [
     /key_usage KeyEncipherment is impossible/,
     'nothing would be left',
   ],
+  [
+    { key_type: 'mldsa', key_usage: ['Fly', 'KeyAgreement'] },
+    /key_usage KeyAgreement is impossible/,
+    'nothing that has a meaning would be left',
+  ],
+  [{ key_type: 'mldsa', key_usage: [] }, { key_bits: 65 }, 'no extension at all is wanted'],
 ];
 for (const [fields, expected, why] of roleWrites) {
   test(`a role with ${JSON.stringify(fields)}: ${why}`, async () => {
