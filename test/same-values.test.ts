@@ -273,6 +273,8 @@ const DENIED_TOO: [name: string, named: ParameterValue, sent: unknown, why: stri
   ['key_bits', 2048, 0, '0 is the usual size'],
   ['key_bits', 256, '0', 'of another kind of key'],
   ['key_bits', 0, 2048, 'and the usual size is 0'],
+  ['key_bits', 65, 0, 'of ML-DSA'],
+  ['key_bits', 0, 128, 'of SLH-DSA'],
   ['signature_bits', 256, 0, 'SHA-256 where nothing else is said'],
   ['signature_bits', 0, 256, 'which is nothing else'],
   ['not_before_duration', 30, 0, 'the usual time'],

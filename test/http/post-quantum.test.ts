@@ -11,7 +11,7 @@ import {
 } from 'node:crypto';
 import { once } from 'node:events';
 import type { AddressInfo } from 'node:net';
-import { after, test } from 'node:test';
+import { after, before, test } from 'node:test';
 import { connect, createServer } from 'node:tls';
 import { encodePem, parsePem } from '../../src/core/pem.ts';
 import {
@@ -177,7 +177,10 @@ function requestFor(
   return { csr: encodePem('CERTIFICATE REQUEST', der), info };
 }
 
-const shared = await newAuthority({ key_type: 'mldsa' }, { key_type: 'mldsa' });
+let shared: { mount: string; root: string };
+before(async () => {
+  shared = await newAuthority({ key_type: 'mldsa' }, { key_type: 'mldsa' });
+});
 
 const requests: [what: string, key: KeyObject, role: object, verdict: true | RegExp][] = [
   ['ML-DSA-65', ML_DSA_65, { key_type: 'mldsa' }, true],
@@ -308,6 +311,12 @@ const roleWrites: [fields: object, expected: object | RegExp, why: string][] = [
     /key_usage KeyEncipherment is impossible/,
     'nothing would be left',
   ],
+  [
+    { key_type: 'mldsa', key_usage: ['Fly', 'KeyAgreement'] },
+    /key_usage KeyAgreement is impossible/,
+    'nothing that has a meaning would be left',
+  ],
+  [{ key_type: 'mldsa', key_usage: [] }, { key_bits: 65 }, 'no extension at all is wanted'],
 ];
 for (const [fields, expected, why] of roleWrites) {
   test(`a role with ${JSON.stringify(fields)}: ${why}`, async () => {
@@ -379,26 +388,35 @@ test('an OCSP answer that takes long to sign is signed once for all who ask, and
   assert.ok(typeof readOcspVerdict((await ask(new Uint8Array(16).fill(6))).bytes) === 'object');
 });
 
-test('a certificate of ML-DSA and its chain serve in TLS', async (t) => {
-  const { mount, root } = await newAuthority(
-    { key_type: 'mldsa', key_bits: 87 },
-    { key_type: 'mldsa' },
-  );
-  const issued = await call('POST', `${mount}/issue/leaf`, { common_name: 'www.example.com' });
-  const server = createServer(
-    {
-      cert: issued.textAt('data.certificate'),
-      key: issued.textAt('data.private_key'),
-    },
-    (socket) => socket.end('hello'),
-  );
-  server.listen(0, '127.0.0.1');
-  t.after(() => server.close());
-  await once(server, 'listening');
-  const { port } = server.address() as AddressInfo;
-  const socket = connect({ port, host: '127.0.0.1', servername: 'www.example.com', ca: root });
-  await once(socket, 'secureConnect');
-  assert.equal(socket.authorized, true);
-  socket.resume();
-  await once(socket, 'close');
-});
+const roots: Required<Kind>[] = [
+  { key_type: 'mldsa', key_bits: 87 },
+  { key_type: 'slhdsa-sha2-f', key_bits: 128 },
+];
+for (const kind of roots) {
+  test(`a certificate of ML-DSA and its chain serve in TLS, until the CRL has it: ${nameOf(kind)}`, async (t) => {
+    const { mount, root } = await newAuthority(kind, { key_type: 'mldsa' });
+    const issued = await call('POST', `${mount}/issue/leaf`, { common_name: 'www.example.com' });
+    const cert = issued.textAt('data.certificate');
+    const server = createServer({ cert, key: issued.textAt('data.private_key') }, (socket) =>
+      socket.end(),
+    );
+    server.listen(0, '127.0.0.1');
+    t.after(() => server.close());
+    await once(server, 'listening');
+    const { port } = server.address() as AddressInfo;
+    /** What OpenSSL says of the server's certificate, which it looks for in the CRL. */
+    const judge = async (): Promise<unknown> => {
+      const crl = (await call('GET', `${mount}/crl/pem`, undefined, { token: '' })).text;
+      const servername = 'www.example.com';
+      const options = { port, host: '127.0.0.1', servername, ca: root, crl };
+      const socket = connect({ ...options, rejectUnauthorized: false });
+      await once(socket, 'secureConnect');
+      const { authorizationError } = socket;
+      socket.destroy();
+      return authorizationError;
+    };
+    assert.equal(await judge(), null);
+    await call('POST', `${mount}/revoke`, { serial_number: issued.textAt('data.serial_number') });
+    assert.equal(await judge(), 'CERT_REVOKED');
+  });
+}

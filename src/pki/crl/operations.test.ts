@@ -95,6 +95,11 @@ const AGES: [config: CrlPatch, seconds: number, isAnother: boolean, why: string]
 
 /** More than are made on the calling thread. */
 const MANY = 1500;
+const RESTARTS: [count: number, key_type: string][] = [
+  [3, 'ec'],
+  [MANY, 'ec'],
+  [MANY, 'mldsa'],
+];
 
 eachPlace('CRLs', (newPlace, engine) => {
   test('a long CRL is made on its own thread, and signed by its issuer', async (t) => {
@@ -139,12 +144,12 @@ eachPlace('CRLs', (newPlace, engine) => {
     assert.equal(countOf(await read(app, mount)), 0);
   });
 
-  for (const count of [3, MANY]) {
-    test(`after a restart the CRL of ${count} entries is the same, byte for byte, and not built anew`, async () => {
+  for (const [count, key_type] of RESTARTS) {
+    test(`after a restart the CRL of ${count} entries is the same, byte for byte, and not built anew: ${key_type}`, async () => {
       const place = await newPlace();
       const store = await place.open();
       const { app, clock } = await openTestApp(store);
-      const { mount, issuer_id } = await makeIssuer(app);
+      const { mount, issuer_id } = await makeIssuer(app, key_type);
       await revoke(app, mount, issuer_id, 0, count);
       const before = await readCrl(app, mount.id, 'default');
       clock.now += 60;

@@ -4,6 +4,7 @@ import {
   extKeyUsageOids,
   findImpossibleUsages,
   KEY_USAGE_NAMES,
+  keyUsage,
 } from '../../x509/key-usages.ts';
 import type { KeyType } from '../../x509/keys.ts';
 import { EXT_KEY_USAGE_OID } from '../../x509/oids.ts';
@@ -63,7 +64,7 @@ export function fitKeyUsages(
   if (impossible.length === 0) return { key_usage: wanted, warnings: [] };
   const key_usage = wanted.filter((name) => !impossible.includes(name));
   const because = `a key of type ${key_type} only signs (RFC 9881, RFC 9909)`;
-  if (key_usage.length === 0) {
+  if (keyUsage(key_usage) === undefined) {
     throw invalid(`key_usage ${impossible.join(', ')} is impossible: ${because}`, {
       fields: { key_usage: 'DigitalSignature, ContentCommitment, or an empty list' },
     });
