@@ -100,7 +100,7 @@ async function commitIntermediate(
   };
   const found_by = [...names.dns, ...names.email, ...names.ip, ...names.uri];
   // Durable before it leaves the process, as every certificate is that can be revoked.
-  await app.commitOnce(caller, [held, ...insertCertificate(mount_id, row, found_by)]);
+  await app.commit(caller, [held, ...insertCertificate(mount_id, row, found_by)]);
   const facts = { serial_number: serial, expiration: tbs.notAfter };
   return {
     data: encodeSignedCa(der, facts, issuer, request.format),
