@@ -10,6 +10,7 @@ import {
   basicConstraints,
   findExtension,
   parseBasicConstraints,
+  subjectAltName,
 } from '../../src/x509/extensions.ts';
 import { keyUsage, parseExtKeyUsage, parseKeyUsage } from '../../src/x509/key-usages.ts';
 import { EXTENSION_OID } from '../../src/x509/oids.ts';
@@ -508,6 +509,37 @@ test('what is not self-issued, no CA or no certificate is not signed', async () 
   assert.match(unasked.textAt('warnings'), /has no key usage/);
   const same = { ...matching, certificate: root.field('data.certificate') };
   assert.equal((await sign(same)).status, 200);
+});
+
+test('what no verifier would accept beneath the issuer is not signed, self-issued or not', async () => {
+  const { privateKey: signer } = generateKeyPairSync('ed25519');
+  const named = (dns: string) =>
+    subjectAltName({ dns: [dns], email: [], ip: [], uri: [], other: [] }, false);
+  const made = (key = signer, dns = 'x.a.test') =>
+    pemOf(
+      makeCertificate({
+        subject: 'A',
+        issuer: 'A',
+        key,
+        signer,
+        extensions: [basicConstraints({ ca: true }), named(dns)],
+      }),
+    );
+  const { path } = await withRoot({ permitted_dns_domains: 'a.test' });
+  const sign = async (certificate: string, at = path) =>
+    call('POST', `${at}/root/sign-self-issued`, { certificate });
+  assert.equal((await sign(made())).status, 200);
+  const outside = await sign(made(signer, 'x.b.test'));
+  assert.equal(outside.status, 400);
+  assert.match(outside.text, /name constraints refuse it/);
+  const { privateKey: weak } = generateKeyPairSync('rsa', { modulusLength: 1024 });
+  const refused = await sign(made(weak));
+  assert.equal(refused.status, 400);
+  assert.match(refused.text, /RSA keys < 2048 bits are unsafe/);
+  const low = await withRoot({ max_path_length: 0 });
+  const beneath = await sign(made(), low.path);
+  assert.equal(beneath.status, 400);
+  assert.match(beneath.text, /max path length of zero/);
 });
 
 test('extensions that nobody knows are left out of a self-issued certificate, which is told', async () => {

@@ -114,6 +114,20 @@ for (const key of [
   });
 }
 
+test('signature_bits and use_pss say how an intermediate is signed', async () => {
+  const path = await mount();
+  const root = await makeRoot(path, { key_type: 'rsa' });
+  const fields = { signature_bits: 384, use_pss: true };
+  const sub = await makeIntermediate(path, 'root', 'sub', fields);
+  withOpenssl(({ must: openssl, write }) => {
+    write('root.pem', `${root}\n`);
+    write('sub.pem', `${sub}\n`);
+    const shown = openssl('x509', '-in', 'sub.pem', '-noout', '-text');
+    assert.match(shown, /Signature Algorithm: rsassaPss\s+Hash Algorithm: sha384/i);
+    openssl('verify', '-x509_strict', '-CAfile', 'root.pem', 'sub.pem');
+  });
+});
+
 test('a leaf that OpenSSL signs with the exported key of an intermediate is believed', async () => {
   const path = await mount();
   const root = await makeRoot(path);
