@@ -3,9 +3,12 @@
 import assert from 'node:assert/strict';
 import { createPrivateKey, generateKeyPairSync, X509Certificate } from 'node:crypto';
 import { after, test } from 'node:test';
-import { parsePem } from '../../src/core/pem.ts';
-import { parseCertificate } from '../../src/x509/certificate.ts';
-import { isCsrSignatureValid, parseCsr } from '../../src/x509/csr.ts';
+import { encodePem, parsePem } from '../../src/core/pem.ts';
+import { signSync } from '../../src/x509/algorithms.ts';
+import { assembleSigned, parseCertificate } from '../../src/x509/certificate.ts';
+import { encodeCsrInfo, isCsrSignatureValid, parseCsr } from '../../src/x509/csr.ts';
+import { sequence } from '../../src/x509/der.ts';
+import { readDer } from '../../src/x509/der-reader.ts';
 import {
   basicConstraints,
   findExtension,
@@ -13,6 +16,8 @@ import {
   subjectAltName,
 } from '../../src/x509/extensions.ts';
 import { keyUsage, parseExtKeyUsage, parseKeyUsage } from '../../src/x509/key-usages.ts';
+import { publicKeyInfo } from '../../src/x509/keys.ts';
+import { encodeSubject } from '../../src/x509/names.ts';
 import { EXTENSION_OID } from '../../src/x509/oids.ts';
 import { adoptIssuer } from '../support/adopted-issuer.ts';
 import { makeCsr } from '../support/leaves.ts';
@@ -188,6 +193,13 @@ const csrRefusals: [what: string, place: string, fields: Fields, status: number,
   ['an empty key name', 'intermediate/generate/internal', { key_name: '' }, 400, /non-empty key/],
   ['managed keys', 'intermediate/generate/kms', {}, 400, /managed keys are not available/],
   [
+    'a request that is too long',
+    'intermediate/generate/internal',
+    { uri_sans: Array.from({ length: 10 }, (_, at) => `https://a.test/${at}${'x'.repeat(8000)}`) },
+    400,
+    /the request would have \d+ bytes, at most 65536/,
+  ],
+  [
     'too many names',
     'intermediate/generate/internal',
     { alt_names: Array.from({ length: 101 }, (_, at) => `a${at}.test`).join() },
@@ -230,6 +242,30 @@ test('the chain of an intermediate begins with itself, and it is stored and foun
     const found = await call('GET', `${path}/certs/search?name=${encodeURIComponent(name)}`);
     assert.ok(found.text.includes(certificate.serial), `${name}: ${found.text}`);
   }
+});
+
+test('an intermediate has the addresses of its issuer, or those of the mount', async () => {
+  const { path } = await withRoot({ issuer_name: 'r' });
+  await must(`${path}/config/urls`, {
+    issuing_certificates: 'http://mount.test/ca',
+    crl_distribution_points: 'http://mount.test/crl',
+  });
+  const sign = async () => {
+    const body = { csr: makeCsr({}), common_name: 'Sub' };
+    const { raw } = certificateOf(await must(`${path}/issuer/r/sign-intermediate`, body));
+    return (url: string) => Buffer.from(raw).includes(url);
+  };
+  const ofMount = await sign();
+  assert.ok(ofMount('http://mount.test/ca') && ofMount('http://mount.test/crl'));
+  const own = {
+    crl_distribution_points: 'http://own.test/{{issuer_id}}',
+    enable_aia_url_templating: true,
+  };
+  const patched = await call('PATCH', `${path}/issuer/r`, own);
+  assert.equal(patched.status, 200, patched.text);
+  const ofIssuer = await sign();
+  assert.ok(ofIssuer(`http://own.test/${patched.textAt('data.issuer_id')}`));
+  assert.equal(ofIssuer('http://mount.test'), false, 'none is taken from the mount then');
 });
 
 test('format is the encoding of every certificate in the answer', async () => {
@@ -580,6 +616,17 @@ test('signing a self-issued certificate needs sudo, and none where the issuer is
   assert.equal(await asked('issuer/default', plain), 200);
 });
 
+/** A request with two common names. */
+function csrOfTwo(...names: [string, string]): string {
+  const { privateKey } = generateKeyPairSync('ed25519');
+  const parts = names.map((common_name) => readDer(encodeSubject({ common_name })).content);
+  const subject = sequence(...parts);
+  const subjectPublicKeyInfo = publicKeyInfo(privateKey);
+  const info = encodeCsrInfo({ subject, subjectPublicKeyInfo, extensions: [] });
+  const der = assembleSigned(info, 'PureEd25519', signSync(privateKey, 'PureEd25519', info));
+  return encodePem('CERTIFICATE REQUEST', der);
+}
+
 test('what a CSR brings is judged by the conditions on the fields that it stands for', async () => {
   const { path } = await withRoot();
   const csr = (common_name: string, organization: string[] = []) =>
@@ -599,6 +646,9 @@ test('what a CSR brings is judged by the conditions on the fields that it stands
     200,
     'its values are not taken',
   );
+  const twice = { csr: csrOfTwo('web', 'admin') };
+  assert.equal(await asked(noAdmin, twice), 403, 'each common name counts');
+  assert.equal(await asked(noAdmin, { csr: csrOfTwo('web', 'mail') }), 200);
   const onlyOrg =
     'allowed_parameters = { "csr" = [], "use_csr_values" = [], "common_name" = [], "organization" = ["Org"] }';
   assert.equal(await asked(onlyOrg, { csr: csr('web', ['Org']) }), 200);

@@ -12,14 +12,12 @@ import { signCertificate, signWithKey } from '../keys/signing.operations.ts';
 import { lineOfMount } from '../mount-state/operations.ts';
 import { planIntermediateOnThread, requireSoundKeyOf } from '../planning/operations.ts';
 import { isHeavyCa, type PlannedIntermediate } from '../planning/task.ts';
+import { MOST_CA_BYTES } from '../profile/ca-request.ts';
 import { readCsrValues } from '../profile/csr-fields.ts';
 import { requireCsr, type SignedCsr } from '../profile/csr-rules.ts';
 import { type IntermediateRequest, planIntermediate } from '../profile/intermediate.ts';
 import { planCertificate } from '../profile/plan.ts';
 import { newSerialNumber } from '../roots/operations.ts';
-
-/** Of an intermediate's certificate, which goes with all that it signs. */
-const MOST_CA_BYTES = 64 << 10;
 
 export type IntermediateInput = IntermediateRequest & { issuer_ref?: string | undefined };
 
