@@ -406,6 +406,18 @@ test('with use_csr_values the CSR says what it is, but for being a CA', async ()
   assert.equal(constraints && parseBasicConstraints(constraints.value).ca, true);
 });
 
+test('what is not taken from a CSR need not be readable', async () => {
+  const { path } = await withRoot();
+  const broken = { oid: EXTENSION_OID.keyUsage, critical: true, value: Uint8Array.of(5, 0) };
+  const csr = makeCsr({ subject: { common_name: 'CSR' }, extensions: [broken] });
+  const sign = async (use_csr_values: boolean) => {
+    const body = { csr, common_name: 'Sub', use_csr_values };
+    return (await call('POST', `${path}/root/sign-intermediate`, body)).status;
+  };
+  assert.equal(await sign(false), 200);
+  assert.equal(await sign(true), 400);
+});
+
 const signRefusals: [what: string, fields: Fields, says: RegExp][] = [
   ['no CSR', { csr: '' }, /\\"csr\\" is empty/],
   ['no PEM', { csr: 'x' }, /csr contains no data/],

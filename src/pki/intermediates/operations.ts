@@ -11,9 +11,8 @@ import { type IssuerContext, readIssuerContext } from '../issuance/context.opera
 import { signCertificate, signWithKey } from '../keys/signing.operations.ts';
 import { lineOfMount } from '../mount-state/operations.ts';
 import { planIntermediateOnThread, requireSoundKeyOf } from '../planning/operations.ts';
-import { isHeavyCa, type PlannedIntermediate } from '../planning/task.ts';
+import { askedBy, isHeavyCa, type PlannedIntermediate } from '../planning/task.ts';
 import { MOST_CA_BYTES } from '../profile/ca-request.ts';
-import { readCsrValues } from '../profile/csr-fields.ts';
 import { requireCsr, type SignedCsr } from '../profile/csr-rules.ts';
 import { type IntermediateRequest, planIntermediate } from '../profile/intermediate.ts';
 import { planCertificate } from '../profile/plan.ts';
@@ -61,7 +60,7 @@ async function decide(
   const { csr, key } = signed;
   const { subjectPublicKeyInfo } = csr;
   await requireSoundKeyOf(app, caller, key, subjectPublicKeyInfo);
-  return { plan, key, subjectPublicKeyInfo, asked: readCsrValues(csr, plan.names) };
+  return { plan, key, subjectPublicKeyInfo, asked: askedBy(request, csr, plan) };
 }
 
 async function commitIntermediate(
