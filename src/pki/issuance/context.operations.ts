@@ -18,7 +18,7 @@ import type { LeafContext } from '../profile/leaf.ts';
 import { listLookedUp } from '../roles/compiled-rules.ts';
 import { requireRole } from '../roles/operations.ts';
 import type { Role } from '../roles/role.ts';
-import { holdIssuanceContext, holdIssuerContext } from './store.ts';
+import { holdIssuanceContext, holdRolelessContext } from './store.ts';
 
 export interface Target {
   /** Name of the role. */
@@ -95,7 +95,7 @@ export async function readIssuerContext(
   const mountState = await readMountState(app, mount.id);
   const { issuer, key } = resolveSigningIssuer(mountState, issuer_ref);
   return {
-    held: holdIssuerContext({
+    held: holdRolelessContext({
       mount_id: mount.id,
       issuing_version: mountState.defaults.issuing_version,
       issuer_id: issuer.id,

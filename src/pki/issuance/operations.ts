@@ -54,7 +54,7 @@ export async function signCsr(
     async () => {
       const context = await readIssuanceContext(app, caller, input);
       const { plan, ...subject } = await decideSign(app, caller, { input, readCsr }, context);
-      const judging = judgeNames(() => namesOfCsr(context.role, input, plan.names));
+      const judging = judgeNames([() => namesOfCsr(context.role, input, plan.names)]);
       if (judging) await judging;
       return commitSigned(
         app,

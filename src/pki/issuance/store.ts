@@ -38,7 +38,7 @@ export const holdIssuanceContext = preparedHold<{
 );
 
 /** As {@link holdIssuanceContext}, of a certificate that no role is for. */
-export const holdIssuerContext = preparedHold<{
+export const holdRolelessContext = preparedHold<{
   mount_id: string;
   issuing_version: number;
   issuer_id: string;
