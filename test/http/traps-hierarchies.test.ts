@@ -3,15 +3,21 @@
 import assert from 'node:assert/strict';
 import { createPrivateKey, generateKeyPairSync, X509Certificate } from 'node:crypto';
 import { after, test } from 'node:test';
-import { parsePem } from '../../src/core/pem.ts';
-import { parseCertificate } from '../../src/x509/certificate.ts';
-import { isCsrSignatureValid, parseCsr } from '../../src/x509/csr.ts';
+import { encodePem, parsePem } from '../../src/core/pem.ts';
+import { signSync } from '../../src/x509/algorithms.ts';
+import { assembleSigned, parseCertificate } from '../../src/x509/certificate.ts';
+import { encodeCsrInfo, isCsrSignatureValid, parseCsr } from '../../src/x509/csr.ts';
+import { sequence } from '../../src/x509/der.ts';
+import { readDer } from '../../src/x509/der-reader.ts';
 import {
   basicConstraints,
   findExtension,
   parseBasicConstraints,
+  subjectAltName,
 } from '../../src/x509/extensions.ts';
 import { keyUsage, parseExtKeyUsage, parseKeyUsage } from '../../src/x509/key-usages.ts';
+import { publicKeyInfo } from '../../src/x509/keys.ts';
+import { encodeSubject } from '../../src/x509/names.ts';
 import { EXTENSION_OID } from '../../src/x509/oids.ts';
 import { adoptIssuer } from '../support/adopted-issuer.ts';
 import { makeCsr } from '../support/leaves.ts';
@@ -187,6 +193,13 @@ const csrRefusals: [what: string, place: string, fields: Fields, status: number,
   ['an empty key name', 'intermediate/generate/internal', { key_name: '' }, 400, /non-empty key/],
   ['managed keys', 'intermediate/generate/kms', {}, 400, /managed keys are not available/],
   [
+    'a request that is too long',
+    'intermediate/generate/internal',
+    { uri_sans: Array.from({ length: 10 }, (_, at) => `https://a.test/${at}${'x'.repeat(8000)}`) },
+    400,
+    /the request would have \d+ bytes, at most 65536/,
+  ],
+  [
     'too many names',
     'intermediate/generate/internal',
     { alt_names: Array.from({ length: 101 }, (_, at) => `a${at}.test`).join() },
@@ -229,6 +242,30 @@ test('the chain of an intermediate begins with itself, and it is stored and foun
     const found = await call('GET', `${path}/certs/search?name=${encodeURIComponent(name)}`);
     assert.ok(found.text.includes(certificate.serial), `${name}: ${found.text}`);
   }
+});
+
+test('an intermediate has the addresses of its issuer, or those of the mount', async () => {
+  const { path } = await withRoot({ issuer_name: 'r' });
+  await must(`${path}/config/urls`, {
+    issuing_certificates: 'http://mount.test/ca',
+    crl_distribution_points: 'http://mount.test/crl',
+  });
+  const sign = async () => {
+    const body = { csr: makeCsr({}), common_name: 'Sub' };
+    const { raw } = certificateOf(await must(`${path}/issuer/r/sign-intermediate`, body));
+    return (url: string) => Buffer.from(raw).includes(url);
+  };
+  const ofMount = await sign();
+  assert.ok(ofMount('http://mount.test/ca') && ofMount('http://mount.test/crl'));
+  const own = {
+    crl_distribution_points: 'http://own.test/{{issuer_id}}',
+    enable_aia_url_templating: true,
+  };
+  const patched = await call('PATCH', `${path}/issuer/r`, own);
+  assert.equal(patched.status, 200, patched.text);
+  const ofIssuer = await sign();
+  assert.ok(ofIssuer(`http://own.test/${patched.textAt('data.issuer_id')}`));
+  assert.equal(ofIssuer('http://mount.test'), false, 'none is taken from the mount then');
 });
 
 test('format is the encoding of every certificate in the answer', async () => {
@@ -367,6 +404,18 @@ test('with use_csr_values the CSR says what it is, but for being a CA', async ()
   assert.deepEqual(taken.keyUsage, ['KeyAgreement', 'CertSign', 'CRLSign']);
   const constraints = findExtension(taken.extensions, EXTENSION_OID.basicConstraints);
   assert.equal(constraints && parseBasicConstraints(constraints.value).ca, true);
+});
+
+test('what is not taken from a CSR need not be readable', async () => {
+  const { path } = await withRoot();
+  const broken = { oid: EXTENSION_OID.keyUsage, critical: true, value: Uint8Array.of(5, 0) };
+  const csr = makeCsr({ subject: { common_name: 'CSR' }, extensions: [broken] });
+  const sign = async (use_csr_values: boolean) => {
+    const body = { csr, common_name: 'Sub', use_csr_values };
+    return (await call('POST', `${path}/root/sign-intermediate`, body)).status;
+  };
+  assert.equal(await sign(false), 200);
+  assert.equal(await sign(true), 400);
 });
 
 const signRefusals: [what: string, fields: Fields, says: RegExp][] = [
@@ -510,6 +559,37 @@ test('what is not self-issued, no CA or no certificate is not signed', async () 
   assert.equal((await sign(same)).status, 200);
 });
 
+test('what no verifier would accept beneath the issuer is not signed, self-issued or not', async () => {
+  const { privateKey: signer } = generateKeyPairSync('ed25519');
+  const named = (dns: string) =>
+    subjectAltName({ dns: [dns], email: [], ip: [], uri: [], other: [] }, false);
+  const made = (key = signer, dns = 'x.a.test') =>
+    pemOf(
+      makeCertificate({
+        subject: 'A',
+        issuer: 'A',
+        key,
+        signer,
+        extensions: [basicConstraints({ ca: true }), named(dns)],
+      }),
+    );
+  const { path } = await withRoot({ permitted_dns_domains: 'a.test' });
+  const sign = async (certificate: string, at = path) =>
+    call('POST', `${at}/root/sign-self-issued`, { certificate });
+  assert.equal((await sign(made())).status, 200);
+  const outside = await sign(made(signer, 'x.b.test'));
+  assert.equal(outside.status, 400);
+  assert.match(outside.text, /name constraints refuse it/);
+  const { privateKey: weak } = generateKeyPairSync('rsa', { modulusLength: 1024 });
+  const refused = await sign(made(weak));
+  assert.equal(refused.status, 400);
+  assert.match(refused.text, /RSA keys < 2048 bits are unsafe/);
+  const low = await withRoot({ max_path_length: 0 });
+  const beneath = await sign(made(), low.path);
+  assert.equal(beneath.status, 400);
+  assert.match(beneath.text, /max path length of zero/);
+});
+
 test('extensions that nobody knows are left out of a self-issued certificate, which is told', async () => {
   const { path } = await withRoot();
   const { privateKey: key } = generateKeyPairSync('ed25519');
@@ -548,6 +628,17 @@ test('signing a self-issued certificate needs sudo, and none where the issuer is
   assert.equal(await asked('issuer/default', plain), 200);
 });
 
+/** A request with two common names. */
+function csrOfTwo(...names: [string, string]): string {
+  const { privateKey } = generateKeyPairSync('ed25519');
+  const parts = names.map((common_name) => readDer(encodeSubject({ common_name })).content);
+  const subject = sequence(...parts);
+  const subjectPublicKeyInfo = publicKeyInfo(privateKey);
+  const info = encodeCsrInfo({ subject, subjectPublicKeyInfo, extensions: [] });
+  const der = assembleSigned(info, 'PureEd25519', signSync(privateKey, 'PureEd25519', info));
+  return encodePem('CERTIFICATE REQUEST', der);
+}
+
 test('what a CSR brings is judged by the conditions on the fields that it stands for', async () => {
   const { path } = await withRoot();
   const csr = (common_name: string, organization: string[] = []) =>
@@ -567,6 +658,9 @@ test('what a CSR brings is judged by the conditions on the fields that it stands
     200,
     'its values are not taken',
   );
+  const twice = { csr: csrOfTwo('web', 'admin') };
+  assert.equal(await asked(noAdmin, twice), 403, 'each common name counts');
+  assert.equal(await asked(noAdmin, { csr: csrOfTwo('web', 'mail') }), 200);
   const onlyOrg =
     'allowed_parameters = { "csr" = [], "use_csr_values" = [], "common_name" = [], "organization" = ["Org"] }';
   assert.equal(await asked(onlyOrg, { csr: csr('web', ['Org']) }), 200);

@@ -1,12 +1,17 @@
-/** OpenSSL judges hierarchies: three levels, cross-signed authorities, constraints and path lengths. */
+/** OpenSSL, GnuTLS and zlint judge hierarchies: three levels, cross-signed authorities, constraints and path lengths. */
 
 import assert from 'node:assert/strict';
+import { spawnSync } from 'node:child_process';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { after, test } from 'node:test';
 import { parsePem } from '../../src/core/pem.ts';
 import { parseCertificate } from '../../src/x509/certificate.ts';
 import { adoptIssuer } from '../support/adopted-issuer.ts';
 import { withOpenssl } from '../support/openssl.ts';
 import { type Reply, startTestServer } from '../support/server.ts';
+import { findCommand, findTool } from '../support/tools.ts';
 
 const { call, running } = await startTestServer({ after });
 type Fields = Record<string, unknown>;
@@ -113,6 +118,20 @@ for (const key of [
     });
   });
 }
+
+test('signature_bits and use_pss say how an intermediate is signed', async () => {
+  const path = await mount();
+  const root = await makeRoot(path, { key_type: 'rsa' });
+  const fields = { signature_bits: 384, use_pss: true };
+  const sub = await makeIntermediate(path, 'root', 'sub', fields);
+  withOpenssl(({ must: openssl, write }) => {
+    write('root.pem', `${root}\n`);
+    write('sub.pem', `${sub}\n`);
+    const shown = openssl('x509', '-in', 'sub.pem', '-noout', '-text');
+    assert.match(shown, /Signature Algorithm: rsassaPss\s+Hash Algorithm: sha384/i);
+    openssl('verify', '-x509_strict', '-CAfile', 'root.pem', 'sub.pem');
+  });
+});
 
 test('a leaf that OpenSSL signs with the exported key of an intermediate is believed', async () => {
   const path = await mount();
@@ -243,4 +262,79 @@ test('OpenSSL and we agree on how many authorities may follow', async () => {
     verify(root, [sub, low], leaf.textAt('data.certificate')),
     /path length constraint exceeded/,
   );
+});
+
+/** Intermediates of several shapes, made in one mount. */
+async function makeShapes(): Promise<{ root: Pem; made: Pem[] }> {
+  const path = await mount();
+  const root = await makeRoot(path);
+  await must(`${path}/config/urls`, {
+    issuing_certificates: 'http://ca.test/ca',
+    crl_distribution_points: 'http://ca.test/crl',
+    ocsp_servers: 'http://ca.test/ocsp',
+  });
+  const shapes: Fields[] = [
+    {},
+    { max_path_length: 0, key_usage: 'DigitalSignature' },
+    { alt_names: 'ca.test,ca@ca.test', ip_sans: '10.0.0.1', uri_sans: 'https://ca.test/' },
+    { permitted_dns_domains: 'a.test', excluded_ip_ranges: 'fd00::/8' },
+    { ext_key_usage: 'ServerAuth,ClientAuth', organization: 'Größe', country: 'CH' },
+    { skid: '01:02:03:04' },
+    { ttl: 0, not_after: '2100-01-01T00:00:00Z' },
+  ];
+  const made: Pem[] = [];
+  for (const [at, fields] of shapes.entries()) {
+    made.push(await makeIntermediate(path, 'root', `sub-${at}`, fields));
+  }
+  const other = await makeRoot(await mount(), { common_name: 'Other' });
+  const crossed = await must(`${path}/root/sign-self-issued`, { certificate: other });
+  made.push(crossed.textAt('data.certificate'));
+  return { root, made };
+}
+
+const { root: judgedRoot, made: judged } = await makeShapes();
+const folder = mkdtempSync(join(tmpdir(), 'gatehouse-hierarchies-'));
+after(() => rmSync(folder, { recursive: true, force: true }));
+writeFileSync(join(folder, 'root.pem'), `${judgedRoot}\n`);
+const files = judged.map((pem, at) => {
+  writeFileSync(join(folder, `ca-${at}.pem`), `${pem}\n`);
+  return `ca-${at}.pem`;
+});
+
+function judge(command: string, ...args: string[]): string {
+  const options = { cwd: folder, encoding: 'utf8', timeout: 60_000 } as const;
+  const { stdout, stderr, error } = spawnSync(command, args, options);
+  if (error) throw error;
+  return stdout + stderr;
+}
+
+test('GnuTLS verifies every intermediate', { skip: findCommand('certtool').skip }, () => {
+  for (const file of files) {
+    const verdict = judge(
+      'certtool',
+      '--verify',
+      '--load-ca-certificate',
+      'root.pem',
+      '--infile',
+      file,
+    );
+    assert.match(verdict, /Chain verification output: Verified\./, `${file}: ${verdict}`);
+  }
+});
+
+const zlint = findTool('zlint-v3.6.0/zlint');
+// Everything but the RFCs: rules of programmes for public certificates and of single companies.
+const PROGRAMMES = 'Apple,CABF_BR,CABF_EV,CABF_SMIME_BR,Community,ETSI_ESI,Mozilla';
+test('zlint finds no error by the RFCs in an intermediate', { skip: zlint.skip }, () => {
+  const lines = judge(zlint.path, '-excludeSources', PROGRAMMES, ...files)
+    .split('\n')
+    .filter((line) => line.startsWith('{'));
+  assert.equal(lines.length, files.length);
+  const findings = lines.flatMap((line, at) => {
+    const results: Record<string, { result: string; details?: string }> = JSON.parse(line);
+    return Object.entries(results)
+      .filter(([, { result }]) => result === 'error' || result === 'fatal')
+      .map(([lint, { details = '' }]) => `${files[at]}: ${lint} ${details}`);
+  });
+  assert.deepEqual(findings, []);
 });

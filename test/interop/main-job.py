@@ -90,6 +90,20 @@ assert {issued["serial_number"], signed["serial_number"], root["data"]["serial_n
 read = pki.read_certificate(issued["serial_number"], **at)["data"]
 assert read["certificate"] == issued["certificate"] and read["revocation_time"] == 0
 
+# A hierarchy: a request in a mount of its own, signed here, and a root of there that is signed as it is.
+client.sys.enable_secrets_engine("pki", path="below")
+below = {"mount_point": "below"}
+request = pki.generate_intermediate("exported", "Python Intermediate", extra_params={"key_type": "ec"}, **below)["data"]
+assert request["private_key_type"] == "ec" and request["csr"].startswith("-----BEGIN CERTIFICATE REQUEST-----")
+intermediate = pki.sign_intermediate(request["csr"], "Python Intermediate", extra_params={"ttl": "4000h"}, **at)["data"]
+assert intermediate["ca_chain"] == [intermediate["certificate"], root["data"]["certificate"]]
+assert intermediate["serial_number"] in pki.list_certificates(**at)["data"]["keys"]
+other = pki.generate_root("internal", "Other Root", extra_params={"key_type": "ec"}, **below)["data"]
+crossed = pki.sign_self_issued(other["certificate"], **at)["data"]
+assert crossed["issuing_ca"] == root["data"]["certificate"] and crossed["certificate"] != other["certificate"]
+refused(exceptions.InvalidRequest, pki.sign_self_issued, intermediate["certificate"], says="is not self-issued", **at)
+client.sys.disable_secrets_engine("below")
+
 # Revocation.
 assert "BEGIN X509 CRL" in pki.read_crl(**at)
 before = pki.read_crl(**at)

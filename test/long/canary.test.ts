@@ -135,6 +135,12 @@ test('no planted secret is found in logs, audit records, sinks, answers or the d
     ttl: '8760h',
   });
   canaries.push(keyCanary('the key of an exported root', root('data.private_key')));
+  const request = await make('demo/intermediate/generate/exported', {
+    common_name: 'Sub',
+    key_type: 'ec',
+    format: 'pem_bundle',
+  });
+  canaries.push(keyCanary('the key of an intermediate', request('data.private_key')));
   await send('POST', 'demo/roles/web', { allow_any_name: true, key_type: 'ec', ttl: '1h' });
   const issued = await make('demo/issue/web', { common_name: 'a.test' });
   canaries.push(keyCanary('the key of a certificate', issued('data.private_key')));

@@ -4,6 +4,7 @@ import type { OwnPath } from '../../acl/name-form.ts';
 import type { App } from '../../app/app.ts';
 import type { Caller } from '../../app/caller.ts';
 import type { DataResult } from '../../app/output.ts';
+import { invalid } from '../../core/failure.ts';
 import { chooseSignatureAlgorithm } from '../../x509/algorithms.ts';
 import { assembleSigned } from '../../x509/certificate.ts';
 import { encodeCsrInfo } from '../../x509/csr.ts';
@@ -14,6 +15,7 @@ import { changeMountState } from '../mount-state/operations.ts';
 import { hasUrls } from '../mount-state/urls.ts';
 import { planCsrOnThread } from '../planning/operations.ts';
 import { isHeavyRequest } from '../planning/task.ts';
+import { MOST_CA_BYTES } from '../profile/ca-request.ts';
 import {
   type IntermediateCsrRequest,
   intermediateCsrFields,
@@ -47,6 +49,11 @@ export async function generateIntermediateCsr(
     const { signature_bits, use_pss } = request;
     const algorithm = chooseSignatureAlgorithm({ key_type, key_bits, signature_bits, use_pss });
     const info = encodeCsrInfo({ ...plan, subjectPublicKeyInfo: key.public_key });
+    if (info.length > MOST_CA_BYTES) {
+      throw invalid(
+        `the request would have ${info.length} bytes, at most ${MOST_CA_BYTES} are accepted`,
+      );
+    }
     const der = assembleSigned(info, algorithm, await sign(algorithm, info));
     caller.record.outcome.key_id = key.id;
     const { handed_out } = prepared;

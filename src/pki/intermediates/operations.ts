@@ -11,15 +11,12 @@ import { type IssuerContext, readIssuerContext } from '../issuance/context.opera
 import { signCertificate, signWithKey } from '../keys/signing.operations.ts';
 import { lineOfMount } from '../mount-state/operations.ts';
 import { planIntermediateOnThread, requireSoundKeyOf } from '../planning/operations.ts';
-import { isHeavyRequest, type PlannedIntermediate } from '../planning/task.ts';
-import { readCsrValues } from '../profile/csr-fields.ts';
+import { askedBy, isHeavyRequest, type PlannedIntermediate } from '../planning/task.ts';
+import { MOST_CA_BYTES } from '../profile/ca-request.ts';
 import { requireCsr, type SignedCsr } from '../profile/csr-rules.ts';
 import { type IntermediateRequest, planIntermediate } from '../profile/intermediate.ts';
 import { planCertificate } from '../profile/plan.ts';
 import { newSerialNumber } from '../roots/operations.ts';
-
-/** Of an intermediate's certificate, which goes with all that it signs. */
-const MOST_CA_BYTES = 64 << 10;
 
 export type IntermediateInput = IntermediateRequest & { issuer_ref?: string | undefined };
 
@@ -63,7 +60,7 @@ async function decide(
   const { csr, key } = signed;
   const { subjectPublicKeyInfo } = csr;
   await requireSoundKeyOf(app, caller, key, subjectPublicKeyInfo);
-  return { plan, key, subjectPublicKeyInfo, asked: readCsrValues(csr, plan.names) };
+  return { plan, key, subjectPublicKeyInfo, asked: askedBy(request, csr, plan) };
 }
 
 async function commitIntermediate(
@@ -100,7 +97,7 @@ async function commitIntermediate(
   };
   const found_by = [...names.dns, ...names.email, ...names.ip, ...names.uri];
   // Durable before it leaves the process, as every certificate is that can be revoked.
-  await app.commitOnce(caller, [held, ...insertCertificate(mount_id, row, found_by)]);
+  await app.commit(caller, [held, ...insertCertificate(mount_id, row, found_by)]);
   const facts = { serial_number: serial, expiration: tbs.notAfter };
   return {
     data: encodeSignedCa(der, facts, issuer, request.format),

@@ -50,7 +50,7 @@ export async function signSelfIssued(
       );
       const serial_number = formatSerial(parts.serialNumber);
       Object.assign(caller.record.outcome, { serial_number, issuer_id: issuer.id });
-      await app.commitOnce(caller, [held]);
+      await app.commit(caller, [held]);
       return {
         data: { certificate: encodeCertificate(der, 'pem'), issuing_ca: pemOf(issuer.certificate) },
         warnings,

@@ -3,6 +3,7 @@ import { test } from 'node:test';
 import { z } from 'zod';
 import { openTestApp, testCaller, testMount } from '../../../test/support/app.ts';
 import { eachEngine } from '../../../test/support/engines.ts';
+import { makeCsr } from '../../../test/support/leaves.ts';
 import type { App } from '../../app/app.ts';
 import type { Caller } from '../../app/caller.ts';
 import { Failure } from '../../core/failure.ts';
@@ -12,20 +13,23 @@ import type { Store } from '../../store/store.ts';
 import { refuseForRoom } from '../../store/waiting-sets.ts';
 import { type Effect, writesOf } from '../../store/write.ts';
 import { writeIssuersConfig, writeKeysConfig, writeUrls } from '../config/operations.ts';
+import { signIntermediate } from '../intermediates/operations.ts';
 import { removeIssuer, updateIssuer } from '../issuers/operations.ts';
 import { revokeIssuer } from '../issuers/revocation.operations.ts';
 import { generateStoredKey, removeKey, updateKey } from '../keys/operations.ts';
 import { deleteKey } from '../mount-state/keys.store.ts';
+import { intermediateFields } from '../profile/intermediate.ts';
 import { issueSchema } from '../profile/request.ts';
 import { rootFields } from '../profile/root.ts';
 import { writeRole } from '../roles/operations.ts';
 import { roleFields } from '../roles/role.ts';
 import { generateRoot } from '../roots/operations.ts';
-import { readVerbatimContext } from './context.operations.ts';
+import { readIssuerContext, readVerbatimContext } from './context.operations.ts';
 import { takeBackNames, writeNames } from './names.operations.ts';
 import { issueCertificate, planIssuance } from './operations.ts';
 
 const rootSchema = z.object({ exported: z.string(), ...rootFields });
+const intermediateSchema = z.object(intermediateFields);
 const roleSchema = z.object({ name: z.string(), ...roleFields });
 
 interface Made {
@@ -204,6 +208,55 @@ eachEngine('a certificate that is being made', (open) => {
       isOver = true;
     }
     await Promise.all(changing);
+  });
+});
+
+eachEngine('a certificate of an authority that is being made', (open) => {
+  for (const [what, change] of [...SPARING, ROLE_CHANGED]) {
+    test(`stands when ${what} meanwhile`, async () => {
+      const made = await make(await open());
+      const { held } = await readIssuerContext(made.app, made.caller, 'default');
+      await change(made);
+      await made.app.store.commit([held]);
+    });
+  }
+
+  for (const [what, change] of REFUSING) {
+    test(`is refused when ${what} meanwhile`, async () => {
+      const made = await make(await open());
+      const { held } = await readIssuerContext(made.app, made.caller, 'default');
+      await change(made);
+      await assert.rejects(made.app.store.commit([held]), {
+        kind: 'conflict',
+        message: /what the certificate rests on was changed meanwhile/,
+      });
+    });
+  }
+
+  test('is decided on anew by what its issuer is by then', async () => {
+    const { app, caller } = await make(await open());
+    let changes = 0;
+    const late: App = {
+      ...app,
+      commit: async (...commit) => {
+        if (changes++ === 0) {
+          const ocsp_servers = ['http://late.test'];
+          await updateIssuer(app, caller, { issuer_ref: 'used', ocsp_servers });
+        }
+        return app.commit(...commit);
+      },
+    };
+    const csr = makeCsr({});
+    const input = intermediateSchema.parse({ csr, common_name: 'Sub', format: 'der' });
+    const { data } = await signIntermediate(late, caller, input);
+    assert.equal(changes, 2);
+    assert.ok(Buffer.from(data.certificate, 'base64').includes('http://late.test'));
+    const [stored, ...more] = await app.store.db
+      .selectFrom('pki_certificate')
+      .select('serial')
+      .where('subject_cn', '=', 'Sub')
+      .execute();
+    assert.deepEqual([stored?.serial, more], [data.serial_number, []]);
   });
 });
 

@@ -3,18 +3,15 @@ import type { App } from '../../app/app.ts';
 import type { Caller } from '../../app/caller.ts';
 import type { NothingResult } from '../../app/output.ts';
 import { invalid } from '../../core/failure.ts';
+import { encodePem } from '../../core/pem.ts';
 import { type KeyType, keyIdentifier } from '../../x509/keys.ts';
-import { exportPrivateKey } from '../../x509/private-keys.ts';
 import { formatColonHex } from '../../x509/serial.ts';
-import { resolveKeyParameters } from '../fields/key-parameters.ts';
-import { checkName, checkNewName, describeKey } from '../mount-state/key.ts';
+import { checkName, describeKey } from '../mount-state/key.ts';
 import { deleteKey, saveKeyName } from '../mount-state/keys.store.ts';
 import { changeMountState, readMountState } from '../mount-state/operations.ts';
 import { ownPaths, RENAMED } from '../mount-state/own-paths.ts';
-import { requireRoomForKey } from '../mount-state/room.ts';
 import { type ListedPage, requirePage, resolveKey } from '../mount-state/state.ts';
-import { generateKey } from './generation.operations.ts';
-import { sealKey } from './sealed-keys.operations.ts';
+import { parseKeySource, prepareKey } from './key-source.operations.ts';
 
 /** All keys in order of their ids, or one page of them. @see P-241 */
 export async function listKeyInfo(app: App, caller: Caller, page: ListedPage) {
@@ -101,27 +98,20 @@ interface NewKey {
 
 /** Makes a key and keeps it; the private part is answered only if it shall be `exported`. */
 export async function generateStoredKey(app: App, caller: Caller, input: NewKey) {
-  if (input.exported === 'kms') {
-    throw invalid('managed keys are not available: use internal or exported');
-  }
-  await refuseDenied(caller, ownPaths(caller, 'key', { name: input.key_name }));
-  const { key_bits } = resolveKeyParameters({ ...input, signature_bits: 0 });
-  const fresh = await generateKey(app, caller, { key_type: input.key_type, key_bits });
-  return changeMountState(app, caller, (mountState) => {
-    requireRoomForKey(mountState);
-    const name = checkNewName('key', input.key_name, mountState.keys);
-    const { key, insert } = sealKey(app, caller.mount.id, fresh, name);
+  const request = { ...input, key_ref: '', signature_bits: 0 };
+  const prepared = await prepareKey(app, caller, parseKeySource(input.exported), request);
+  return changeMountState(app, caller, async (mountState) => {
+    const { key, effects } = await prepared.choose(mountState);
     caller.record.outcome.key_id = key.id;
+    const made = prepared.handed_out?.encode('traditional');
     return {
-      effects: [insert],
+      effects,
       spares_issuing: true,
       defaults: mountState.keys.size === 0 ? { default_key: key.id } : {},
       result: {
         data: {
           ...describeKey(key),
-          ...(input.exported === 'exported' && {
-            private_key: exportPrivateKey(fresh.private_key, 'traditional', 'pem'),
-          }),
+          ...(made && { private_key: encodePem(made.label, made.der) }),
         },
       },
     };

@@ -1,5 +1,6 @@
 import type { FailureDetail, FailureKind } from '../../core/failure.ts';
 import { memoizeWeak } from '../../core/memoize-weak.ts';
+import type { Csr } from '../../x509/csr.ts';
 import type { KeyDescription } from '../../x509/keys.ts';
 import { type CsrValues, readCsrValues } from '../profile/csr-fields.ts';
 import { requireCsrSync, requireSoundKey } from '../profile/csr-rules.ts';
@@ -55,7 +56,7 @@ export interface PlannedLeaf {
 /** A certificate of a CA, and the key that it certifies. */
 export interface PlannedIntermediate extends Required<Omit<PlannedLeaf, 'plan'>> {
   plan: IntermediatePlan;
-  /** What the request that was signed asks for by itself. */
+  /** What it says that was taken from the request that was signed. */
   asked: CsrValues;
 }
 
@@ -108,6 +109,15 @@ function planLeafTask(task: LeafTask): PlannedLeaf {
   return { plan, key: signed.key, subjectPublicKeyInfo: signed.csr.subjectPublicKeyInfo };
 }
 
+/** What is not taken over need not even be readable. */
+export function askedBy(
+  { use_csr_values }: IntermediateRequest,
+  csr: Csr,
+  { names }: IntermediatePlan,
+): CsrValues {
+  return use_csr_values ? readCsrValues(csr, names) : {};
+}
+
 function planIntermediateTask({
   request,
   context,
@@ -116,7 +126,7 @@ function planIntermediateTask({
   const plan = planIntermediate(request, { csr, key }, context);
   requireSoundKey(csr.subjectPublicKeyInfo);
   const { subjectPublicKeyInfo } = csr;
-  return { plan, key, subjectPublicKeyInfo, asked: readCsrValues(csr, plan.names) };
+  return { plan, key, subjectPublicKeyInfo, asked: askedBy(request, csr, plan) };
 }
 
 /**

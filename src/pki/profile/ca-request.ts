@@ -154,6 +154,7 @@ export function parseCaNames(
 
 /** Nobody reaches a CA by its names; its certificate goes with all that it signs. */
 export const MOST_CA_NAMES = 100;
+export const MOST_CA_BYTES = 64 << 10;
 
 const NAME_FIELDS = ['alt_names', 'ip_sans', 'uri_sans', 'other_sans'] as const;
 

@@ -20,11 +20,9 @@ import { requireRoomForIssuer } from '../mount-state/room.ts';
 import type { MountState } from '../mount-state/state.ts';
 import { planRootOnThread } from '../planning/operations.ts';
 import { isHeavyRequest } from '../planning/task.ts';
+import { MOST_CA_BYTES } from '../profile/ca-request.ts';
 import { planRoot, type RootRequest, type WantedRoot } from '../profile/root.ts';
 import type { GeneratedRoot } from './generated-root.ts';
-
-/** Of a root's certificate, which goes with all that it signs. */
-const MOST_ROOT_BYTES = 64 << 10;
 
 type RootInput = RootRequest & { exported: string };
 
@@ -143,7 +141,7 @@ async function signRoot(
     ? await planRootOnThread(app, caller, wanted)
     : planRoot(wanted);
   return {
-    der: await signCertificate(tbs, chosen.sign, MOST_ROOT_BYTES),
+    der: await signCertificate(tbs, chosen.sign, MOST_CA_BYTES),
     serial_number: formatSerial(serialNumber),
     not_before: tbs.notBefore,
     not_after: tbs.notAfter,
