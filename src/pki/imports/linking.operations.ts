@@ -1,6 +1,7 @@
 import type { OwnPath } from '../../acl/name-form.ts';
 import type { App } from '../../app/app.ts';
 import type { Caller } from '../../app/caller.ts';
+import { Breath } from '../../core/fairness/breath.ts';
 import type { Effect } from '../../store/write.ts';
 import type { Certificate } from '../../x509/certificate.ts';
 import type { FreshKey } from '../keys/generation.operations.ts';
@@ -24,13 +25,14 @@ interface PlannedKeys {
 }
 
 /** Finds each key among the mount's, or plans to keep it. */
-export function planKeys(
+export async function planKeys(
   app: App,
   mount_id: string,
   mountState: MountState,
   wanted: readonly FreshKey[],
   name = '',
-): PlannedKeys {
+): Promise<PlannedKeys> {
+  const breath = new Breath();
   const planned: PlannedKeys = {
     all: publicKeys(mountState),
     added: [],
@@ -47,6 +49,7 @@ export function planKeys(
     planned.all.set(textOf(key.public_key), key);
     planned.added.push(key);
     planned.effects.push(insert);
+    await breath.take();
   }
   return planned;
 }
