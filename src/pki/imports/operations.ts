@@ -15,7 +15,13 @@ import { changeMountState, planDefaultChange, readMountState } from '../mount-st
 import { requireRoomForImport } from '../mount-state/room.ts';
 import type { MountState } from '../mount-state/state.ts';
 import { readAuthorities, readBundle, takeSteps, tellWhere, within } from './bundle.ts';
-import { pathsOf, planIssuers, planKeys, publicKeys } from './linking.operations.ts';
+import {
+  markRevokedOnes,
+  pathsOf,
+  planIssuers,
+  planKeys,
+  publicKeys,
+} from './linking.operations.ts';
 import {
   chooseDefault,
   findBeneath,
@@ -131,7 +137,8 @@ async function planImport(
   const mount_id = caller.mount.id;
   const keys = await planKeys(app, mount_id, mountState, wanted);
   await nextBreath();
-  const imported = planIssuers(app, mountState, certificates, keys.all);
+  const planned = planIssuers(app, mountState, certificates, keys.all);
+  const imported = await markRevokedOnes(app, mount_id, mountState, planned);
   const { issuers, added, linked } = imported;
   requireRoomForImport(mountState, { issuers: added.map(recordOf), keys: keys.added.length });
   await refuseDeniedNow(caller, pathsOf(caller, mountState, imported));
