@@ -715,9 +715,19 @@ const OTHERS: [one: RegExp, other: RegExp, why: string][] = [
     'one lease is not all those beneath a path',
   ],
   [
-    /generate-root$|^pki-generate-key$/,
+    /generate-root$|^pki-(generate|import)-key$/,
     /^pki-(generate|update)-key$/,
     'a new root has a key of its own; operations ask at the path of the name that it gets',
+  ],
+  [
+    /^pki-(issuers-import-cert|set-signed-intermediate)$/,
+    /^pki-(configure-ca|issuers-import-bundle)$/,
+    'no private keys are taken: to finish an intermediate is not to bring an authority',
+  ],
+  [
+    /^pki-import-key$/,
+    /^pki-(configure-ca|issuers-import-bundle)$/,
+    'a key by itself is no authority',
   ],
   [
     /^pki-(issuer-)?(issue|sign)-with-role$/,
