@@ -6,7 +6,9 @@ import type { Hold } from '../core/fairness/shared-bytes.ts';
 /** Bytes that are taken of a body before anybody has said how many may come. */
 const EARLY = 64 << 10;
 /** No endpoint takes more. */
-const MOST = 1 << 20;
+const MOST = 3 << 20;
+/** Bytes that may have come before an endpoint says how many it takes: as many as most do. */
+const MOST_UNREAD = 1 << 20;
 /** What an ordinary body comes to is not counted. */
 const LITTLE = 4 << 10;
 /**
@@ -27,7 +29,7 @@ export class GatheredRequest extends IncomingMessage {
   #openHold: (() => Hold | undefined) | undefined;
   #refused: Failure | undefined;
   #reader: { resolve(body: Uint8Array): void; reject(because: Failure): void } | undefined;
-  #limit = MOST;
+  #limit = MOST_UNREAD;
   #isRead = false;
   #isTaken = false;
   #isWaiting = false;

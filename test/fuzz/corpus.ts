@@ -37,6 +37,7 @@ import { nameConstraints } from '../../src/x509/name-constraints.ts';
 import { encodeSubject } from '../../src/x509/names.ts';
 import { encodePrivateKey } from '../../src/x509/private-keys.ts';
 import { encodeTbsCertList } from '../support/crl.ts';
+import { makeAuthority } from '../support/made-authorities.ts';
 import { encodeOcspRequest } from '../support/ocsp-request.ts';
 import { Dice } from './mutate.ts';
 
@@ -244,4 +245,11 @@ export const bundles: Uint8Array[] = [
   [keyTexts[0], encodePem('CERTIFICATE', certificates[0] ?? ISSUER)].join('\n'),
   requests.map((der) => encodePem('CERTIFICATE REQUEST', der)).join('\r\n'),
   encodePem('X509 CRL', revokedLists[1] ?? ISSUER, { trailingNewline: true }),
+].map(toBytes);
+
+const authorities = ['A', 'B'].map((name) => makeAuthority(name));
+export const imports: Uint8Array[] = [
+  ...authorities.map(({ pem, keyPem: key }) => pem + key),
+  authorities.map(({ pem, keyPem: key }) => `${key}a note\n${pem}`).join(''),
+  `${encodePem('EC PARAMETERS', someBytes(10))}\n${keyTexts[0]}\n${authorities[0]?.pem}`,
 ].map(toBytes);

@@ -2,6 +2,8 @@
 
 import { Failure } from '../../src/core/failure.ts';
 import { parsePem } from '../../src/core/pem.ts';
+import { readAuthorities, readBundle as sortBundle } from '../../src/pki/imports/bundle.ts';
+import { readPrivateKey } from '../../src/pki/keys/imported-key.operations.ts';
 import { isSelfSigned, isSignedBy, parseCertificate } from '../../src/x509/certificate.ts';
 import { parseCertificatePolicies } from '../../src/x509/certificate-policies.ts';
 import { isCsrSignatureValid, parseCsr } from '../../src/x509/csr.ts';
@@ -74,6 +76,21 @@ function readBundle(bytes: Uint8Array): void {
   }
 }
 
+/** As an import reads it. */
+function readImport(bytes: Uint8Array): void {
+  const { certificates, keys } = endOf(sortBundle(text(bytes), true));
+  if (certificates.length + keys.length === 0) throw new Failure('invalid', 'nothing to import');
+  endOf(readAuthorities(certificates));
+  for (const key of keys) readPrivateKey(key);
+}
+
+function endOf<Read>(steps: Generator<undefined, Read, undefined>): Read {
+  for (;;) {
+    const step = steps.next();
+    if (step.done) return step.value;
+  }
+}
+
 const PEM_WORDS = [
   '-----BEGIN ',
   '-----END ',
@@ -103,6 +120,12 @@ export const fuzzTargets: readonly FuzzTarget[] = [
     read: (bytes) => parseOcspRequest(decodeOcspPath(text(bytes))),
   },
   { name: 'pem', corpus: corpus.bundles, words: PEM_WORDS, read: readBundle },
+  {
+    name: 'import',
+    corpus: corpus.imports,
+    words: [...PEM_WORDS, 'X509 ', 'EC PARAMETERS', 'RSA '],
+    read: readImport,
+  },
   {
     name: 'private-key',
     corpus: corpus.privateKeys,

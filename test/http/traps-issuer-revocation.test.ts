@@ -2,6 +2,8 @@
 
 import assert from 'node:assert/strict';
 import { after, describe, test } from 'node:test';
+import { parsePem } from '../../src/core/pem.ts';
+import { parseCertificate } from '../../src/x509/certificate.ts';
 import { formatSerial } from '../../src/x509/serial.ts';
 import { parseCrl } from '../support/crl.ts';
 import { type Authority, makeAuthority } from '../support/made-authorities.ts';
@@ -127,6 +129,12 @@ test('a revoked authority is on the CRL of who signed it and in its OCSP answers
   assert.equal((await call('DELETE', `${path}/issuer/${childId}`)).status, 200);
   assert.deepEqual((await listedBy(path, rootId)).sort(), serials.toSorted(), 'it stays there');
   assert.deepEqual(await askOf(path, root, child), { revoked_at });
+
+  const [again = ''] = await bring(path, child);
+  const read = await call('GET', `${path}/issuer/${again}`);
+  assert.equal(read.field('data.revocation_time'), revoked_at, 'to import it anew undoes nothing');
+  assert.equal(read.textAt('data.usage'), 'crl-signing,ocsp-signing,read-only');
+  assert.deepEqual((await listedBy(path, rootId)).sort(), serials.toSorted());
 });
 
 test('it is on the CRL of one that signed it and is imported later', async () => {
@@ -182,6 +190,27 @@ test('one that is not there is said not to be found', async () => {
   const reply = await revoke(path, 'nobody');
   assert.equal(reply.status, 500);
   assert.match(reply.text, /unable to find PKI issuer for reference: nobody/);
+});
+
+test('a root that was revoked and removed is imported as a revoked one, whoever else has its number', async () => {
+  const path = await mount();
+  const made = await call('POST', `${path}/root/generate/exported`, {
+    common_name: 'R',
+    key_type: 'ec',
+  });
+  const certificate = made.textAt('data.certificate');
+  const id = made.textAt('data.issuer_id');
+  await revoke(path, id);
+  await call('DELETE', `${path}/issuer/${id}`);
+  const other = makeAuthority('Other', {
+    serial: parseCertificate(parsePem(certificate)[0]?.der ?? Buffer.of()).serialNumber,
+  });
+  const pem_bundle = `${certificate}\n${other.pem}`;
+  const reply = await call('POST', `${path}/issuers/import/bundle`, { pem_bundle });
+  const [root, second] = reply.field('data.imported_issuers') as string[];
+  assert.equal((await call('GET', `${path}/issuer/${root}`)).field('data.revoked'), true);
+  assert.equal((await call('GET', `${path}/issuer/${second}`)).field('data.revoked'), false);
+  assert.equal((await call('GET', `${path}/config/issuers`)).field('data.default'), '');
 });
 
 describe('a policy that denies an issuer', () => {

@@ -715,7 +715,7 @@ const OTHERS: [one: RegExp, other: RegExp, why: string][] = [
     'one lease is not all those beneath a path',
   ],
   [
-    /(generate|rotate)-root$|(generate|cross-sign)-intermediate$|^pki-generate-key$/,
+    /(generate|rotate)-root$|(generate|cross-sign)-intermediate$|^pki-(generate|import)-key$/,
     /^pki-(generate|update)-key$/,
     'a new root, or request, has a key of its own; operations ask at the path of the name that it gets',
   ],
@@ -728,6 +728,16 @@ const OTHERS: [one: RegExp, other: RegExp, why: string][] = [
     /^pki-(root|issuer)-sign-(intermediate|self-issued)$/,
     /^pki-(root|issuer)-sign-(intermediate|self-issued)$/,
     'one goes by the default issuer, the other by that of the path',
+  ],
+  [
+    /^pki-(issuers-import-cert|set-signed-intermediate)$/,
+    /^pki-(configure-ca|issuers-import-bundle)$/,
+    'no private keys are taken: to finish an intermediate is not to bring an authority',
+  ],
+  [
+    /^pki-import-key$/,
+    /^pki-(configure-ca|issuers-import-bundle)$/,
+    'a key by itself is no authority',
   ],
   [
     /^pki-(issuer-)?(issue|sign)-with-role$/,

@@ -28,6 +28,7 @@ export function makeAuthority(
     ca?: boolean;
     usage?: readonly KeyUsage[];
     extensions?: readonly Extension[];
+    serial?: Uint8Array;
   } = {},
 ): Authority {
   const key = of.key ?? newKey();
@@ -38,7 +39,7 @@ export function makeAuthority(
     issuer: by.name,
     key,
     signer: by.key,
-    serial: Uint8Array.of(1, made >> 8, made & 255),
+    serial: of.serial ?? Uint8Array.of(1, made >> 8, made & 255),
     extensions: [
       ...(of.ca === false ? [] : [basicConstraints({ ca: true })]),
       ...[keyUsage(of.usage ?? [])].flatMap((usage) => usage ?? []),

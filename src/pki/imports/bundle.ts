@@ -10,12 +10,12 @@ import { EXTENSION_OID } from '../../x509/oids.ts';
 import { isPrivateKeyLabel } from '../../x509/private-keys.ts';
 
 /** Bytes of a request that imports: a thousand authorities with their keys. */
-export const MOST_BUNDLE_BYTES = 4 << 20;
+export const MOST_BUNDLE_BYTES = 3 << 20;
 const CAPS: PemCaps = { maxLength: MOST_BUNDLE_BYTES, maxBlocks: 4096 };
 /** A shorter text is no certificate. */
 const LEAST_LENGTH = 75;
 /** Of an authority's certificate, which goes with all that it signs. */
-const MOST_CERTIFICATE_BYTES = 64 << 10;
+const MOST_BLOCK_BYTES = 64 << 10;
 
 /** What a bundle has, each once and in its order. */
 interface Bundle {
@@ -35,19 +35,29 @@ const IGNORED: ReadonlySet<string> = new Set([
   'DH PARAMETERS',
 ]);
 
+/** Work in steps, of which there may be thousands: whoever takes them lets others go first in between. */
+type Steps<Read> = Generator<undefined, Read, undefined>;
+
+/** Takes all steps. @param rest called between two of them */
+export async function takeSteps<Read>(
+  steps: Steps<Read>,
+  rest: () => Promise<void>,
+): Promise<Read> {
+  for (;;) {
+    const step = steps.next();
+    if (step.done) return step.value;
+    await rest();
+  }
+}
+
 /**
  * Sorts the blocks of a text, in whatever order they come.
  *
  * @param mayHaveKeys whether private keys are taken
- * @param rest called between two blocks, of which there may be thousands
  * @throws Failure `invalid` for what is no PEM, and for blocks that are not taken
  * @see P-228
  */
-export async function readBundle(
-  text: string,
-  mayHaveKeys: boolean,
-  rest: () => Promise<void>,
-): Promise<Bundle> {
+export function* readBundle(text: string, mayHaveKeys: boolean): Steps<Bundle> {
   if (text.length < LEAST_LENGTH) {
     throw invalid(
       'provided data for import was too short; perhaps a path was passed to the API rather than the contents of a PEM file?',
@@ -58,10 +68,15 @@ export async function readBundle(
   let count = 0;
   for (const block of readPem(text, CAPS)) {
     count += 1;
-    await rest();
+    yield;
     if (IGNORED.has(block.label)) continue;
     const isCertificate = CERTIFICATES.has(block.label);
     if (!isCertificate) requireKey(block.label, mayHaveKeys);
+    if (block.der.length > MOST_BLOCK_BYTES) {
+      throw invalid(
+        `a PEM block of ${block.der.length} bytes, at most ${MOST_BLOCK_BYTES} are accepted`,
+      );
+    }
     const known = hash('sha256', block.der, 'base64');
     if (seen.has(known)) continue;
     seen.add(known);
@@ -90,24 +105,16 @@ function requireKey(label: string, mayHaveKeys: boolean): void {
  * @throws Failure `invalid` for one that is none, or that nothing could be signed or verified by here
  * @see P-229
  */
-export async function readAuthorities(
-  certificates: readonly Uint8Array[],
-  rest: () => Promise<void>,
-): Promise<Certificate[]> {
+export function* readAuthorities(certificates: readonly Uint8Array[]): Steps<Certificate[]> {
   const read: Certificate[] = [];
   for (const [at, der] of certificates.entries()) {
     read.push(within(`Error parsing issuer ${at}`, () => readAuthority(der)));
-    await rest();
+    yield;
   }
   return read;
 }
 
 function readAuthority(der: Uint8Array): Certificate {
-  if (der.length > MOST_CERTIFICATE_BYTES) {
-    throw invalid(
-      `a certificate of ${der.length} bytes, at most ${MOST_CERTIFICATE_BYTES} are accepted`,
-    );
-  }
   const certificate = parseCertificate(der);
   if (!certificate.isCa) throw invalid('Refusing to import non-CA certificate');
   if (isEmptyName(certificate.subject)) {

@@ -40,7 +40,7 @@ export async function importKey(
         return { effects: [], result: { data: describeKey(known) } };
       }
       requireRoomForKey(mountState);
-      const { all, added, effects } = planKeys(app, mount_id, mountState, [fresh], name);
+      const { all, added, effects } = await planKeys(app, mount_id, mountState, [fresh], name);
       const imported = planIssuers(app, mountState, [], all);
       await refuseDeniedNow(caller, pathsOf(caller, mountState, imported));
       const [key] = added;

@@ -1,13 +1,16 @@
 import type { OwnPath } from '../../acl/name-form.ts';
 import type { App } from '../../app/app.ts';
 import type { Caller } from '../../app/caller.ts';
+import { Breath } from '../../core/fairness/breath.ts';
 import type { Effect } from '../../store/write.ts';
-import type { Certificate } from '../../x509/certificate.ts';
+import { type Certificate, isSignedBy } from '../../x509/certificate.ts';
+import { findCertificate } from '../certificates/store.ts';
 import type { FreshKey } from '../keys/generation.operations.ts';
 import { sealKey } from '../keys/sealed-keys.operations.ts';
-import type { Issuer } from '../mount-state/issuer.ts';
+import { type Issuer, revokedAt } from '../mount-state/issuer.ts';
 import type { Key } from '../mount-state/key.ts';
 import { ownPaths } from '../mount-state/own-paths.ts';
+import { listRevocationsOf, type Revocation } from '../mount-state/revocations.store.ts';
 import type { MountState } from '../mount-state/state.ts';
 import { type Imported, settingsOf, textOf } from './plan.ts';
 
@@ -24,13 +27,14 @@ interface PlannedKeys {
 }
 
 /** Finds each key among the mount's, or plans to keep it. */
-export function planKeys(
+export async function planKeys(
   app: App,
   mount_id: string,
   mountState: MountState,
   wanted: readonly FreshKey[],
   name = '',
-): PlannedKeys {
+): Promise<PlannedKeys> {
+  const breath = new Breath();
   const planned: PlannedKeys = {
     all: publicKeys(mountState),
     added: [],
@@ -47,6 +51,7 @@ export function planKeys(
     planned.all.set(textOf(key.public_key), key);
     planned.added.push(key);
     planned.effects.push(insert);
+    await breath.take();
   }
   return planned;
 }
@@ -90,6 +95,52 @@ export function planIssuers(
     issuers.push(issuer);
   }
   return { issuers, added, linked };
+}
+
+/** Serial numbers that are looked up at once. */
+const AT_ONCE = 200;
+
+/**
+ * Issuers whose certificates the mount knows to be revoked, as they come in: to import one anew undoes nothing.
+ *
+ * @see P-248
+ */
+export async function markRevokedOnes(
+  app: App,
+  mount_id: string,
+  mountState: MountState,
+  imported: Imported,
+): Promise<Imported> {
+  const { added } = imported;
+  const marked: Issuer[] = [];
+  for (let at = 0; at < added.length; at += AT_ONCE) {
+    const some = added.slice(at, at + AT_ONCE);
+    const serials = some.map(({ certificate }) => certificate.serial);
+    const rows = await listRevocationsOf(app.db, mount_id, serials);
+    const bySerial = new Map(rows.map((row) => [row.serial, row]));
+    for (const issuer of some) {
+      const row = bySerial.get(issuer.certificate.serial);
+      const isMeant = row && (await isOf(app, mount_id, mountState, issuer.certificate, row));
+      marked.push(isMeant ? revokedAt(issuer, row.revoked_at_ms) : issuer);
+    }
+  }
+  const byId = new Map(marked.map((issuer) => [issuer.id, issuer]));
+  const issuers = imported.issuers.map((issuer) => byId.get(issuer.id) ?? issuer);
+  return { ...imported, issuers, added: marked };
+}
+
+/** Whether it is this certificate that was revoked: serial numbers of others elsewhere may be the same. */
+async function isOf(
+  app: App,
+  mount_id: string,
+  { issuers }: MountState,
+  certificate: Certificate,
+  { serial, issuer_id }: Revocation,
+): Promise<boolean> {
+  const stored = await findCertificate(app.db, mount_id, serial);
+  if (stored) return Buffer.compare(stored.der, certificate.raw) === 0;
+  const signer = issuers.get(issuer_id)?.certificate;
+  return signer !== undefined && isSignedBy(certificate, signer.subjectPublicKeyInfo);
 }
 
 /** Keys of the mount that new issuers will sign with, and issuers that are given one. */

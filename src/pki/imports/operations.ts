@@ -4,7 +4,7 @@ import type { App } from '../../app/app.ts';
 import type { Caller } from '../../app/caller.ts';
 import type { DataResult } from '../../app/output.ts';
 import { invalid } from '../../core/failure.ts';
-import { Breath } from '../../core/fairness/breath.ts';
+import { Breath, nextBreath } from '../../core/fairness/breath.ts';
 import type { PemBlock } from '../../core/pem.ts';
 import type { Certificate } from '../../x509/certificate.ts';
 import type { FreshKey } from '../keys/generation.operations.ts';
@@ -14,8 +14,14 @@ import { insertIssuer, saveIssuer, touchIssuer } from '../mount-state/issuers.st
 import { changeMountState, planDefaultChange, readMountState } from '../mount-state/operations.ts';
 import { requireRoomForImport } from '../mount-state/room.ts';
 import type { MountState } from '../mount-state/state.ts';
-import { readAuthorities, readBundle, tellWhere, within } from './bundle.ts';
-import { pathsOf, planIssuers, planKeys, publicKeys } from './linking.operations.ts';
+import { readAuthorities, readBundle, takeSteps, tellWhere, within } from './bundle.ts';
+import {
+  markRevokedOnes,
+  pathsOf,
+  planIssuers,
+  planKeys,
+  publicKeys,
+} from './linking.operations.ts';
 import {
   chooseDefault,
   findBeneath,
@@ -86,8 +92,8 @@ async function readMaterial(
 ): Promise<Material> {
   const breath = new Breath();
   const rest = (): Promise<void> => breath.take();
-  const bundle = await readBundle(text, mayHaveKeys, rest);
-  const certificates = await readAuthorities(bundle.certificates, rest);
+  const bundle = await takeSteps(readBundle(text, mayHaveKeys), rest);
+  const certificates = await takeSteps(readAuthorities(bundle.certificates), rest);
   return { certificates, keys: await readKeys(app, caller, bundle.keys, rest) };
 }
 
@@ -129,8 +135,10 @@ async function planImport(
   { certificates, keys: wanted }: Material,
 ) {
   const mount_id = caller.mount.id;
-  const keys = planKeys(app, mount_id, mountState, wanted);
-  const imported = planIssuers(app, mountState, certificates, keys.all);
+  const keys = await planKeys(app, mount_id, mountState, wanted);
+  await nextBreath();
+  const planned = planIssuers(app, mountState, certificates, keys.all);
+  const imported = await markRevokedOnes(app, mount_id, mountState, planned);
   const { issuers, added, linked } = imported;
   requireRoomForImport(mountState, { issuers: added.map(recordOf), keys: keys.added.length });
   await refuseDeniedNow(caller, pathsOf(caller, mountState, imported));
@@ -140,6 +148,7 @@ async function planImport(
   const default_issuer = chosen.default_issuer ?? defaults.default_issuer;
   const default_key = defaults.default_key || (keys.added[0]?.id ?? '');
   const now_ms = app.now();
+  await nextBreath();
   const changes = [
     ...keys.effects,
     ...added.map((issuer) => insertIssuer(mount_id, recordOf(issuer))),

@@ -48,7 +48,9 @@ export function chooseDefault(
   if (!isMissing && !defaults.default_follows_latest_issuer) {
     return { default_issuer: undefined, warnings: [] };
   }
-  const candidates = (isMissing ? issuers : added).filter(({ key_id }) => key_id !== '');
+  const candidates = (isMissing ? issuers : added).filter(
+    ({ key_id, revoked_at_ms }) => key_id !== '' && revoked_at_ms === undefined,
+  );
   const [only, another] = candidates;
   if (!another) return { default_issuer: only?.id, warnings: [] };
   return {

@@ -8,7 +8,7 @@ import { findCertificate } from '../certificates/store.ts';
 import { classIdOf, numberWarnings, planClass, warnOfUnsigned } from '../crl/issuer-class.ts';
 import { scheduleCrl } from '../crl/operations.ts';
 import { isRoot } from '../mount-state/chain.ts';
-import { describeIssuer, type Issuer, recordOf } from '../mount-state/issuer.ts';
+import { describeIssuer, type Issuer, recordOf, revokedAt } from '../mount-state/issuer.ts';
 import { saveIssuer } from '../mount-state/issuers.store.ts';
 import { changeMountState, requireIssuer } from '../mount-state/operations.ts';
 import { ownPaths } from '../mount-state/own-paths.ts';
@@ -45,14 +45,11 @@ export async function revokeIssuer(
       if (issuer.revoked_at_ms !== undefined) {
         return { effects: [], result: { id: issuer.id, signed_by: '', warnings: [] } };
       }
-      const { certificate, settings } = issuer;
-      caller.record.outcome.serial_number = certificate.serial;
+      caller.record.outcome.serial_number = issuer.certificate.serial;
       const now_ms = app.now();
-      const usage = settings.usage.filter((word) => word !== 'issuing-certificates');
-      const next = { ...issuer, settings: { ...settings, usage }, revoked_at_ms: now_ms };
       return {
         effects: [
-          saveIssuer(mount_id, recordOf(next)),
+          saveIssuer(mount_id, recordOf(revokedAt(issuer, now_ms))),
           ...(await planEntry(app, mount_id, issuer, now_ms)),
         ],
         spares_issuing: true,

@@ -75,6 +75,12 @@ export interface Issuer extends Omit<IssuerRecord, 'certificate'> {
   signed_by: string;
 }
 
+/** An issuer as it is once it is revoked: it issues no more, and signs for what it has issued. */
+export function revokedAt(issuer: Issuer, revoked_at_ms: number): Issuer {
+  const usage = issuer.settings.usage.filter((word) => word !== 'issuing-certificates');
+  return { ...issuer, settings: { ...issuer.settings, usage }, revoked_at_ms };
+}
+
 /** An issuer in the form in which it is stored. */
 export function recordOf(issuer: Issuer): IssuerRecord {
   const { chain: _, signed_by: __, certificate, ...record } = issuer;

@@ -1,7 +1,7 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
-import { build, type Db, prepared } from '../../store/database.ts';
+import { build, type Db, prepared, preparedWrite } from '../../store/database.ts';
 import type { PkiIssuerRow } from '../../store/tables.ts';
-import { type Write, write } from '../../store/write.ts';
+import { type Value, type Write, write } from '../../store/write.ts';
 import { DEFAULT_SETTINGS, type IssuerRecord, type IssuerSettings } from './issuer.ts';
 
 /** Their certificates are counted; from before there were bounds, settings may have a megabyte, too. */
@@ -44,11 +44,26 @@ function recordOf(row: PkiIssuerRow): IssuerRecord {
   };
 }
 
+const insertRow = preparedWrite(
+  (sql, p: PkiIssuerRow & Record<string, Value>) =>
+    sql.insertInto('pki_issuer').values({
+      mount_id: p.mount_id,
+      id: p.id,
+      name: p.name,
+      key_id: p.key_id,
+      certificate: p.certificate,
+      body: p.body,
+      revoked_at_ms: p.revoked_at_ms,
+      modified_at_ms: p.modified_at_ms,
+      created_at_ms: p.created_at_ms,
+      version: p.version,
+    }),
+  { rows: 1, conflict: 'issuer name already in use' },
+);
+
+/** Prepared, as an import has a thousand of them. */
 export function insertIssuer(mount_id: string, issuer: IssuerRecord): Write {
-  return write(build.insertInto('pki_issuer').values({ mount_id, ...columnsOf(issuer) }), {
-    rows: 1,
-    conflict: 'issuer name already in use',
-  });
+  return insertRow({ mount_id, ...columnsOf(issuer) });
 }
 
 /** Replaces all of a stored issuer but its certificate. @param issuer with the version that was read */

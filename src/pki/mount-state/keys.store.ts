@@ -1,7 +1,7 @@
-import { build, type Db } from '../../store/database.ts';
+import { build, type Db, preparedWrite } from '../../store/database.ts';
 import { listInPages, PAGE } from '../../store/in-pages.ts';
 import type { PkiKeyRow } from '../../store/tables.ts';
-import { type Write, write } from '../../store/write.ts';
+import { type Value, type Write, write } from '../../store/write.ts';
 import type { Key } from './key.ts';
 
 const COLUMNS = ['id', 'name', 'key_type', 'key_bits', 'public_key'] as const;
@@ -36,11 +36,23 @@ export async function findSealedKey(
   return row?.private_key_sealed;
 }
 
+const insertRow = preparedWrite(
+  (sql, p: PkiKeyRow & Record<string, Value>) =>
+    sql.insertInto('pki_key').values({
+      mount_id: p.mount_id,
+      id: p.id,
+      name: p.name,
+      key_type: p.key_type,
+      key_bits: p.key_bits,
+      public_key: p.public_key,
+      private_key_sealed: p.private_key_sealed,
+    }),
+  { rows: 1, conflict: 'key name already in use' },
+);
+
+/** Prepared, as an import has a thousand of them. */
 export function insertKey(mount_id: string, key: Key, private_key_sealed: Uint8Array): Write {
-  return write(build.insertInto('pki_key').values({ mount_id, ...key, private_key_sealed }), {
-    rows: 1,
-    conflict: 'key name already in use',
-  });
+  return insertRow({ mount_id, ...key, private_key_sealed });
 }
 
 export function saveKeyName(mount_id: string, id: string, name: string): Write {

@@ -31,6 +31,20 @@ export function findRevocation(
   return bySerial.first(db, { mount_id, serial });
 }
 
+/** Those of some serial numbers that are revoked. @param serials a few hundred at most */
+export function listRevocationsOf(
+  db: Db,
+  mount_id: string,
+  serials: readonly string[],
+): Promise<Revocation[]> {
+  return db
+    .selectFrom('pki_revocation')
+    .select(COLUMNS)
+    .where('mount_id', '=', mount_id)
+    .where('serial', 'in', serials)
+    .execute();
+}
+
 /** Serial numbers of a mount's revocations in order of their text, a page of them. */
 export const listRevokedSerials = keyPages('pki_revocation', 'serial', ['mount_id']);
 
