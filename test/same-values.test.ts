@@ -119,6 +119,10 @@ const SAME: Record<string, unknown[][]> = {
   csr: [PEM],
   private_key: [PEM],
   private_key_format: KEY_FORMATS,
+  reason: [
+    ['keyCompromise', 'KEYCOMPROMISE', '1', 1],
+    ['unspecified', '0', ''],
+  ],
   not_after: TIMES,
   not_before: TIMES,
   not_before_bound: [...TIMES, ['permit', '']],

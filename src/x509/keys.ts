@@ -207,6 +207,15 @@ export function keyIdentifier(subjectPublicKeyInfo: Uint8Array): Uint8Array {
 }
 
 /**
+ * SHA-256 of the contents of subjectPublicKey, in hex: a key has the same one however its algorithm is written.
+ *
+ * @throws DerError when the bytes are no SubjectPublicKeyInfo
+ */
+export function keyFingerprint(subjectPublicKeyInfo: Uint8Array): string {
+  return hash('sha256', infoOf(subjectPublicKeyInfo).key, 'hex');
+}
+
+/**
  * A key that can verify.
  *
  * @throws Failure `invalid` as {@link describePublicKey}, and for a point that is not on its curve

@@ -30,7 +30,13 @@ function primeForThree(from: bigint): bigint {
   return prime;
 }
 
-const PATHS = ['pki/sign/rsa', 'pki/sign/any', 'pki/issuer/root/sign/any'];
+const PATHS = [
+  'pki/sign/rsa',
+  'pki/sign/any',
+  'pki/issuer/root/sign/any',
+  'pki/sign-verbatim',
+  'pki/sign-verbatim/any',
+];
 
 const WEAK: [what: string, key: RsaNumbers, why: RegExp][] = [
   ['close primes', keyOf([p, nextPrime(p + 2n)]), /factors of its modulus are too close/],

@@ -13,6 +13,7 @@ import {
   type SignedLeafAnswer,
   withPrivateKey,
 } from '../certificates/answer.ts';
+import { refuseBlockedKey } from '../keys/blocked.operations.ts';
 import { generateKeyToHandOut } from '../keys/generation.operations.ts';
 import { lineOfMount } from '../mount-state/operations.ts';
 import { planLeafOnThread, requireSoundKeyOf } from '../planning/operations.ts';
@@ -88,6 +89,7 @@ export async function signRequest(
       const { context, plan, subject, brought } = await decide(readCsr);
       const judging = judgeNames(brought);
       if (judging) await judging;
+      await refuseBlockedKey(app, caller.mount.id, subject.subjectPublicKeyInfo);
       return commitSigned(
         app,
         caller,
