@@ -78,7 +78,7 @@ test('what a list of the broker is of has to be told, but where there is a defau
 test('what has not changed is answered without a body', () => {
   const { responses } = operationOf('pki-read-crl-der');
   assert.equal(components.responses[nameIn(responses[304])]?.content, undefined);
-  assert.ok(responses[304] && !operationOf('pki-read-ca-chain-pem').responses[304]);
+  assert.ok(responses[304] && !operationOf('pki-read-issuer').responses[304]);
 });
 
 test('nothing that is answered may be anything, unless its description says so', () => {

@@ -121,6 +121,10 @@ const SAME: Record<string, unknown[][]> = {
   pem_bundle: [PEM],
   private_key: [PEM],
   private_key_format: KEY_FORMATS,
+  reason: [
+    ['keyCompromise', 'KEYCOMPROMISE', '1', 1],
+    ['unspecified', '0', ''],
+  ],
   not_after: TIMES,
   not_before: TIMES,
   not_before_bound: [...TIMES, ['permit', '']],
@@ -200,12 +204,12 @@ const AS_WRITTEN = new Set([
   // Words of a fixed set.
   'key_type', 'listing_visibility', 'plugin_name', 'revocation_signature_algorithm', 'token_type', 'type',
   // What goes into certificates, or is held against it, as it is.
-  'allowed_serial_numbers', 'allowed_uri_sans', 'cert_metadata', 'country', 'crl_distribution_points',
+  'allowed_extensions', 'allowed_serial_numbers', 'allowed_sids', 'allowed_uri_sans', 'cert_metadata', 'country', 'crl_distribution_points',
   'delta_crl_distribution_points', 'excluded_dns_domains', 'excluded_email_addresses',
   'excluded_uri_domains', 'ext_key_usage_oids', 'issuing_certificates', 'locality', 'ocsp_servers',
   'organization', 'ou', 'permitted_dns_domains', 'permitted_email_addresses',
   'permitted_uri_domains', 'postal_code', 'province', 'serial_number', 'street_address',
-  'uri_sans', 'user_ids',
+  'uri_sans', 'user_ids', 'sid', 'extensions',
   // For people, and secrets.
   'description', 'expiration', 'input', 'password', 'path_suffix',
 ]); // biome-ignore format: one table

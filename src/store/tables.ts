@@ -112,6 +112,15 @@ export interface Tables {
     /** The mount's revision once it was revoked; 0 in rows older than this column. */
     revision: number;
   };
+  /** A key that no certificate is made for: one was revoked since others may have its key. */
+  pki_blocked_key: {
+    mount_id: string;
+    /** Of the bits of the public key, in hex. */
+    key_sha256: string;
+    /** Of the certificate that was revoked. */
+    serial: string;
+    blocked_at_ms: number;
+  };
   /** The present CRL of issuers that share subject and key, without its entries. */
   pki_crl: {
     mount_id: string;

@@ -173,6 +173,10 @@ export function keyIdentifier(subjectPublicKeyInfo: Uint8Array): Uint8Array {
   return hash('sha1', infoOf(subjectPublicKeyInfo).key, 'buffer');
 }
 
+/** SHA-256 of the contents of subjectPublicKey, in hex: the same however the algorithm is written. @throws DerError */
+export const keyFingerprint = (subjectPublicKeyInfo: Uint8Array): string =>
+  hash('sha256', infoOf(subjectPublicKeyInfo).key, 'hex');
+
 /**
  * A key that can verify.
  *

@@ -16,6 +16,7 @@ import { decodeBase58, encodeBase58 } from '../../src/core/base58.ts';
 import { Failure } from '../../src/core/failure.ts';
 import { parseFormBody, parseJsonBody } from '../../src/http/json.ts';
 import { canonicalisePath, listRawTails } from '../../src/http/vault/path.ts';
+import { parseFreeExtension } from '../../src/pki/fields/free-extension.ts';
 import { capabilitiesAt, compiledAcl, judgedAccess } from '../support/judged.ts';
 import type { FuzzTarget } from './run.ts';
 
@@ -150,6 +151,12 @@ export const textTargets: readonly FuzzTarget[] = [
     ),
     words: ['/', '//', '/../', '%2e', '%2F', '%25', '%5c', '%00', '%c0%af', '\\', '/ocsp/', '?'],
     read: readPath,
+  },
+  {
+    name: 'extension',
+    corpus: bytesOf('1.3.6.1.4.1.99999.1;UTF8:a', '1.2.3;DER:BQA='),
+    words: ['2.5.29.17', ';UTF8:', ';DER:', 'MAUC', '.1'],
+    read: (bytes) => parseFreeExtension(utf8(bytes)),
   },
   { name: 'session-token', corpus: [AUTHORIZATION], read: readSessionToken },
 ];

@@ -92,8 +92,35 @@ test('a date that is none, and reads that have no date of their own, are answere
     const headers = { 'if-modified-since': 'yesterday' };
     assert.equal((await call('GET', `${mount}/${path}`, undefined, { headers })).status, 200, path);
   }
-  assert.equal((await readSince(`${mount}/ca_chain`, 60)).status, 200);
   assert.equal((await readSince(`${mount}/issuer/first`, 60)).status, 200);
+});
+
+test('chains and certificates are dated, too', async () => {
+  const mount = await newMount(BOTH);
+  const issued = await call('POST', `${mount}/issue/any`, { common_name: 'a.example' });
+  const serial_number = issued.textAt('data.serial_number');
+  const ofLeaf = ['', '/raw', '/raw/pem'].map((form) => `${mount}/cert/${serial_number}${form}`);
+  const chains = [`${mount}/ca_chain`, `${mount}/cert/ca_chain`];
+  for (const path of [...ofLeaf, ...chains]) {
+    assert.equal((await readSince(path, 60)).status, 304, path);
+    assert.equal((await readSince(path, -3600)).status, 200, path);
+  }
+  assert.equal((await readSince(`${mount}/cert/00:01`, 60)).status, 404);
+  assert.equal((await readSince(`${mount}/cert/00:01/raw`, 60)).status, 204);
+  ahead_ms += 120_000;
+  const before_ms = ahead_ms;
+  ahead_ms += 60_000;
+  await call('POST', `${mount}/revoke`, { serial_number });
+  for (const path of [...ofLeaf, ...chains]) {
+    const since = (before_ms - ahead_ms) / 1000;
+    assert.equal((await readSince(path, since)).status, ofLeaf.includes(path) ? 200 : 304, path);
+  }
+  const other = { common_name: 'S', key_type: 'ec', issuer_name: 'second' };
+  await call('POST', `${mount}/issuers/generate/root/internal`, other);
+  await call('POST', `${mount}/config/issuers`, { default: 'second' });
+  for (const path of chains) {
+    assert.equal((await readSince(path, (before_ms - ahead_ms) / 1000)).status, 200, path);
+  }
 });
 
 const tunings: [why: string, tune: Record<string, unknown>, status: number, told: boolean][] = [

@@ -34,6 +34,8 @@ const PATHS = [
   'pki/sign/rsa',
   'pki/sign/any',
   'pki/issuer/root/sign/any',
+  'pki/sign-verbatim',
+  'pki/sign-verbatim/any',
   'pki/root/sign-intermediate',
   'pki/issuer/root/sign-intermediate',
 ];

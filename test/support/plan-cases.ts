@@ -64,6 +64,10 @@ import {
   listTokenMacs,
   listUnhashedTokens,
 } from '../../src/broker/vault/tokens/store.ts';
+import {
+  listEndedMetadata,
+  listMetadataSerials,
+} from '../../src/pki/certificates/metadata/store.ts';
 import { listCertificates } from '../../src/pki/certificates/search.store.ts';
 import { listSerials } from '../../src/pki/certificates/store.ts';
 import type { CrlJob } from '../../src/pki/crl/builder/job.ts';
@@ -142,6 +146,12 @@ export const readsOf = (ids: readonly string[]): Read[] => [
     (db) => listOfTurn(db, { mount_id: 'm', turn: 't' }, page),
   ],
   ['serial numbers', /serial>/, (db) => listSerials(db, { mount_id: 'm', ...page })],
+  ['what has metadata', /serial>/, (db) => listMetadataSerials(db, { mount_id: 'm', ...page })],
+  [
+    'metadata of what has ended',
+    /certificate_metadata_end/,
+    (db) => listEndedMetadata(db, { mount_id: 'm', before: 9, limit: 10 }),
+  ],
   ['certificates', /certificate_end/, (db) => listCertificates(db, 'm', search)],
   [
     'certificates of a role and an issuer',

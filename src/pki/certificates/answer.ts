@@ -29,7 +29,14 @@ export type SignedLeafAnswer = z.output<typeof signedLeafSchema>;
 
 /** The answer to an issuance with a key that was made for it. */
 export const issuedSchema = signedLeafSchema.extend({
-  private_key: z.string().describe('Kept nowhere: this is the only copy.'),
+  private_key: z
+    .string()
+    .optional()
+    .describe('Kept nowhere: this is the only copy. Left out where pkcs12 has it.'),
+  pkcs12: z
+    .string()
+    .optional()
+    .describe('Base64 of a PKCS #12 file with key, certificate and chain, under the password.'),
   private_key_type: z.enum(KEY_TYPES),
 });
 export type IssuedAnswer = z.output<typeof issuedSchema>;
@@ -50,12 +57,10 @@ export function encodeIssued(issued: {
   facts: Pick<SignedAnswer, 'serial_number' | 'expiration' | 'authority_key_id'>;
   /** The issuer first. */
   chain: Issuer['chain'];
-  request: { format: Format; remove_roots_from_chain: boolean };
+  request: { format: Format | 'pkcs12'; remove_roots_from_chain: boolean };
 }): SignedAnswer {
   const { der, facts, chain, request } = issued;
-  const kept = request.remove_roots_from_chain
-    ? chain.filter((certificate) => !isSelfSigned(certificate))
-    : chain;
+  const kept = chainOf(chain, request);
   const encode = (certificate: (typeof chain)[number]): string =>
     request.format === 'der' ? base64(certificate.raw) : pemOf(certificate);
   const bundle = request.format === 'pem_bundle' ? kept.map(pemOf) : [];
@@ -68,6 +73,13 @@ export function encodeIssued(issued: {
   };
 }
 
+/** A chain, without its roots where they are not wanted. */
+export const chainOf = (
+  chain: Issuer['chain'],
+  { remove_roots_from_chain }: { remove_roots_from_chain: boolean },
+): Issuer['chain'] =>
+  remove_roots_from_chain ? chain.filter((certificate) => !isSelfSigned(certificate)) : chain;
+
 /**
  * Puts a key into the answer that has its certificate, in the format that was asked for.
  *
@@ -76,8 +88,8 @@ export function encodeIssued(issued: {
 export function withPrivateKey<Answer extends { certificate: string }>(
   answer: Answer,
   key: HandedOutKey,
-  { format, private_key_format }: { format: Format; private_key_format: string },
-): Answer & Pick<IssuedAnswer, 'private_key' | 'private_key_type'> {
+  { format, private_key_format }: { format: Format | 'pkcs12'; private_key_format: string },
+): Answer & { private_key: string } & Pick<IssuedAnswer, 'private_key_type'> {
   return {
     ...answer,
     ...(format === 'pem_bundle' && { certificate: bundleWithKey(key, answer.certificate) }),
@@ -88,8 +100,8 @@ export function withPrivateKey<Answer extends { certificate: string }>(
 /** A key beside what it is of, in the format that was asked for. */
 export function encodeKey(
   key: HandedOutKey,
-  { format, private_key_format }: { format: Format; private_key_format: string },
-): Pick<IssuedAnswer, 'private_key' | 'private_key_type'> {
+  { format, private_key_format }: { format: Format | 'pkcs12'; private_key_format: string },
+): { private_key: string } & Pick<IssuedAnswer, 'private_key_type'> {
   const { label, der } = key.encode(private_key_format === 'pkcs8' ? 'pkcs8' : 'traditional');
   return {
     private_key: format === 'der' ? base64(der) : encodePem(label, der),
@@ -104,7 +116,7 @@ export function bundleWithKey(key: HandedOutKey, text: string): string {
 }
 
 /** A certificate that stands by itself, in the format that was asked for. */
-export const encodeCertificate = (der: Uint8Array, format: Format): string =>
+export const encodeCertificate = (der: Uint8Array, format: Format | 'pkcs12'): string =>
   format === 'der' ? base64(der) : encodeCertificatePem(der);
 
 /** The same of a request for one. */

@@ -1,6 +1,6 @@
 import { startFilling } from '../../access/concurrency/walks.operations.ts';
 import { refuseDeniedNow } from '../../access/standing/operations.ts';
-import type { App } from '../../app/app.ts';
+import { type App, perApp } from '../../app/app.ts';
 import type { Caller } from '../../app/caller.ts';
 import { Failure, invalid } from '../../core/failure.ts';
 import { listKeys } from '../../core/key-list.ts';
@@ -9,6 +9,8 @@ import type { Issuer } from '../mount-state/issuer.ts';
 import { readMountState } from '../mount-state/operations.ts';
 import { LOOKED_UP, ownPaths } from '../mount-state/own-paths.ts';
 import { findIssuer } from '../mount-state/state.ts';
+import { newestOf, SeenChains } from './dates.ts';
+import { chainPem } from './readings.ts';
 import { type FoundPage, listCertificates } from './search.store.ts';
 import { type CertificateSearch, describeFound, parseCursor } from './search.ts';
 import { findCertificate, listSerials, type StoredCertificate } from './store.ts';
@@ -21,8 +23,25 @@ export async function findDefaultIssuer(app: App, caller: Caller): Promise<Issue
 /** @throws Failure `invalid` without a default issuer */
 export async function requireDefaultIssuer(app: App, caller: Caller): Promise<Issuer> {
   const issuer = await findDefaultIssuer(app, caller);
-  if (!issuer) throw invalid('no default issuer currently configured');
+  if (!issuer) throw noDefaultIssuer();
   return issuer;
+}
+
+export const noDefaultIssuer = (): Failure => invalid('no default issuer currently configured');
+
+const seenChains = perApp(() => new SeenChains());
+
+/** PEM of the default issuer's chain with its date; nothing without a default issuer. */
+export async function findDefaultChain(
+  app: App,
+  caller: Caller,
+): Promise<{ pem: string; last_modified: number } | undefined> {
+  const { issuers, defaults } = await readMountState(app, caller.mount.id);
+  const issuer = issuers.get(defaults.default_issuer);
+  if (!issuer) return undefined;
+  const pem = chainPem(issuer);
+  const seen = seenChains(app).dateOf(caller.mount.id, pem, app.now());
+  return { pem, last_modified: Math.max(seen, newestOf(issuers)) };
 }
 
 /** @param serial hexadecimal digits, with or without separators */

@@ -3,12 +3,15 @@ import { type BytesResult, bytes } from '../../app/output.ts';
 import { type AnyRoute, vaultRoute } from '../../app/route.ts';
 import { integer, optional, text } from '../../core/fields.ts';
 import { encodeCertificatePem, type Issuer, pemOf } from '../mount-state/issuer.ts';
+import { dateOfCertificate } from './dates.ts';
 import { detailsSchema } from './detailed/details.ts';
 import { listDetailed } from './detailed/operations.ts';
 import {
   findBySerial,
+  findDefaultChain,
   findDefaultIssuer,
   listCertificateSerials,
+  noDefaultIssuer,
   requireCertificate,
   requireDefaultIssuer,
   searchCertificates,
@@ -17,7 +20,6 @@ import {
   CERTIFICATE_DER,
   CERTIFICATE_PEM,
   certificateReading,
-  chainPem,
   describeCertificate,
   describeUnrevocable,
 } from './readings.ts';
@@ -51,13 +53,6 @@ const PEM: IssuerForm = {
     last_modified: modified_at_ms,
   }),
 };
-const CHAIN: IssuerForm = {
-  summary: 'Fetch the chain of the default issuer as PEM',
-  // That of DER, as clients know it.
-  media_type: CERTIFICATE_DER,
-  statuses: [],
-  encode: (issuer) => ({ bytes: chainPem(issuer) }),
-};
 
 /** The default issuer as bytes; nothing while there is none. */
 function issuerRoute(id: string, path: `/v1/${string}`, form: IssuerForm): AnyRoute {
@@ -85,6 +80,7 @@ const ofSerial = {
   input: z.object({
     serial: text().describe('Serial number in hex, with ":" or "-" between bytes.'),
   }),
+  statuses: [304],
 } as const;
 
 const searchRoutes = (['GET', 'LIST'] as const).map((method) =>
@@ -114,7 +110,21 @@ const searchRoutes = (['GET', 'LIST'] as const).map((method) =>
 export const certificateRoutes: readonly AnyRoute[] = [
   issuerRoute('pki-read-ca-der', '/v1/{mount}/ca', DER),
   issuerRoute('pki-read-ca-pem', '/v1/{mount}/ca/pem', PEM),
-  issuerRoute('pki-read-ca-chain-pem', '/v1/{mount}/ca_chain', CHAIN),
+  vaultRoute({
+    ...publicRead,
+    id: 'pki-read-ca-chain-pem',
+    path: '/v1/{mount}/ca_chain',
+    summary: 'Fetch the chain of the default issuer as PEM',
+    input: z.object({}),
+    // That of DER, as clients know it.
+    output: bytes(CERTIFICATE_DER),
+    statuses: [304],
+    failures: [],
+    run: async (app, caller) => {
+      const chain = await findDefaultChain(app, caller);
+      return chain ? { bytes: chain.pem, last_modified: chain.last_modified } : { bytes: '' };
+    },
+  }),
   issuerRoute('pki-read-cert-ca-raw-der', '/v1/{mount}/cert/ca/raw', DER),
   issuerRoute('pki-read-cert-ca-raw-pem', '/v1/{mount}/cert/ca/raw/pem', PEM),
   vaultRoute({
@@ -140,10 +150,13 @@ export const certificateRoutes: readonly AnyRoute[] = [
     output: certificateReading.extend({
       ca_chain: z.string().describe('The same as certificate.'),
     }),
+    statuses: [304],
     failures: ['invalid'],
     run: async (app, caller) => {
-      const ca_chain = chainPem(await requireDefaultIssuer(app, caller));
-      return { data: { ...describeUnrevocable(ca_chain), ca_chain } };
+      const chain = await findDefaultChain(app, caller);
+      if (!chain) throw noDefaultIssuer();
+      const { pem: ca_chain, last_modified } = chain;
+      return { data: { ...describeUnrevocable(ca_chain), ca_chain }, last_modified };
     },
   }),
   vaultRoute({
@@ -156,7 +169,10 @@ export const certificateRoutes: readonly AnyRoute[] = [
     failures: ['not_found'],
     run: async (app, caller, { serial }) => {
       const stored = await requireCertificate(app, caller, serial);
-      return { data: describeCertificate(encodeCertificatePem(stored.der), stored) };
+      return {
+        data: describeCertificate(encodeCertificatePem(stored.der), stored),
+        last_modified: dateOfCertificate(stored, app.now()),
+      };
     },
   }),
   vaultRoute({
@@ -166,9 +182,11 @@ export const certificateRoutes: readonly AnyRoute[] = [
     summary: 'Fetch a certificate as DER',
     output: bytes(CERTIFICATE_DER),
     failures: [],
-    run: async (app, caller, { serial }) => ({
-      bytes: (await findBySerial(app, caller, serial))?.der ?? '',
-    }),
+    run: async (app, caller, { serial }) => {
+      const stored = await findBySerial(app, caller, serial);
+      if (!stored) return { bytes: '' };
+      return { bytes: stored.der, last_modified: dateOfCertificate(stored, app.now()) };
+    },
   }),
   vaultRoute({
     ...ofSerial,
@@ -179,7 +197,9 @@ export const certificateRoutes: readonly AnyRoute[] = [
     failures: [],
     run: async (app, caller, { serial }) => {
       const stored = await findBySerial(app, caller, serial);
-      return { bytes: stored ? encodeCertificatePem(stored.der) : '' };
+      if (!stored) return { bytes: '' };
+      const pem = encodeCertificatePem(stored.der);
+      return { bytes: pem, last_modified: dateOfCertificate(stored, app.now()) };
     },
   }),
   vaultRoute({

@@ -8,6 +8,7 @@ import { encodeSignedCa, type SignedCaAnswer } from '../certificates/answer.ts';
 import { insertCertificate } from '../certificates/store.ts';
 import { judgeBringing } from '../issuance/brought.operations.ts';
 import { type IssuerContext, readIssuerContext } from '../issuance/context.operations.ts';
+import { refuseBlockedKey } from '../keys/blocked.operations.ts';
 import { signCertificate, signWithKey } from '../keys/signing.operations.ts';
 import { lineOfMount } from '../mount-state/operations.ts';
 import { planIntermediateOnThread, requireSoundKeyOf } from '../planning/operations.ts';
@@ -42,6 +43,7 @@ export async function signIntermediate(
       // What the CSR says instead of the fields is judged as if it had been sent in them.
       const judging = request.use_csr_values && judgeValues([() => planned.asked]);
       if (judging) await judging;
+      await refuseBlockedKey(app, caller.mount.id, planned.subjectPublicKeyInfo);
       return commitIntermediate(app, caller, request, rests, planned);
     },
     { app, key: lineOfMount(caller.mount.id) },

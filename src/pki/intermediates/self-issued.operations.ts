@@ -7,6 +7,7 @@ import type { DataResult } from '../../app/output.ts';
 import { formatSerial } from '../../x509/serial.ts';
 import { encodeCertificate } from '../certificates/answer.ts';
 import { readIssuerContext } from '../issuance/context.operations.ts';
+import { refuseBlockedKey } from '../keys/blocked.operations.ts';
 import { signCertificate, signWithKey } from '../keys/signing.operations.ts';
 import { pemOf } from '../mount-state/issuer.ts';
 import { lineOfMount } from '../mount-state/operations.ts';
@@ -41,6 +42,7 @@ export async function signSelfIssued(
         request,
         context.issuer,
       );
+      await refuseBlockedKey(app, mount_id, parts.subjectPublicKeyInfo);
       const tbs = planCertificate(
         { ...certificate, signer: context.issuer, urls: context.issuer.urls },
         parts,

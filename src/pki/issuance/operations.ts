@@ -1,16 +1,21 @@
 import { planLease } from '../../access/auth/leases/operations.ts';
+import { planInTurn } from '../../access/concurrency/operations.ts';
 import { retryOnConflict } from '../../access/standing/attempts.operations.ts';
 import type { App } from '../../app/app.ts';
 import type { Caller } from '../../app/caller.ts';
 import type { DataResult } from '../../app/output.ts';
 import { Failure } from '../../core/failure.ts';
+import { Breath } from '../../core/fairness/breath.ts';
 import { isForRoom } from '../../store/waiting-sets.ts';
 import type { KeyDescription } from '../../x509/keys.ts';
+import { encodePkcs12, type Pkcs12Content } from '../../x509/pkcs12.ts';
 import {
+  chainOf,
   type IssuedAnswer,
   type SignedLeafAnswer,
   withPrivateKey,
 } from '../certificates/answer.ts';
+import { refuseBlockedKey } from '../keys/blocked.operations.ts';
 import { generateKeyToHandOut } from '../keys/generation.operations.ts';
 import { lineOfMount } from '../mount-state/operations.ts';
 import { planLeafOnThread, requireSoundKeyOf } from '../planning/operations.ts';
@@ -18,7 +23,7 @@ import { isHeavyLeaf, type PlannedLeaf } from '../planning/task.ts';
 import { namesOfCsr } from '../profile/csr-fields.ts';
 import { requireCsr, type SignedCsr } from '../profile/csr-rules.ts';
 import { type LeafPlan, planIssue, planSign } from '../profile/leaf.ts';
-import type { IssueRequest, SignRequest } from '../profile/request.ts';
+import { type IssueRequest, passwordOf, type SignRequest } from '../profile/request.ts';
 import { judgeBringing, type NamesBrought } from './brought.operations.ts';
 import { type IssuanceContext, readIssuanceContext, type Target } from './context.operations.ts';
 import { takeBackNames, writeNames } from './names.operations.ts';
@@ -87,6 +92,7 @@ export async function signRequest(
       const { context, plan, subject, brought } = await decide(readCsr);
       const judging = judgeNames(brought);
       if (judging) await judging;
+      await refuseBlockedKey(app, caller.mount.id, subject.subjectPublicKeyInfo);
       return commitSigned(
         app,
         caller,
@@ -132,7 +138,7 @@ function decideIssue(
   { role, context }: IssuanceContext,
 ): { plan: LeafPlan; key: KeyDescription } | Promise<{ plan: LeafPlan; key: KeyDescription }> {
   if (isHeavyLeaf(role, input)) {
-    const { role: _, issuer_ref: __, latest: ___, ...request } = input;
+    const { role: _, issuer_ref: __, latest: ___, password: ____, ...request } = input;
     return planLeafOnThread(app, caller, { kind: 'issue', role, request, context });
   }
   const { key, ...plan } = planIssue(role, input, context);
@@ -150,12 +156,41 @@ export async function planIssuance(
   caller: Caller,
   input: IssueRequest & Target,
 ): Promise<SignedLeaf<IssuedAnswer>> {
+  const password = passwordOf(input);
   const context = await readIssuanceContext(app, caller, input);
   const { plan, key } = await decideIssue(app, caller, input, context);
   const { public_key, private_key } = await generateKeyToHandOut(app, caller, key);
   const subject = { subjectPublicKeyInfo: public_key, key };
   const leaf = await planSigned(app, caller, input, context, plan, subject);
-  return { ...leaf, answer: withPrivateKey(leaf.answer, private_key, input) };
+  if (password === undefined) {
+    return { ...leaf, answer: withPrivateKey(leaf.answer, private_key, input) };
+  }
+  const { chain } = context.issuer;
+  const encoded = await encodeUnderPassword(app, caller, {
+    private_key: private_key.encode('pkcs8').der,
+    certificates: [leaf.der, ...chainOf(chain, input).map(({ raw }) => raw)],
+    password,
+  });
+  const { key_type } = private_key;
+  return { ...leaf, answer: { ...leaf.answer, private_key_type: key_type, pkcs12: encoded } };
+}
+
+/** What this takes of a core beside other work on requests, in units of an RSA key's. */
+const PKCS12_WEIGHT = 32;
+
+/** It takes as long as a password is hard to guess: when it is the caller's turn. */
+async function encodeUnderPassword(
+  app: App,
+  caller: Caller,
+  content: Pkcs12Content,
+): Promise<string> {
+  const breath = new Breath();
+  const surroundings = {
+    randomBytes: (length: number) => app.randomBytes(length),
+    breathe: () => breath.take(),
+  };
+  const encode = () => encodePkcs12(content, surroundings);
+  return Buffer.from(await planInTurn(app, caller, PKCS12_WEIGHT, encode)).toString('base64');
 }
 
 /** Whether a write set surely was not written. */

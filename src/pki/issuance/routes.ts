@@ -29,6 +29,8 @@ const audit = [
   'serial_number',
   'key_type',
   'key_bits',
+  'sid',
+  'extensions',
 ];
 const issuance = {
   method: 'POST',

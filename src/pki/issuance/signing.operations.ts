@@ -25,6 +25,7 @@ export interface Subject {
 /** A signed certificate, and what makes it known; nothing is committed yet. */
 export interface SignedLeaf<Answer = SignedLeafAnswer> {
   answer: Answer;
+  der: Uint8Array;
   warnings: string[];
   serial: string;
   /** Unix seconds. */
@@ -112,6 +113,7 @@ export async function planSigned(
   const { warnings } = plan;
   return {
     answer,
+    der,
     warnings,
     serial,
     not_after: tbs.notAfter,

@@ -75,7 +75,13 @@ async function planEntry(
   const stored = await findCertificate(app.db, mount_id, serial);
   if (!stored || Buffer.compare(stored.der, raw) !== 0) return [];
   if (await findRevocation(app.db, mount_id, serial)) return [];
-  return planRevocation(mount_id, { serial, issuer_id: stored.issuer_id, revoked_at_ms });
+  return planRevocation(mount_id, {
+    serial,
+    issuer_id: stored.issuer_id,
+    revoked_at_ms,
+    // Nobody is asked why.
+    reason: 0,
+  });
 }
 
 /** @see P-244 */

@@ -20,6 +20,7 @@ import { checkNameConstraints, type IssuingFacts } from './issuing.ts';
 import { type CollectedNames, collectCsrNames, collectNames } from './names.ts';
 import type { CertificatePlan } from './plan.ts';
 import type { IssueRequest, SignRequest } from './request.ts';
+import { planRoleExtensions } from './role-extensions.ts';
 import { planValidity } from './validity.ts';
 
 /** What a certificate depends on besides role and request. */
@@ -145,7 +146,7 @@ function planLeaf(
     urls: issuer.urls,
     certificate_policies: policiesOf(role),
     name_constraints: {},
-    extra_extensions: [],
+    extra_extensions: planRoleExtensions(role, request),
     signature_bits: role.signature_bits,
     use_pss: role.use_pss,
   };

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { invalid } from '../../core/failure.ts';
 import {
   choice,
   duration,
@@ -23,8 +24,9 @@ import { KEY_TYPES, keySize, signatureSize } from '../fields/key-field-kinds.ts'
 import { USUAL_KEY_USAGES } from '../fields/usages.ts';
 
 /** How an answer is encoded. */
+const FORMATS = ['pem', 'der', 'pem_bundle'] as const;
 export const outputFields = {
-  format: choice(['pem', 'der', 'pem_bundle'], 'pem', {
+  format: choice(FORMATS, 'pem', {
     complaint: () => 'the "format" path parameter must be "pem", "der", or "pem_bundle"',
   }).describe('Encoding of the answer: "pem", "der" (in base64), or "pem_bundle".'),
   private_key_format: keyFormatText('der').describe(
@@ -66,21 +68,59 @@ const leafFields = {
   ),
 };
 
+/** Of those the role has lists. */
+const extensionFields = {
+  sid: text('').describe(
+    "Security identifier of a Windows account, e.g. S-1-5-21-1-2-3-1000, for Microsoft's extension; within allowed_sids.",
+  ),
+  extensions: list([]).describe(
+    'Further extensions, each "<oid>;UTF8:<text>" or "<oid>;DER:<base64>"; within allowed_extensions.',
+  ),
+};
+
+/** Most characters of a password that a key is put under. */
+const MAX_PASSWORD = 1_024;
+
 /** The body of `issue/:role`. */
 export const issueFields = {
   ...leafFields,
+  format: choice([...FORMATS, 'pkcs12'], 'pem', {
+    complaint: () =>
+      'the "format" path parameter must be "pem", "der", or "pem_bundle", or "pkcs12" where the key is made',
+  }).describe(
+    'Encoding of the answer: "pem", "der" (in base64), "pem_bundle", or "pkcs12" for key and certificates in one file under a password.',
+  ),
+  password: optional(text()).describe(
+    `For "pkcs12": what opens the file, at most ${MAX_PASSWORD} characters. Kept nowhere.`,
+  ),
+  ...extensionFields,
   key_type: optional(choice(KEY_TYPES)).describe('Type of key, where the role leaves it open.'),
   key_bits: keySize(0).describe('Size of the key, where the role leaves it open.'),
 };
 export const issueSchema = z.object(issueFields);
 export type IssueRequest = z.output<typeof issueSchema>;
 
+/**
+ * The password of a request for PKCS #12; undefined where another format is asked for.
+ *
+ * @throws Failure `invalid`, which does not repeat it
+ */
+export function passwordOf({
+  format,
+  password = '',
+}: Pick<IssueRequest, 'format' | 'password'>): string | undefined {
+  if (format !== 'pkcs12') return undefined;
+  if (password !== '' && password.length <= MAX_PASSWORD) return password;
+  const wanted = `1 to ${MAX_PASSWORD} characters`;
+  throw invalid(`format "pkcs12" needs a password of ${wanted}`, { fields: { password: wanted } });
+}
+
 const csrField = {
   csr: pemText('').describe('The request to be signed, PKCS #10 in PEM.'),
 };
 
 /** The body of `sign/:role`. */
-export const signFields = { ...leafFields, ...csrField };
+export const signFields = { ...leafFields, ...extensionFields, ...csrField };
 export const signSchema = z.object(signFields);
 export type SignRequest = z.output<typeof signSchema>;
 

@@ -7,18 +7,20 @@ import { invalid, isConflict } from '../../core/failure.ts';
 import { listKeys } from '../../core/key-list.ts';
 import type { Effect } from '../../store/write.ts';
 import { parseCertificate } from '../../x509/certificate.ts';
-import { describePublicKey } from '../../x509/keys.ts';
+import { describePublicKey, keyFingerprint } from '../../x509/keys.ts';
 import { parsePrivateKey, provePair } from '../../x509/private-keys.ts';
 import { findCertificate, insertCertificate, markRevoked } from '../certificates/store.ts';
 import { findClassOf, numberWarnings, warnOfUnsigned } from '../crl/issuer-class.ts';
 import { scheduleCrl } from '../crl/operations.ts';
 import { readCrlConfig } from '../crl/settings.operations.ts';
+import { blockKey } from '../keys/blocked.store.ts';
 import { readMountState } from '../mount-state/operations.ts';
 import {
   findRevocation,
   insertRevocation,
   listRevokedSerials,
 } from '../mount-state/revocations.store.ts';
+import { KEY_COMPROMISE, parseReason } from './reasons.ts';
 import {
   type RevocationTarget,
   type RevokeInput,
@@ -30,18 +32,24 @@ import {
 const EXPIRY_MARGIN = 2;
 
 /** Revokes by serial number or by certificate. */
-export async function revokeCertificate(app: App, caller: Caller, input: RevokeInput) {
+export async function revokeCertificate(
+  app: App,
+  caller: Caller,
+  input: RevokeInput & { reason: string },
+) {
   requireOneOf(input);
-  return revoke(app, caller, await requireTarget(app, caller, input));
+  const reason = parseReason(input.reason);
+  return revoke(app, caller, await requireTarget(app, caller, input), reason);
 }
 
 /** Revokes on proof of possession: the caller has the certificate's private key. @see P-116 */
 export async function revokeWithKey(
   app: App,
   caller: Caller,
-  input: RevokeInput & { private_key: string },
+  input: RevokeInput & { private_key: string; reason: string },
 ) {
   requireOneOf(input);
+  const reason = parseReason(input.reason);
   const key = parseProof(input.private_key);
   const target = await requireTarget(app, caller, input);
   // By a signature: somebody else's public part set beside any private one proves nothing.
@@ -51,7 +59,7 @@ export async function revokeWithKey(
   if (!(await signInTurn(app, caller, kind, () => provePair(key, subjectPublicKeyInfo)))) {
     throw invalid("provided private key does not match certificate's public key");
   }
-  return revoke(app, caller, target);
+  return revoke(app, caller, target, reason);
 }
 
 function parseProof(pem: string): KeyObject {
@@ -64,7 +72,7 @@ function parseProof(pem: string): KeyObject {
   return parsePrivateKey(pem);
 }
 
-async function revoke(app: App, caller: Caller, target: RevocationTarget) {
+async function revoke(app: App, caller: Caller, target: RevocationTarget, reason: number) {
   const mount_id = caller.mount.id;
   const { serial, stored, not_after } = target;
   caller.record.outcome.serial_number = serial;
@@ -74,7 +82,10 @@ async function revoke(app: App, caller: Caller, target: RevocationTarget) {
   // somebody was quicker, the write set is refused below.
   if (isOver || stored?.revoked_at_ms !== null) {
     const known = await findRevocation(app.db, mount_id, serial);
-    if (known) return answer(app, mount_id, target, known.revoked_at_ms);
+    if (known) {
+      await blockLate(app, caller, target, { known, reason });
+      return answer(app, mount_id, target, known.revoked_at_ms);
+    }
   }
   const config = await readCrlConfig(app, mount_id);
   if (isOver && !config.allow_expired_cert_revocation) {
@@ -84,7 +95,13 @@ async function revoke(app: App, caller: Caller, target: RevocationTarget) {
   }
   const effects: Effect[] = [
     ...(stored ? [] : insertCertificate(mount_id, storedForm(target), [])),
-    ...planRevocation(mount_id, { serial, issuer_id: target.issuer_id, revoked_at_ms: now_ms }),
+    ...planRevocation(mount_id, {
+      serial,
+      issuer_id: target.issuer_id,
+      revoked_at_ms: now_ms,
+      reason,
+    }),
+    ...(reason === KEY_COMPROMISE ? [blockKeyOf(mount_id, target, now_ms)] : []),
   ];
   try {
     await app.commit(caller, effects);
@@ -92,6 +109,7 @@ async function revoke(app: App, caller: Caller, target: RevocationTarget) {
     // Whoever asked at the same moment was first; the time that stands is theirs.
     const first = await findRevocation(app.db, mount_id, serial);
     if (isConflict(error) && first) {
+      await blockLate(app, caller, target, { known: first, reason });
       return answer(app, mount_id, target, first.revoked_at_ms);
     }
     throw error;
@@ -104,13 +122,30 @@ async function revoke(app: App, caller: Caller, target: RevocationTarget) {
 /** The entry of a certificate that is stored, and that it is revoked. */
 export function planRevocation(
   mount_id: string,
-  revocation: { serial: string; issuer_id: string; revoked_at_ms: number },
+  revocation: { serial: string; issuer_id: string; revoked_at_ms: number; reason: number },
 ): Effect[] {
-  const { serial, revoked_at_ms } = revocation;
+  const { serial, revoked_at_ms, reason } = revocation;
   return [
-    ...insertRevocation(mount_id, { ...revocation, reason: 0 }),
-    markRevoked({ mount_id, serial, revoked_at_ms, revocation_reason: 0 }),
+    ...insertRevocation(mount_id, revocation),
+    markRevoked({ mount_id, serial, revoked_at_ms, revocation_reason: reason }),
   ];
+}
+
+function blockKeyOf(mount_id: string, target: RevocationTarget, blocked_at_ms: number): Effect {
+  const { serial, der, certificate = parseCertificate(der) } = target;
+  const key_sha256 = keyFingerprint(certificate.subjectPublicKeyInfo);
+  return blockKey({ mount_id, key_sha256, serial, blocked_at_ms });
+}
+
+/** A revocation keeps its reason and its time; that the key is in other hands may be known later. */
+async function blockLate(
+  app: App,
+  caller: Caller,
+  target: RevocationTarget,
+  { known, reason }: { known: { reason: number }; reason: number },
+): Promise<void> {
+  if (reason !== KEY_COMPROMISE || known.reason === KEY_COMPROMISE) return;
+  await app.commit(caller, [blockKeyOf(caller.mount.id, target, app.now())]);
 }
 
 const leaseData = z.object({ serial: z.string() });
@@ -135,7 +170,7 @@ export const certificateLease: LeaseKind = {
     const { issuer_id } = stored;
     const { auto_rebuild } = await readCrlConfig(app, mount_id);
     return {
-      effects: planRevocation(mount_id, { serial, issuer_id, revoked_at_ms }),
+      effects: planRevocation(mount_id, { serial, issuer_id, revoked_at_ms, reason: 0 }),
       outcome: { serial_number: serial, issuer_id },
       after: () => {
         if (!auto_rebuild && issuer_id !== '') scheduleCrl(app, mount_id, issuer_id);

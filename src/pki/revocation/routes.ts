@@ -4,12 +4,16 @@ import { type AnyRoute, vaultRoute } from '../../app/route.ts';
 import { integer, optional, text } from '../../core/fields.ts';
 import { pemText, serialText } from '../fields/field-kinds.ts';
 import { listRevoked, revokeCertificate, revokeWithKey } from './operations.ts';
+import { reasonText } from './reasons.ts';
 
 const which = {
   serial_number: optional(serialText()).describe(
     'Serial number, hex in pairs set apart by colons or hyphens; this or certificate.',
   ),
   certificate: optional(pemText()).describe('The certificate, PEM; this or serial_number.'),
+  reason: reasonText('').describe(
+    'Why, as RFC 5280 §5.3.1 names or numbers it, e.g. "superseded"; none: unspecified. After "keyCompromise" nothing is signed for the key any more.',
+  ),
 };
 /** Nothing of one that has run out but a warning. */
 const revoked = either(
@@ -28,7 +32,7 @@ export const revocationRoutes: AnyRoute[] = [
     path: '/v1/{mount}/revoke',
     summary: 'Revoke a certificate',
     access: { capability: 'update' },
-    audit: ['serial_number'],
+    audit: ['serial_number', 'reason'],
     input: z.object(which),
     output: revoked,
     failures: ['invalid', 'conflict'],
@@ -40,7 +44,7 @@ export const revocationRoutes: AnyRoute[] = [
     path: '/v1/{mount}/revoke-with-key',
     summary: 'Revoke a certificate whose private key the caller has',
     access: { capability: 'update' },
-    audit: ['serial_number'],
+    audit: ['serial_number', 'reason'],
     input: z.object({
       ...which,
       private_key: pemText('').describe('The private key of the certificate, PEM.'),

@@ -3,6 +3,7 @@ import { type Failure, invalid } from '../../core/failure.ts';
 import { mergePatch } from '../../core/patches.ts';
 import { parseTimestamp } from '../../core/timestamps.ts';
 import { isOid } from '../../x509/der.ts';
+import { isFreeOid } from '../fields/free-extension.ts';
 import { resolveKeyParameters } from '../fields/key-parameters.ts';
 import { parseOtherSan } from '../fields/other-san.ts';
 import { fitKeyUsages, warnOfUnknownUsages } from '../fields/usages.ts';
@@ -45,6 +46,7 @@ export function planRole(input: Role): PlannedRole {
   for (const rule of input.allowed_other_sans) checkOtherSanRule(rule, input.allowed_other_sans);
   checkAddressBlocks(input.allowed_ip_sans_cidr);
   checkUsageOids(input.ext_key_usage_oids);
+  checkExtensionOids(input.allowed_extensions);
   // What cannot be written is found when the role is, not when a certificate is.
   encodePolicyIdentifiers(input.policy_identifiers);
 
@@ -129,6 +131,15 @@ function checkOtherSanRule(rule: string, all: readonly string[]): void {
   throw invalid(`error parsing allowed_other_sans: ${parsed.because}`, {
     fields: { allowed_other_sans: '"<oid>;UTF8:<value>", or "*" alone' },
   });
+}
+
+function checkExtensionOids(oids: readonly string[]): void {
+  const other = oids.find((one) => !isFreeOid(one));
+  if (other === undefined) return;
+  throw invalid(
+    `allowed_extensions: ${JSON.stringify(other.slice(0, 64))} is no object identifier, or of an extension that has fields of its own`,
+    { fields: { allowed_extensions: 'object identifiers such as "1.3.6.1.4.1.99999.1"' } },
+  );
 }
 
 /** More than any certificate names. */

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { blockList } from '../../access/tokens/field-kinds.ts';
 import { asSet, comparedBy, eachText } from '../../core/comparison.ts';
-import { choice, duration, flag, list, text, timestampText } from '../../core/fields.ts';
+import { choice, duration, flag, list, shortList, text, timestampText } from '../../core/fields.ts';
 import { patchOf } from '../../core/patches.ts';
 import { formatTimestamp, parseTimestamp } from '../../core/timestamps.ts';
 import {
@@ -78,6 +78,15 @@ export const roleFields = {
   ),
   allow_globs_in_identity_templates: flag(false).describe(
     'Let "*" in what an identity template is filled in with stand for any text, as it would in the entry itself. Whoever may set the names and metadata of identities then decides what is let in.',
+  ),
+  must_staple: flag(false).describe(
+    'State in certificates that servers have to staple OCSP answers (TLS feature, RFC 7633).',
+  ),
+  allowed_sids: shortList([]).describe(
+    'Security identifiers of Windows accounts that may be asked for; "*" stands for any text. None by default.',
+  ),
+  allowed_extensions: shortList([]).describe(
+    'Object identifiers of further extensions that may be asked for with any value. None by default.',
   ),
   server_flag: flag(true).describe('Certificates are for server authentication.'),
   client_flag: flag(true).describe('Certificates are for client authentication.'),

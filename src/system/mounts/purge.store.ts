@@ -31,6 +31,7 @@ const PAGED: Readonly<Record<Exclude<MountTable, 'token'>, Paged>> = {
   pki_certificate_name: { keys: ['reversed', 'serial'] },
   pki_certificate: { keys: ['serial'], long: ['der'] },
   pki_certificate_metadata: { keys: ['serial'], long: ['data'] },
+  pki_blocked_key: { keys: ['key_sha256'] },
   pki_revocation: { keys: ['serial'] },
   pki_crl: { keys: ['class'], long: ['scope', 'before_entries', 'after_entries'] },
   pki_revision: { keys: ['mount_id'] },

@@ -1,0 +1,116 @@
+/** Why certificates are revoked, and what follows from it, asked of a server. */
+
+import assert from 'node:assert/strict';
+import { after, before, test } from 'node:test';
+import { parseCrl } from '../support/crl.ts';
+import { makeCsr } from '../support/leaves.ts';
+import { type Reply, startTestServer } from '../support/server.ts';
+
+const { call } = await startTestServer({ after });
+const must = async (reply: Promise<Reply>): Promise<Reply> => {
+  const done = await reply;
+  assert.ok(done.status < 300, done.text);
+  return done;
+};
+before(async () => {
+  for (const mount of ['pki', 'other']) {
+    await must(call('POST', `sys/mounts/${mount}`, { type: 'pki' }));
+    const root = { common_name: 'R', key_type: 'ec', issuer_name: 'root' };
+    await must(call('POST', `${mount}/root/generate/internal`, root));
+    const role = { key_type: 'any', allow_any_name: true, ttl: '1h' };
+    await must(call('POST', `${mount}/roles/web`, role));
+  }
+});
+
+const csr = makeCsr({ subject: { common_name: 'a.test' } });
+const newSerial = async (body: object = {}): Promise<string> => {
+  const asked = { common_name: 'a.test', key_type: 'ec', ...body };
+  return (await must(call('POST', 'pki/issue/web', asked))).textAt('data.serial_number');
+};
+const revoke = (body: object) => call('POST', 'pki/revoke', body);
+
+async function reasonOnCrl(serial: string): Promise<number | undefined> {
+  const crl = parseCrl((await must(call('GET', 'pki/crl'))).bytes);
+  for (const { serialNumber, reason } of crl.entries()) {
+    if (Buffer.from(serialNumber).toString('hex') === serial.replaceAll(':', '')) return reason;
+  }
+  return assert.fail('it is not on the list');
+}
+
+test('the reason of a revocation is kept, and left out where it is unspecified', async () => {
+  for (const [reason, code] of [
+    ['superseded', 4],
+    [5, 5],
+    ['KeyCompromise', 1],
+    ['unspecified', undefined],
+    [undefined, undefined],
+  ] as const) {
+    const serial_number = await newSerial();
+    await must(revoke({ serial_number, reason }));
+    assert.equal(await reasonOnCrl(serial_number), code, String(reason));
+  }
+});
+
+test('a reason that is none, or takes from the list, revokes nothing', async () => {
+  const serial_number = await newSerial();
+  for (const [reason, says] of [
+    ['lost', /is none of RFC 5280/],
+    [7, /is none of RFC 5280/],
+    ['removeFromCRL', /no reason to revoke/],
+  ] as const) {
+    const refused = await revoke({ serial_number, reason });
+    assert.equal(refused.status, 400);
+    assert.match(refused.text, says);
+  }
+  const read = await must(call('GET', `pki/cert/${serial_number}`));
+  assert.equal(read.field('data.revocation_time'), 0);
+});
+
+test('the reason stays with the first revocation', async () => {
+  const serial_number = await newSerial();
+  await must(revoke({ serial_number, reason: 'superseded' }));
+  await must(revoke({ serial_number, reason: 'affiliationChanged' }));
+  assert.equal(await reasonOnCrl(serial_number), 4);
+});
+
+test('whoever has the key may say why', async () => {
+  const asked = { common_name: 'a.test', key_type: 'ec' };
+  const made = await must(call('POST', 'pki/issue/web', asked));
+  const serial_number = made.textAt('data.serial_number');
+  const private_key = made.textAt('data.private_key');
+  const proof = { serial_number, private_key, reason: 'cessationOfOperation' };
+  await must(call('POST', 'pki/revoke-with-key', proof));
+  assert.equal(await reasonOnCrl(serial_number), 5);
+});
+
+const PATHS = [
+  'sign/web',
+  'sign-verbatim',
+  'sign-verbatim/web',
+  'issuer/root/sign/web',
+  'root/sign-intermediate',
+];
+test('after keyCompromise the key is certified on no path of its mount', async () => {
+  for (const reasons of [['keyCompromise'], ['superseded', 'keyCompromise']]) {
+    const request = makeCsr({ subject: { common_name: 'a.test' } });
+    const asked = { csr: request, common_name: 'a.test' };
+    const made = await must(call('POST', 'pki/sign/web', { csr: request }));
+    const serial_number = made.textAt('data.serial_number');
+    for (const path of PATHS) await must(call('POST', `pki/${path}`, asked));
+    for (const reason of reasons) await must(revoke({ serial_number, reason }));
+    for (const path of PATHS) {
+      const refused = await call('POST', `pki/${path}`, asked);
+      assert.equal(refused.status, 400, path);
+      assert.match(refused.text, /refusing to certify a blocked key/);
+    }
+    await must(call('POST', 'pki/sign/web', { csr }));
+    await must(call('POST', 'other/sign/web', { csr: request }));
+  }
+});
+
+test('after another reason the key is certified as before', async () => {
+  const request = makeCsr({ subject: { common_name: 'a.test' } });
+  const made = await must(call('POST', 'pki/sign/web', { csr: request }));
+  await must(revoke({ serial_number: made.textAt('data.serial_number'), reason: 'superseded' }));
+  await must(call('POST', 'pki/sign/web', { csr: request }));
+});
