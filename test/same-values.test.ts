@@ -118,6 +118,9 @@ const SAME: Record<string, unknown[][]> = {
   certificate: [PEM],
   csr: [PEM],
   private_key: [PEM],
+  trusted_ca: [PEM],
+  trusted_leaf_certificate_bundle: [PEM],
+  vault_client_cert_bundle: [PEM],
   private_key_format: KEY_FORMATS,
   not_after: TIMES,
   not_after_bound: [...TIMES, ['permit', '']],
@@ -202,6 +205,8 @@ const AS_WRITTEN = new Set([
   'organization', 'ou', 'permitted_dns_domains', 'permitted_email_addresses',
   'permitted_uri_domains', 'postal_code', 'province', 'serial_number', 'street_address',
   'uri_sans', 'user_ids',
+  // Where a service is, and what of somebody it is told.
+  'entity_jmespath', 'external_service_url', 'group_jmespath',
   // For people, and secrets.
   'description', 'expiration', 'input', 'password', 'path_suffix',
 ]); // biome-ignore format: one table

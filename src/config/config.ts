@@ -48,6 +48,8 @@ export interface Config {
   connections: ConnectionLimits;
   /** Which Vault servers the broker may be sent to. */
   credential_stores: ReachRules;
+  /** Where services that decide on certificates may be. */
+  policy_services: ReachRules;
   /**
    * Names that requests may be for, besides loopback ones and the address that they come to;
    * undefined: any.
@@ -117,6 +119,7 @@ export function devConfig(flags: DevFlags): Config {
     cors: CORS_DEFAULTS,
     connections: CONNECTION_DEFAULTS,
     credential_stores: { allow_loopback: true, allowed_networks: [], denied_networks: [] },
+    policy_services: { allow_loopback: true, allowed_networks: [], denied_networks: [] },
     allowed_hosts: parseHosts('flag -allowed-hosts', [
       ...(['0.0.0.0', '::'].includes(listen.host) ? [] : [hostText(listen.host)]),
       ...(flags.allowed_hosts ?? '').split(',').filter((one) => one !== ''),
@@ -162,6 +165,7 @@ export function parseConfig(text: string): Config {
     cors,
     connections: connectionsOf(listener),
     credential_stores,
+    policy_services: settings.policy_services,
     allowed_hosts: settings.allowed_hosts,
     api_address: api_address ?? `${scheme}://${listener.address.written}`,
     dev_root_token: undefined,

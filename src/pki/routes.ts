@@ -2,6 +2,7 @@ import type { AnyRoute } from '../app/route.ts';
 import { certificateRoutes } from './certificates/routes.ts';
 import { configRoutes } from './config/routes.ts';
 import { crlRoutes } from './crl/routes.ts';
+import { externalPolicyRoutes } from './external-policy/routes.ts';
 import { issuanceRoutes } from './issuance/routes.ts';
 import { issuerRoutes } from './issuers/routes.ts';
 import { keyRoutes } from './keys/routes.ts';
@@ -19,6 +20,7 @@ export const pkiRoutes: readonly AnyRoute[] = [
   ...roleRoutes,
   ...certificateRoutes,
   ...configRoutes,
+  ...externalPolicyRoutes,
   ...revocationRoutes,
   ...crlRoutes,
   ...ocspRoutes,

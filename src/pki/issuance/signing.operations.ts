@@ -11,7 +11,7 @@ import { insertCertificate, planNames } from '../certificates/store.ts';
 import { signCertificate, signWithKey } from '../keys/signing.operations.ts';
 import type { LeafPlan } from '../profile/leaf.ts';
 import { planCertificate } from '../profile/plan.ts';
-import type { IssueRequest, SignRequest } from '../profile/request.ts';
+import type { IssueRequest } from '../profile/request.ts';
 import type { RequestedNames } from '../roles/name-policy.ts';
 import type { Role } from '../roles/role.ts';
 import { newSerialNumber } from '../roots/operations.ts';
@@ -21,6 +21,8 @@ export interface Subject {
   /** DER. */
   subjectPublicKeyInfo: Uint8Array;
   key: KeyDescription;
+  /** Big-endian magnitude, where that was decided on with the rest; made anew unless told. */
+  serialNumber?: Uint8Array;
 }
 
 /** A signed certificate, and what makes it known; nothing is committed yet. */
@@ -47,7 +49,7 @@ function countNames({ dns, email, ip, uri, other }: RequestedNames): number {
 export async function planSigned(
   app: App,
   caller: Caller,
-  input: (IssueRequest | SignRequest) & Target,
+  input: Pick<IssueRequest, 'format' | 'remove_roots_from_chain'> & Pick<Target, 'role'>,
   { role, held, issuer, key, context }: IssuanceContext,
   plan: LeafPlan,
   subject: Subject,
@@ -58,7 +60,7 @@ export async function planSigned(
     });
   }
   const mount_id = caller.mount.id;
-  const serialNumber = newSerialNumber(app);
+  const serialNumber = subject.serialNumber ?? newSerialNumber(app);
   const isLong = countNames(plan.names) > LONG;
   // By identity what every certificate of the issuer has is encoded once, also where the plan was
   // made on another thread.

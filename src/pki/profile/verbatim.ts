@@ -114,16 +114,19 @@ export function planVerbatim(
   };
 }
 
-/** Every common name of a request: of several, a client may match any. */
-export function commonNamesOf(csr: Csr): string[] {
+/** Every common name of a request, or a certificate: of several, a client may match any. */
+export function commonNamesOf(csr: Pick<Csr, 'subjectName'>): string[] {
   return csr.subjectName.attributes
     .flat()
     .filter(({ oid }) => oid === ATTRIBUTE_OID.common_name)
     .map(({ value }) => value);
 }
 
-/** The names a request states, for judging and finding. */
-export function csrNames(csr: Csr, user_ids: readonly string[] = []): RequestedNames {
+/** The names a request, or a certificate, states, for judging and finding. */
+export function csrNames(
+  csr: Pick<Csr, 'subjectName' | 'subjectAltNames'>,
+  user_ids: readonly string[] = [],
+): RequestedNames {
   const { fields } = csr.subjectName;
   const { dns, email, ip, uri, other } = csr.subjectAltNames ?? NO_NAMES;
   return {
