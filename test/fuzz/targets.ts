@@ -21,6 +21,7 @@ import { parsePrivateKey } from '../../src/x509/private-keys.ts';
 import { isCrlSignedBy, parseCrl } from '../support/crl.ts';
 import { brokerTargets } from './broker-targets.ts';
 import * as corpus from './corpus.ts';
+import { policyTargets } from './policy-targets.ts';
 import type { FuzzTarget } from './run.ts';
 import { textTargets } from './text-targets.ts';
 
@@ -109,5 +110,6 @@ export const fuzzTargets: readonly FuzzTarget[] = [
     read: (bytes) => parsePrivateKey(text(bytes)),
   },
   ...textTargets,
+  ...policyTargets,
   ...brokerTargets,
 ];
