@@ -1,7 +1,7 @@
 import { invalid } from '../failure.ts';
 
 /** Steps of one expression: some tens of milliseconds. What people write of an entity takes some dozens. */
-const MOST_STEPS = 200_000;
+const MOST_STEPS = 100_000;
 /** Characters in a step. */
 const CHARACTERS = 16;
 

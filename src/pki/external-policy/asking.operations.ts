@@ -55,9 +55,10 @@ export async function askPolicy(
 ): Promise<PolicyAnswer> {
   const { settings, version } = policy;
   const request_uuid = app.newId();
-  const body = await describeQuestion(app, caller, settings, { ...question, request_uuid });
-  const client_key = clientKeyOf(app, caller, policy);
-  const answer = await askService(app, caller, settings, { body, client_key });
+  const answer = await askService(app, caller, settings, async () => ({
+    body: await describeQuestion(app, caller, settings, { ...question, request_uuid }),
+    client_key: clientKeyOf(app, caller, policy),
+  }));
   if (answer.request_uuid !== request_uuid) throw misanswered('it answered another request');
   noteAnswer(app, caller.mount.id, version);
   if (answer.certificate !== '') return answer;

@@ -1,7 +1,7 @@
 import { askerOf } from '../../access/concurrency/operations.ts';
 import { type App, perApp } from '../../app/app.ts';
 import type { Caller } from '../../app/caller.ts';
-import { Failure } from '../../core/failure.ts';
+import { Failure, invalid } from '../../core/failure.ts';
 import { Connections } from '../../core/fairness/connections.ts';
 import { OnDemandThread } from '../../core/on-demand.pool.ts';
 import { parsePem } from '../../core/pem.ts';
@@ -30,39 +30,60 @@ const connectionsOf = perApp(
     ),
 );
 
+/** What is sent, and as whom. */
+interface Message {
+  /** JSON text. */
+  body: string;
+  /** PKCS #8 in PEM; empty without a client certificate. */
+  client_key: string;
+}
+
+/** Characters of a message: a body, and what is told of whoever sent it. */
+const LONGEST_MESSAGE = 2 << 20;
+
 /**
  * Asks the service of a mount.
  *
- * @param request.body JSON text
- * @param request.client_key PKCS #8 in PEM; empty without a client certificate
+ * @param prepare called when it is the caller's turn: whoever waits holds nothing of it
  * @throws Failure `rate_limited` when too many ask, `unavailable` for everything else but an answer that can be read
  */
 export async function askService(
   app: App,
   caller: Caller,
   settings: PolicySettings,
-  request: { body: string; client_key: string },
+  prepare: () => Promise<Message>,
 ): Promise<PolicyAnswer> {
-  const { policy_services, listen, proxy_listen } = app.config;
-  const order: Order = {
-    url: settings.external_service_url,
-    body: request.body,
-    timeout_ms: settings.timeout * 1000,
-    trusted_ca: settings.trusted_ca,
-    trusted_leaves: leavesOf(settings),
-    client_certificates: settings.vault_client_cert_bundle,
-    client_key: request.client_key,
-    reach: policy_services,
-    listening: [listen.host, proxy_listen.host],
-  };
-  const { host } = new URL(order.url);
-  const take = () => connectionsOf(app).take(host, askerOf(caller), () => talkOnThread(app, order));
+  const { host } = new URL(settings.external_service_url);
+  const talk = async (): Promise<PolicyAnswer> =>
+    talkOnThread(app, orderOf(app, settings, await prepare()));
+  const take = () => connectionsOf(app).take(host, askerOf(caller), talk);
   try {
     return await (caller.aside ? caller.aside(take) : take());
   } catch (error) {
     if (!(error instanceof PolicyFault)) throw error;
     throw refusalOf(error);
   }
+}
+
+/** @throws Failure `invalid` for a message that is too long */
+function orderOf(app: App, settings: PolicySettings, { body, client_key }: Message): Order {
+  if (body.length > LONGEST_MESSAGE) {
+    throw invalid(
+      `the message to the external policy service would have ${body.length} characters, at most ${LONGEST_MESSAGE} are sent`,
+    );
+  }
+  const { policy_services, listen, proxy_listen } = app.config;
+  return {
+    url: settings.external_service_url,
+    body,
+    timeout_ms: settings.timeout * 1000,
+    trusted_ca: settings.trusted_ca,
+    trusted_leaves: leavesOf(settings),
+    client_certificates: settings.vault_client_cert_bundle,
+    client_key,
+    reach: policy_services,
+    listening: [listen.host, proxy_listen.host],
+  };
 }
 
 const leavesOf = ({ trusted_leaf_certificate_bundle }: PolicySettings): string[] =>
