@@ -516,6 +516,22 @@ for (const [what, status, says, fields] of unreachable) {
   });
 }
 
+test('a service on this machine, by name or address, is asked only where the configuration allows it', async (t) => {
+  const policy_services = { allow_loopback: false, allowed_networks: [], denied_networks: [] };
+  const strict = await startTestServer(t, { config: { policy_services } });
+  await strict.call('POST', 'sys/mounts/pki', { type: 'pki' });
+  const root = { common_name: 'Root', key_type: 'ec' };
+  await strict.call('POST', 'pki/root/generate/internal', root);
+  for (const external_service_url of [service.url, service.url.replace('localhost', '127.0.0.1')]) {
+    const fields = settings({ external_service_url });
+    assert.equal((await strict.call('POST', 'pki/config/external-policy', fields)).status, 200);
+    const reply = await strict.call('POST', 'pki/external-policy/sign', { csr: makeCsr() });
+    assert.equal(reply.status, 503, reply.text);
+    assert.match(reply.text, /must not be asked: the address is this machine/);
+  }
+  assert.equal(service.asked.length, 0);
+});
+
 test('a pinned certificate needs nobody above it', async () => {
   await configure({ trusted_ca: '', trusted_leaf_certificate_bundle: service.server.pem });
   certificateOf(await call('POST', 'pki/external-policy/sign', { csr: makeCsr() }));
