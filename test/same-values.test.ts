@@ -120,6 +120,9 @@ const SAME: Record<string, unknown[][]> = {
   csr: [PEM],
   pem_bundle: [PEM],
   private_key: [PEM],
+  trusted_ca: [PEM],
+  trusted_leaf_certificate_bundle: [PEM],
+  vault_client_cert_bundle: [PEM],
   private_key_format: KEY_FORMATS,
   reason: [
     ['keyCompromise', 'KEYCOMPROMISE', '1', 1],
@@ -210,6 +213,8 @@ const AS_WRITTEN = new Set([
   'organization', 'ou', 'permitted_dns_domains', 'permitted_email_addresses',
   'permitted_uri_domains', 'postal_code', 'province', 'serial_number', 'street_address',
   'uri_sans', 'user_ids', 'sid', 'extensions',
+  // Where a service is, and what of somebody it is told.
+  'entity_jmespath', 'external_service_url', 'group_jmespath',
   // For people, and secrets.
   'description', 'expiration', 'input', 'password', 'path_suffix',
 ]); // biome-ignore format: one table

@@ -63,6 +63,8 @@ export interface Config extends Listener {
   cors: Cors;
   /** Which Vault servers the broker may be sent to. */
   credential_stores: ReachRules;
+  /** Where services that decide on certificates may be. */
+  policy_services: ReachRules;
   /** Address that clients reach this server at, for links in answers. */
   api_address: string;
   dev_root_token: string | undefined;
@@ -136,6 +138,7 @@ export function devConfig(flags: DevFlags): Config {
     cors: CORS_DEFAULTS,
     connections: CONNECTION_DEFAULTS,
     credential_stores: { allow_loopback: true, allowed_networks: [], denied_networks: [] },
+    policy_services: { allow_loopback: true, allowed_networks: [], denied_networks: [] },
     allowed_hosts: parseHosts('flag -allowed-hosts', [
       ...(['0.0.0.0', '::'].includes(listen.host) ? [] : [hostText(listen.host)]),
       ...(flags.allowed_hosts ?? '').split(',').filter((one) => one !== ''),
@@ -184,6 +187,7 @@ export function parseConfig(text: string): Config {
     cors,
     connections: connectionsOf(listener),
     credential_stores,
+    policy_services: settings.policy_services,
     allowed_hosts: settings.allowed_hosts,
     api_address: api_address ?? `${scheme}://${listener.address.written}`,
     dev_root_token: undefined,

@@ -234,6 +234,18 @@ export const settings = z.strictObject({
     }),
     denied_networks: absentAsNull(blocks.default([])).describe('where they must not be'),
   }),
+  policy_services: section({
+    allow_loopback: flag.default(false).meta({
+      otherwise: '`false` (`true` for a development server)',
+      description:
+        'an external policy service of a mount may be on this machine, by loopback or an address of one of its interfaces, or be this server',
+    }),
+    allowed_networks: absentAsNull(blocks.default([])).meta({
+      otherwise: 'all',
+      description: 'where those services may be',
+    }),
+    denied_networks: absentAsNull(blocks.default([])).describe('where they must not be'),
+  }),
   cors: section({
     allowed_origins: absentAsNull(texts.default(CORS_DEFAULTS.allowed_origins)).meta({
       otherwise: "`serve://boundary`, the desktop client's",

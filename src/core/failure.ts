@@ -20,6 +20,8 @@ export interface FailureDetail {
   retry_after?: number;
   /** Said beside the refusal, where the protocol has a place for it. */
   warnings?: string[];
+  /** Told by the record in place of the message, which repeats what somebody else wrote. */
+  recorded?: string;
   cause?: unknown;
 }
 

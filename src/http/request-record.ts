@@ -280,7 +280,9 @@ function isRecordedRead(app: App, route: RecordedRoute): boolean {
 }
 
 function endOf(error: unknown): RecordedEnd {
-  if (error instanceof Failure) return { status: 'refused', error: error.message };
+  if (error instanceof Failure) {
+    return { status: 'refused', error: error.detail.recorded ?? error.message };
+  }
   if (error instanceof ZodError) {
     const names = error.issues.map((issue) => String(issue.path[0] ?? ''));
     return { status: 'refused', error: `fields not accepted: ${[...new Set(names)].join(', ')}` };

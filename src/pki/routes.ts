@@ -4,6 +4,7 @@ import { certificateRoutes } from './certificates/routes.ts';
 import { configRoutes } from './config/routes.ts';
 import { crlRoutes } from './crl/routes.ts';
 import { exportRoutes } from './export/routes.ts';
+import { externalPolicyRoutes } from './external-policy/routes.ts';
 import { importRoutes } from './imports/routes.ts';
 import { intermediateRoutes } from './intermediates/routes.ts';
 import { issuanceRoutes } from './issuance/routes.ts';
@@ -27,6 +28,7 @@ export const pkiRoutes: readonly AnyRoute[] = [
   ...exportRoutes,
   ...metadataRoutes,
   ...configRoutes,
+  ...externalPolicyRoutes,
   ...revocationRoutes,
   ...crlRoutes,
   ...ocspRoutes,

@@ -53,6 +53,7 @@ import { issuingVersions } from './migrations/0073-issuing-versions.ts';
 import { auditHeaders } from './migrations/0074-audit-headers.ts';
 import { certificateMetadata } from './migrations/0084-certificate-metadata.ts';
 import { blockedKeys } from './migrations/0085-blocked-keys.ts';
+import { externalPolicy } from './migrations/0096-external-policy.ts';
 
 /** In order of their numbers; a new one is added at the end. */
 export const MIGRATIONS: readonly Migration[] = [
@@ -108,6 +109,7 @@ export const MIGRATIONS: readonly Migration[] = [
   auditHeaders,
   certificateMetadata,
   blockedKeys,
+  externalPolicy,
 ];
 
 /**

@@ -224,6 +224,17 @@ export interface Tables {
     body: string;
   };
   pki_key: PkiKeyRow;
+  /** The service that decides on certificates of a mount, and as whom it is asked. */
+  pki_external_policy: {
+    mount_id: string;
+    /** Grows with every change. */
+    version: number;
+    updated_at_ms: number;
+    /** Settings as JSON. */
+    body: string;
+    /** PKCS #8, of the client certificate; null without one. */
+    client_key_sealed: Uint8Array | null;
+  };
   pki_issuer: PkiIssuerRow;
   pki_role: Tagged<{
     mount_id: string;

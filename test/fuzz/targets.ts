@@ -24,6 +24,7 @@ import { isCrlSignedBy, parseCrl } from '../support/crl.ts';
 import { authorityTargets } from './authority-targets.ts';
 import { brokerTargets } from './broker-targets.ts';
 import * as corpus from './corpus.ts';
+import { policyTargets } from './policy-targets.ts';
 import type { FuzzTarget } from './run.ts';
 import { textTargets } from './text-targets.ts';
 
@@ -134,5 +135,6 @@ export const fuzzTargets: readonly FuzzTarget[] = [
   },
   ...authorityTargets,
   ...textTargets,
+  ...policyTargets,
   ...brokerTargets,
 ];

@@ -389,7 +389,11 @@ describe('a single key', () => {
     ['a key and a certificate', { pem_bundle: withKey(good) }, /only a single key can be present/],
     ['a certificate', { pem_bundle: good.pem }, /a PEM block .*CERTIFICATE.* where PRIVATE KEY/],
     ['an encrypted key', { pem_bundle: encrypted }, /encrypted/],
-    ['a DSA key', { pem_bundle: pkcs8Of(dsa) }, /RSA, EC, Ed25519, ML-DSA and SLH-DSA keys are accepted/],
+    [
+      'a DSA key',
+      { pem_bundle: pkcs8Of(dsa) },
+      /RSA, EC, Ed25519, ML-DSA and SLH-DSA keys are accepted/,
+    ],
     ['a reserved name', { pem_bundle: key, key_name: 'Default' }, /reserved keyword 'default'/],
     ['an empty name', { pem_bundle: key, key_name: '' }, /expected non-empty key name/],
     ["another key's name", { pem_bundle: key, key_name: 'taken' }, /key name already in use/],

@@ -126,6 +126,9 @@ for (const kind of [
     assert.match(certificate.text, /Error parsing issuer 0: public key not supported/);
     const key = await call('POST', 'ca0/issuers/import/bundle', { pem_bundle: made.key });
     assert.equal(key.status, 400, key.text);
-    assert.match(key.text, /RSA, EC, Ed25519, ML-DSA and SLH-DSA keys are accepted|DSA PRIVATE KEY/);
+    assert.match(
+      key.text,
+      /RSA, EC, Ed25519, ML-DSA and SLH-DSA keys are accepted|DSA PRIVATE KEY/,
+    );
   });
 }

@@ -121,7 +121,7 @@ function readIdentity(app: App, { identity }: Caller, role: Role): Soon<Identity
 }
 
 /** As it is now: it may have been tuned since the request came. */
-async function readMountOf(app: App, { mount }: Caller): Promise<Mount> {
+export async function readMountOf(app: App, { mount }: Caller): Promise<Mount> {
   const present = (await readMounts(app)).get(fullPath(mount));
   if (present?.id !== mount.id) throw new Failure('not_found', 'the mount was moved or removed');
   return present;

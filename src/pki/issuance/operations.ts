@@ -197,7 +197,8 @@ async function encodeUnderPassword(
 const isRefused = (error: unknown): boolean =>
   isForRoom(error) || !(error instanceof Failure) || error.kind !== 'unavailable';
 
-async function commitSigned<Answer>(
+/** Makes a signed certificate durable, with its lease where it has one, and hands it out. */
+export async function commitSigned<Answer>(
   app: App,
   caller: Caller,
   leaf: SignedLeaf<Answer>,

@@ -20,6 +20,8 @@ export interface Subject {
   /** DER. */
   subjectPublicKeyInfo: Uint8Array;
   key: KeyDescription;
+  /** Big-endian magnitude, where that was decided on with the rest; made anew unless told. */
+  serialNumber?: Uint8Array;
 }
 
 /** A signed certificate, and what makes it known; nothing is committed yet. */
@@ -62,7 +64,7 @@ export async function planSigned(
   subject: Subject,
 ): Promise<SignedLeaf> {
   const mount_id = caller.mount.id;
-  const serialNumber = newSerialNumber(app);
+  const serialNumber = subject.serialNumber ?? newSerialNumber(app);
   const isLong = countNames(plan.names) > LONG;
   // By identity what every certificate of the issuer has is encoded once, also where the plan was
   // made on another thread.

@@ -103,8 +103,8 @@ export function fieldsOfWholeCsr(
   return [fields, ...common_names.slice(1).map((common_name) => ({ common_name }))];
 }
 
-/** Every common name of a request: of several, a client may match any. */
-export function commonNamesOf(csr: Csr): string[] {
+/** Every common name of a request, or a certificate: of several, a client may match any. */
+export function commonNamesOf(csr: Pick<Csr, 'subjectName'>): string[] {
   return csr.subjectName.attributes
     .flat()
     .filter(({ oid }) => oid === ATTRIBUTE_OID.common_name)

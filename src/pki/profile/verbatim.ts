@@ -137,8 +137,11 @@ export function planVerbatim(
   });
 }
 
-/** The names a request states, for judging and finding. */
-export function csrNames(csr: Csr, user_ids: readonly string[] = []): RequestedNames {
+/** The names a request, or a certificate, states, for judging and finding. */
+export function csrNames(
+  csr: Pick<Csr, 'subjectName' | 'subjectAltNames'>,
+  user_ids: readonly string[] = [],
+): RequestedNames {
   const { fields } = csr.subjectName;
   const { dns, email, ip, uri, other } = csr.subjectAltNames ?? NO_NAMES;
   return {

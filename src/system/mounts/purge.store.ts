@@ -41,6 +41,7 @@ const PAGED: Readonly<Record<Exclude<MountTable, 'token'>, Paged>> = {
   pki_key: { keys: ['id'], long: ['private_key_sealed'] },
   pki_config: { keys: ['name'], long: ['body'], at_once: 32 },
   pki_authority: { keys: ['mount_id'] },
+  pki_external_policy: { keys: ['mount_id'], long: ['body', 'client_key_sealed'] },
   userpass_user: { keys: ['name'], long: ['body'], at_once: 32 },
   approle_secret_id: { keys: ['id'], long: ['body'], unordered: true },
   approle_role: { keys: ['name'], long: ['body'] },

@@ -5,6 +5,7 @@ import { Failure } from '../../../core/failure.ts';
 import type { Asker } from '../../../core/fairness/asker.ts';
 import { whoAsks } from '../../../core/fairness/asking.ts';
 import { nextBreath } from '../../../core/fairness/breath.ts';
+import { Connections } from '../../../core/fairness/connections.ts';
 import { siteOfParty } from '../../../core/fairness/party.ts';
 import type { Whose } from '../../../core/fairness/piece.ts';
 import { memoizeWeak } from '../../../core/memoize-weak.ts';
@@ -19,7 +20,6 @@ import {
   VaultFault,
 } from './answer.ts';
 import { type AnswerBounds, type Said, SHORT } from './coming.ts';
-import { Connections } from './connections.ts';
 import { piecesOf } from './repeated.ts';
 import { findKey } from './secure-contexts.client.ts';
 import { type Order, TIMEOUT } from './talk.client.ts';

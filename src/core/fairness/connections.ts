@@ -1,11 +1,7 @@
-import type { Asker } from '../../../core/fairness/asker.ts';
-import { FairTurns, type Places } from '../../../core/fairness/fair-turns.ts';
-import type { Turned } from '../../../core/fairness/giving-way.ts';
-import {
-  type PaceClock,
-  type PacePlaces,
-  TurnsByPace,
-} from '../../../core/fairness/turns-by-pace.ts';
+import type { Asker } from './asker.ts';
+import { FairTurns, type Places } from './fair-turns.ts';
+import type { Turned } from './giving-way.ts';
+import { type PaceClock, type PacePlaces, TurnsByPace } from './turns-by-pace.ts';
 
 /** Connections to one store, and those in all; `at_once_each`: that requests from one address led to. */
 interface ConnectionPlaces {

@@ -1,0 +1,203 @@
+import type { LookupAddress } from 'node:dns';
+import { lookup } from 'node:dns/promises';
+import { type ClientRequest, request as requestHttp } from 'node:http';
+import { isIP, type LookupFunction } from 'node:net';
+import { networkInterfaces } from 'node:os';
+import { connect as connectTls, createSecureContext, type TLSSocket } from 'node:tls';
+import { judgeReach, type ReachRules } from '../../config/reach-rules.ts';
+import { FairTurns } from '../../core/fairness/fair-turns.ts';
+import { CLIENT_TLS, withoutIssuers } from '../../core/tls.client.ts';
+import { LONGEST_ANSWER, type PolicyAnswer, PolicyFault, parsePolicyAnswer } from './answer.ts';
+
+/** One request to a service, as a value that a thread can be given. */
+export interface Order {
+  url: string;
+  /** JSON text. */
+  body: string;
+  /** Milliseconds for all of it. */
+  timeout_ms: number;
+  /** PEM; empty for none. */
+  trusted_ca: string;
+  /** Base64 of DER of certificates of which it has to show one; none: any that is trusted. */
+  trusted_leaves: readonly string[];
+  /** PEM; empty for none. */
+  client_certificates: string;
+  client_key: string;
+  reach: ReachRules;
+  /** Where this server listens, besides its interfaces. */
+  listening: readonly string[];
+}
+
+/** Bytes of an answer's head. */
+const MOST_HEAD = 16 << 10;
+
+// The thread pool looks names up, and has one thread for all but Vault servers.
+const nameTurns = new FairTurns(
+  { at_once: 1, waiting: 64, waiting_each: 64, longest_wait_ms: 5_000 },
+  () => new PolicyFault('busy', 'too many names are being looked up'),
+);
+
+/**
+ * Sends a request, and reads the answer of status 200. Nothing is sent before the service has shown what it is known by,
+ * and no redirect is followed.
+ *
+ * @throws PolicyFault
+ */
+export async function ask(order: Order): Promise<PolicyAnswer> {
+  const url = new URL(order.url);
+  refuseLiteral(order, url);
+  let secured: TLSSocket | undefined;
+  const late = Promise.withResolvers<never>();
+  const timer = setTimeout(
+    () => late.reject(new PolicyFault('late', 'it did not answer in time')),
+    order.timeout_ms,
+  );
+  try {
+    secured = openTls(order, url);
+    const socket = secured;
+    const talking = secure(order, socket).then(() => exchange(order, url, socket));
+    // Whoever comes second is not waited for.
+    talking.catch(() => {});
+    return parsePolicyAnswer(await Promise.race([talking, late.promise]));
+  } catch (error) {
+    throw error instanceof PolicyFault ? error : faultOfCode(String(Object(error).code ?? ''));
+  } finally {
+    clearTimeout(timer);
+    secured?.destroy();
+  }
+}
+
+const hostOf = ({ hostname }: URL): string => hostname.replace(/^\[(.*)\]$/, '$1');
+
+function openTls(order: Order, url: URL): TLSSocket {
+  const { trusted_ca, client_certificates, client_key } = order;
+  const host = hostOf(url);
+  const secureContext = createSecureContext({
+    ...CLIENT_TLS,
+    ...(trusted_ca === '' ? {} : { ca: trusted_ca }),
+    ...(client_key === '' ? {} : { cert: client_certificates, key: client_key }),
+  });
+  const secured = connectTls({
+    host,
+    port: url.port === '' ? 443 : Number(url.port),
+    ...(isIP(host) === 0 ? { servername: host } : {}),
+    lookup: lookupWithin(order),
+    secureContext,
+    // One that is known by itself needs nobody above it.
+    rejectUnauthorized: trusted_ca !== '',
+    ALPNProtocols: ['http/1.1'],
+  });
+  return withoutIssuers(secured);
+}
+
+/** Waits until the service has shown what it is known by. */
+function secure({ trusted_leaves }: Order, socket: TLSSocket): Promise<void> {
+  return new Promise((resolve, reject) => {
+    socket.on('error', reject);
+    socket.on('close', () => reject(new PolicyFault('unreachable', 'it closed the connection')));
+    socket.on('secureConnect', () => {
+      const fault = trusted_leaves.length > 0 ? judgeLeaf(trusted_leaves, socket) : undefined;
+      if (fault) reject(fault);
+      else resolve();
+    });
+  });
+}
+
+function judgeLeaf(trusted: readonly string[], socket: TLSSocket): PolicyFault | undefined {
+  const shown = socket.getPeerX509Certificate();
+  if (!shown || !trusted.includes(shown.raw.toString('base64'))) {
+    return new PolicyFault('untrusted', 'its certificate is none of the trusted ones');
+  }
+  const now = Date.now();
+  const isValid = Date.parse(shown.validFrom) <= now && now <= Date.parse(shown.validTo);
+  return isValid ? undefined : new PolicyFault('untrusted', 'its certificate has expired');
+}
+
+function exchange({ body }: Order, url: URL, socket: TLSSocket): Promise<string> {
+  return new Promise((resolve, reject) => {
+    const sent: ClientRequest = requestHttp({
+      method: 'POST',
+      host: hostOf(url),
+      path: `${url.pathname}${url.search}`,
+      maxHeaderSize: MOST_HEAD,
+      createConnection: () => socket,
+      headers: {
+        host: url.host,
+        accept: 'application/json',
+        'content-type': 'application/json',
+        'content-length': Buffer.byteLength(body),
+        connection: 'close',
+      },
+    });
+    sent.on('error', reject);
+    sent.on('upgrade', () => reject(new PolicyFault('malformed', 'it changes the protocol')));
+    sent.on('close', () => reject(new PolicyFault('malformed', 'its answer has no end')));
+    sent.on('response', (response) => {
+      if (response.statusCode !== 200) {
+        reject(new PolicyFault('status', `it answered status ${response.statusCode}, not 200`));
+        return;
+      }
+      const parts: Buffer[] = [];
+      let bytes = 0;
+      response.on('error', reject);
+      response.on('data', (part: Buffer) => {
+        bytes += part.length;
+        if (bytes > LONGEST_ANSWER) {
+          const most = `more than ${LONGEST_ANSWER} bytes`;
+          reject(new PolicyFault('malformed', `its answer has ${most}`));
+          sent.destroy();
+        } else parts.push(part);
+      });
+      response.on('end', () => {
+        if (response.complete) resolve(Buffer.concat(parts).toString('utf8'));
+      });
+    });
+    sent.end(body);
+  });
+}
+
+/** @throws PolicyFault `barred` for an address, which nobody looks up, that is not to be reached */
+function refuseLiteral(order: Order, url: URL): void {
+  const address = hostOf(url);
+  if (isIP(address) === 0) return;
+  const fault = faultOfAddress(order, address);
+  if (fault) throw fault;
+}
+
+/** What was judged is what is connected to, whatever the name resolves to a moment later. */
+function lookupWithin(order: Order): LookupFunction {
+  return (hostname, options, done) => {
+    const lookUp = () => lookup(hostname, { ...options, all: true });
+    const judge = (found: readonly LookupAddress[]): void => {
+      const [first] = found;
+      // A name of which one address leads inwards is not tried at the others.
+      const fault = found
+        .map(({ address }) => faultOfAddress(order, address))
+        .find((one) => one !== undefined);
+      if (fault || !first) done(fault ?? new PolicyFault('unreachable', 'it has no address'), '');
+      else if (options.all) done(null, [...found]);
+      else done(null, first.address, first.family);
+    };
+    nameTurns.take({ party: hostname }, lookUp).then(judge, (error) => done(error, ''));
+  };
+}
+
+function faultOfAddress({ reach, listening }: Order, address: string): PolicyFault | undefined {
+  const interfaces = Object.values(networkInterfaces()).flatMap((some) => some ?? []);
+  const own = [...interfaces.map((one) => one.address), ...listening];
+  const verdict = judgeReach(address, reach, own);
+  return verdict.allowed ? undefined : new PolicyFault('barred', verdict.because);
+}
+
+/** What went wrong beneath HTTP, by the code of the runtime's error. */
+function faultOfCode(code: string): PolicyFault {
+  if (code === 'ERR_TLS_CERT_ALTNAME_INVALID') {
+    return new PolicyFault('untrusted', 'its certificate has another name');
+  }
+  if (/CERT|VERIFY|SIGNED|UNTRUSTED|ISSUER|CRL|PURPOSE|CHAIN/.test(code)) {
+    return new PolicyFault('untrusted', `its certificate, or the one shown to it, fails: ${code}`);
+  }
+  if (code.startsWith('HPE_'))
+    return new PolicyFault('malformed', `its answer is no HTTP: ${code}`);
+  return new PolicyFault('unreachable', code === '' ? 'the connection failed' : code);
+}
