@@ -112,11 +112,14 @@ export interface Tables {
     /** The mount's revision once it was revoked; 0 in rows older than this column. */
     revision: number;
   };
-  /** The present CRL of issuers that share subject and key, without its entries. */
+  /** The present CRLs of issuers that share subject and key, without their entries. */
   pki_crl: {
     mount_id: string;
+    /** The class of issuers, and which of its CRLs; see `crl/kind.ts`. */
     class: string;
     number: number;
+    /** Of a complete CRL: the last number that it or a delta of it has had. */
+    last_number: number;
     revision: number;
     base: string;
     this_update: number;
@@ -138,6 +141,8 @@ export interface Tables {
     epoch: number;
     /** When what the CRL addresses of the mount show last changed. */
     lists_modified_at_ms: number;
+    /** The same of those of delta CRLs, which show something else with each complete one, too. */
+    deltas_modified_at_ms: number;
   };
   /** A finished move of a mount. */
   remount: {

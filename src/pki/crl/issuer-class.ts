@@ -94,7 +94,7 @@ export function numberWarnings(told: readonly string[]): string[] {
 export function planScope(
   mountState: MountState,
   issuers: IssuerClass,
-  context: { epoch: number; disable: boolean },
+  context: { epoch: number; disable: boolean; after?: number },
 ): string {
   const scope: CrlScope = {
     members: [...issuers.members.map(({ id }) => id), ...issuers.former].sort(),
@@ -102,6 +102,7 @@ export function planScope(
     known: issuers.takesUnassigned ? listKnown(mountState) : null,
     epoch: context.epoch,
     empty: context.disable,
+    ...(context.after !== undefined && { after: context.after }),
   };
   return JSON.stringify(scope);
 }
@@ -117,7 +118,10 @@ function listKnown({ issuers, former }: MountState): string[] {
  * What a CRL is built from besides revocations, as one short text: when it changes, the CRL
  * is built anew whatever its age.
  */
-export function crlFingerprint(issuers: IssuerClass, scope: string, expiry: string): string {
+export function crlFingerprint(
+  issuers: IssuerClass,
+  { scope, expiry, others }: { scope: string; expiry: string; others: readonly string[] },
+): string {
   const algorithm = issuers.signer?.issuer.settings.revocation_signature_algorithm ?? '';
-  return hash('sha256', [algorithm, scope, expiry].join('\n')).slice(0, 32);
+  return hash('sha256', [algorithm, scope, expiry, ...others].join('\n')).slice(0, 32);
 }

@@ -50,11 +50,18 @@ const insertRow = preparedWrite(
   { rows: 1, conflict: 'the certificate is revoked already' },
 );
 
+const NO_REVOCATIONS: RevocationState = {
+  revision: 0,
+  epoch: 0,
+  lists_modified_at_ms: 0,
+  deltas_modified_at_ms: 0,
+};
+
 const grow = preparedWrite(
   (sql, p: { mount_id: string }) =>
     sql
       .insertInto('pki_revision')
-      .values({ mount_id: p.mount_id, revision: 1, epoch: 0, lists_modified_at_ms: 0 })
+      .values({ ...NO_REVOCATIONS, mount_id: p.mount_id, revision: 1 })
       .onConflict((clash) =>
         clash
           .column('mount_id')
@@ -77,7 +84,7 @@ const touch = preparedWrite(
   (sql, p: { mount_id: string; now_ms: number }) =>
     sql
       .insertInto('pki_revision')
-      .values({ mount_id: p.mount_id, revision: 0, epoch: 0, lists_modified_at_ms: p.now_ms })
+      .values({ ...NO_REVOCATIONS, mount_id: p.mount_id, lists_modified_at_ms: p.now_ms })
       .onConflict((clash) =>
         clash.column('mount_id').doUpdateSet((row) => ({
           // What one node has said is not taken back by another one that was slower.
@@ -92,9 +99,32 @@ const touch = preparedWrite(
   { rows: 1 },
 );
 
-/** The CRL addresses of the mount show something else from now on. */
+const touchOfDeltas = preparedWrite(
+  (sql, p: { mount_id: string; now_ms: number }) =>
+    sql
+      .insertInto('pki_revision')
+      .values({ ...NO_REVOCATIONS, mount_id: p.mount_id, deltas_modified_at_ms: p.now_ms })
+      .onConflict((clash) =>
+        clash.column('mount_id').doUpdateSet((row) => ({
+          deltas_modified_at_ms: row
+            .case()
+            .when('pki_revision.deltas_modified_at_ms', '<', p.now_ms)
+            .then(row.ref('excluded.deltas_modified_at_ms'))
+            .else(row.ref('pki_revision.deltas_modified_at_ms'))
+            .end(),
+        })),
+      ),
+  { rows: 1 },
+);
+
+/** The CRL addresses of the mount show something else from now on, those of deltas among them. */
 export function touchCrls(mount_id: string, now_ms: number): Write {
   return touch({ mount_id, now_ms });
+}
+
+/** The addresses of delta CRLs alone show something else from now on. */
+export function touchDeltaCrls(mount_id: string, now_ms: number): Write {
+  return touchOfDeltas({ mount_id, now_ms });
 }
 
 /** How far the revocations of a mount have come. */
@@ -105,26 +135,28 @@ export interface RevocationState {
   epoch: number;
   /** Shared by all CRLs of the mount; 0: none was ever built. */
   lists_modified_at_ms: number;
+  /** Of its delta CRLs, where that is later. */
+  deltas_modified_at_ms: number;
 }
 
 const stateRow = prepared((sql, p: { mount_id: string }) =>
   sql
     .selectFrom('pki_revision')
-    .select(['revision', 'epoch', 'lists_modified_at_ms'])
+    .select(['revision', 'epoch', 'lists_modified_at_ms', 'deltas_modified_at_ms'])
     .where('mount_id', '=', p.mount_id),
 );
 
 export async function readRevocationState(db: Db, mount_id: string): Promise<RevocationState> {
   const row = await stateRow.first(db, { mount_id });
-  return row ?? { revision: 0, epoch: 0, lists_modified_at_ms: 0 };
+  return row ?? NO_REVOCATIONS;
 }
 
-/** Revocations up to a revision, in order of their serial numbers' text, after `after`. */
+/** Revocations up to a revision, in order of their serial numbers' text, after `after`; each with its own revision. */
 export const revocationsUpTo = prepared(
   (sql, p: { mount_id: string; revision: number; after: string; limit: number }) =>
     sql
       .selectFrom('pki_revocation')
-      .select(COLUMNS)
+      .select([...COLUMNS, 'revision'])
       .where('mount_id', '=', p.mount_id)
       .where('serial', '>', p.after)
       .where('revision', '<=', p.revision)

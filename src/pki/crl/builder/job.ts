@@ -14,6 +14,8 @@ export interface CrlScope {
   epoch: number;
   /** Nothing is on it, whatever is revoked. */
   empty: boolean;
+  /** Of a delta CRL: revocations of this revision and of earlier ones are not on it. */
+  after?: number;
 }
 
 /** The entries of a CRL, as the revocations of a mount give them. */
@@ -39,6 +41,12 @@ export interface CrlJob {
   algorithm: SignatureAlgorithm;
   /** Most entries; -1: as many as there are. */
   max_entries: number;
+}
+
+/** How many revocations may be on a CRL, at most. */
+export function spanOf({ scope, revision }: CrlInput): number {
+  const { after = 0 }: CrlScope = JSON.parse(scope);
+  return revision - after;
 }
 
 /** Says whether a CRL can be made of an earlier one and the revocations since. */

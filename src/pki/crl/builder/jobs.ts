@@ -56,10 +56,12 @@ export async function remakeCrl(
 async function layOut(db: Db, job: CrlJob): Promise<UnsignedCrl> {
   const { content, frame, max_entries } = job;
   const basis = isBasis(job.basis, content) ? job.basis : undefined;
-  // Few revocations are found by revision: in serial number order, all later ones would be read and skipped.
-  const since = basis?.revision ?? (content.revision <= PAGE ? BEFORE_ALL : undefined);
-  const added =
-    since === undefined ? await collectAll(db, job) : await collectSince(db, job, since);
+  const { after = BEFORE_ALL }: CrlScope = JSON.parse(content.scope);
+  const since = basis?.revision ?? after;
+  // Few revocations are found by revision: in serial number order, all others would be read and skipped.
+  const most = since === BEFORE_ALL ? PAGE : MOST_BY_REVISION;
+  const areFew = content.revision - since <= most;
+  const added = areFew ? await collectSince(db, job, since) : await collectAll(db, job, since);
   refuseLongCrl(added.count + (basis?.crl.count ?? 0), max_entries);
   return layOutCrl(frame, added, basis?.crl, allocateShared);
 }
@@ -73,10 +75,16 @@ function allocateShared(length: number): Uint8Array {
 
 /** Rows read at a time; between pages the thread does other things. */
 const PAGE = 2000;
+/** Most that are held at a time, to be put into order. */
+const MOST_BY_REVISION = 100_000;
 /** What was revoked before rows had a revision has 0. */
 const BEFORE_ALL = -1;
 
-async function collectAll(db: Db, { content, max_entries }: CrlJob): Promise<RevokedEntriesWriter> {
+async function collectAll(
+  db: Db,
+  { content, max_entries }: CrlJob,
+  since: number,
+): Promise<RevokedEntriesWriter> {
   const { mount_id, revision } = content;
   const scope: CrlScope = JSON.parse(content.scope);
   const writer = new RevokedEntriesWriter();
@@ -84,7 +92,7 @@ async function collectAll(db: Db, { content, max_entries }: CrlJob): Promise<Rev
   const belongs = isListedIn(scope);
   for (let after = ''; ; ) {
     const rows = await revocationsUpTo.all(db, { mount_id, revision, after, limit: PAGE });
-    for (const row of rows) if (belongs(row)) append(writer, row);
+    for (const row of rows) if (row.revision > since && belongs(row)) append(writer, row);
     refuseLongCrl(writer.count, max_entries);
     const last = rows.at(-1);
     if (!last || rows.length < PAGE) return writer;
