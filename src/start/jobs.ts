@@ -21,6 +21,7 @@ import {
   renewLease,
 } from '../store/job-lock.ts';
 import type { Effect } from '../store/write.ts';
+import { crlJobs } from '../pki/crl/jobs.ts';
 import { remainsJobs } from '../system/mounts/jobs.ts';
 
 /**
@@ -39,6 +40,7 @@ const periodicJobs: readonly Job[] = [
   ...sessionJobs,
   ...vaultJobs,
   ...sessionCredentialJobs,
+  ...crlJobs,
 ];
 
 const BEAT_MS = LEASE_MS / 4;

@@ -13,3 +13,9 @@ export const completeOf = (kind: CrlKind): CrlKind => ({ ...kind, delta: false }
 /** How a CRL of a class is told from its others where they are stored. */
 export const crlName = (class_id: string, { delta }: CrlKind): string =>
   delta ? `${class_id}/delta` : class_id;
+
+/** The class and the kind that a name is of. */
+export function parseCrlName(name: string): { class_id: string; kind: CrlKind } {
+  const [class_id = '', ...parts] = name.split('/');
+  return { class_id, kind: { delta: parts.includes('delta') } };
+}

@@ -7,7 +7,7 @@ import type { Issuer } from '../mount-state/issuer.ts';
 import { readMountState } from '../mount-state/operations.ts';
 import { readRevocationState } from '../mount-state/revocations.store.ts';
 import { resolveIssuer } from '../mount-state/state.ts';
-import { crlDurations } from './config.ts';
+import { isDeltaDue, isOld } from './age.ts';
 import { type CrlContext, type CrlPlace, placeOf, readCrlContext } from './context.operations.ts';
 import { numberWarnings, planClass, warnOfUnsigned } from './issuer-class.ts';
 import { COMPLETE, type CrlKind, completeOf, crlName, DELTA } from './kind.ts';
@@ -119,29 +119,17 @@ function join(app: App, of: CrlPlace, begin: () => Promise<void>): Promise<void>
   return work;
 }
 
-/** No CRL is built anew for its age alone before it is this old: anybody may read it as often as they like. */
-const LEAST_AGE_S = 30;
-
 /** Says whether a CRL must be built anew. */
 function judgeStale(
   stored: StoredCrl | undefined,
-  context: CrlContext,
+  { config, fingerprint, kind, state }: CrlContext,
   { now, wanted = 0 }: Asked,
 ): boolean {
-  const { config, fingerprint, kind, state } = context;
   if (!stored || stored.base !== fingerprint) return true;
-  if (kind.delta) {
-    if (!config.enable_delta) return false;
-    const { delta_rebuild_interval } = crlDurations(config);
-    const isDue = now >= stored.this_update + delta_rebuild_interval;
-    // One that nothing is to be added to is as good as a new one, until it is about to run out.
-    if (isDue && !config.disable && stored.revision < state.revision) return true;
-  }
-  const lifetime = stored.next_update - stored.this_update;
-  // Without auto_rebuild a CRL is renewed halfway through, so that nobody meets one that ran out.
-  const grace = config.auto_rebuild ? crlDurations(config).auto_rebuild_grace_period : lifetime / 2;
-  const due = Math.max(stored.next_update - grace, stored.this_update + LEAST_AGE_S);
-  if (now >= due) return true;
+  // Without deltas the complete CRL decides for theirs.
+  if (kind.delta && !config.enable_delta) return false;
+  if (isOld(stored, config, now)) return true;
+  if (kind.delta) return isDeltaDue(stored, config, { now, revision: state.revision });
   return !config.auto_rebuild && !config.disable && stored.revision < wanted;
 }
 

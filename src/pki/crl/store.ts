@@ -80,3 +80,33 @@ export const takeNumber = preparedWrite(
       .where('last_number', '<', p.number),
   { rows: 1, conflict: 'the complete CRL of a delta is another by now' },
 );
+
+/** A stored CRL and when it was made, without what it is made of. */
+export type CrlTimes = Pick<
+  Row,
+  'mount_id' | 'class' | 'number' | 'last_number' | 'revision' | 'this_update' | 'next_update'
+>;
+
+/** CRLs of all mounts in order of mount and name, a page of them. */
+export const listCrlTimes = prepared((sql, p: { mount_id: string; class: string; limit: number }) =>
+  sql
+    .selectFrom('pki_crl')
+    .select([
+      'mount_id',
+      'class',
+      'number',
+      'last_number',
+      'revision',
+      'this_update',
+      'next_update',
+    ])
+    .where((row) =>
+      row.or([
+        row('mount_id', '>', p.mount_id),
+        row.and([row('mount_id', '=', p.mount_id), row('class', '>', p.class)]),
+      ]),
+    )
+    .orderBy('mount_id')
+    .orderBy('class')
+    .limit(p.limit),
+);
