@@ -2,6 +2,7 @@ import type { AnyRoute } from '../app/route.ts';
 import { certificateRoutes } from './certificates/routes.ts';
 import { configRoutes } from './config/routes.ts';
 import { crlRoutes } from './crl/routes.ts';
+import { crlSigningRoutes } from './crl/signing/routes.ts';
 import { issuanceRoutes } from './issuance/routes.ts';
 import { issuerRoutes } from './issuers/routes.ts';
 import { keyRoutes } from './keys/routes.ts';
@@ -21,5 +22,6 @@ export const pkiRoutes: readonly AnyRoute[] = [
   ...configRoutes,
   ...revocationRoutes,
   ...crlRoutes,
+  ...crlSigningRoutes,
   ...ocspRoutes,
 ];

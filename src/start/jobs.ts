@@ -13,6 +13,7 @@ import { sessionJobs } from '../broker/sessions/jobs.ts';
 import { vaultJobs } from '../broker/vault/leases/jobs.ts';
 import { nodeName } from '../config/config.ts';
 import { isConflict } from '../core/failure.ts';
+import { crlJobs } from '../pki/crl/jobs.ts';
 import {
   acquireLease,
   findHolder,
@@ -21,7 +22,6 @@ import {
   renewLease,
 } from '../store/job-lock.ts';
 import type { Effect } from '../store/write.ts';
-import { crlJobs } from '../pki/crl/jobs.ts';
 import { remainsJobs } from '../system/mounts/jobs.ts';
 
 /**

@@ -2,21 +2,16 @@ import { type App, perApp } from '../../app/app.ts';
 import { BoundedMap } from '../../core/bounded-map.ts';
 import { type Failure, isConflict } from '../../core/failure.ts';
 import type { Write } from '../../store/write.ts';
-import {
-  chooseSignatureAlgorithm,
-  isSignatureAlgorithm,
-  type SignatureAlgorithm,
-} from '../../x509/algorithms.ts';
+import { isSignatureAlgorithm } from '../../x509/algorithms.ts';
 import { encodeCrlFrame } from '../../x509/crl.ts';
 import { freshestCrl } from '../../x509/extension-urls.ts';
 import { keyIdentifier } from '../../x509/keys.ts';
-import type { Issuer } from '../mount-state/issuer.ts';
-import type { Key } from '../mount-state/key.ts';
 import {
   readRevocationState,
   touchCrls,
   touchDeltaCrls,
 } from '../mount-state/revocations.store.ts';
+import { chooseCrlAlgorithm } from './algorithm.ts';
 import type { CrlInput, CrlJob } from './builder/job.ts';
 import { makeSignedCrl, remakeSignedCrl } from './builder/operations.ts';
 import { CrlCache } from './cache.ts';
@@ -213,15 +208,4 @@ export async function fetchCrl(app: App, context: CrlContext, stored: StoredCrl)
   // It was made of revocations that are not there any more.
   app.log.warn({ number }, 'a stored CRL cannot be made again');
   await buildCrl(app, context);
-}
-
-function chooseCrlAlgorithm(issuer: Issuer, { key_type, key_bits }: Key): SignatureAlgorithm {
-  const own = issuer.settings.revocation_signature_algorithm;
-  if (own !== '') return own;
-  const stored = issuer.certificate.signatureAlgorithm;
-  return chooseSignatureAlgorithm({
-    key_type,
-    key_bits,
-    use_pss: key_type === 'rsa' && (stored?.endsWith('PSS') ?? false),
-  });
 }
