@@ -52,6 +52,7 @@ import { incarnation } from './migrations/0072-incarnation.ts';
 import { issuingVersions } from './migrations/0073-issuing-versions.ts';
 import { auditHeaders } from './migrations/0074-audit-headers.ts';
 import { deltaCrls } from './migrations/0087-delta-crls.ts';
+import { expiredEntries } from './migrations/0088-expired-entries.ts';
 
 /** In order of their numbers; a new one is added at the end. */
 export const MIGRATIONS: readonly Migration[] = [
@@ -106,6 +107,7 @@ export const MIGRATIONS: readonly Migration[] = [
   issuingVersions,
   auditHeaders,
   deltaCrls,
+  expiredEntries,
 ];
 
 /**

@@ -1,4 +1,4 @@
-import type { GeneratedAlways } from 'kysely';
+import type { ColumnType, GeneratedAlways } from 'kysely';
 
 /**
  * The rows of every table, as queries see them. A feature adds its table here and creates
@@ -111,6 +111,8 @@ export interface Tables {
     reason: number;
     /** The mount's revision once it was revoked; 0 in rows older than this column. */
     revision: number;
+    /** Of the certificate, Unix seconds; the year 9999 where it is not known. */
+    not_after: ColumnType<number, number | undefined, number>;
   };
   /** The present CRLs of issuers that share subject and key, without their entries. */
   pki_crl: {
@@ -132,6 +134,11 @@ export interface Tables {
     after_entries: Uint8Array;
     algorithm: string;
     signature: Uint8Array;
+    /** How many entries there are. */
+    entries: number;
+    /** Revocations up to a revision, of certificates that ended before an instant, are not on it any more. */
+    ended_before: number;
+    ended_revision: number;
   };
   pki_revision: {
     mount_id: string;

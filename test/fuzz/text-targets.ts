@@ -127,8 +127,8 @@ function readCrlRequest(bytes: Uint8Array): void {
   checkRequest({
     crl_number: 1,
     delta_crl_base_number: -1,
-    next_update: String(next_update),
-    format: String(format),
+    next_update: String(next_update ?? '72h'),
+    format: String(format ?? 'pem'),
   });
 }
 

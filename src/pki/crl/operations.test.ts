@@ -96,7 +96,12 @@ eachPlace('CRLs', (newPlace, engine) => {
 
     await writeCrlConfig(app, testCaller(mount), { max_crl_entries: MANY });
     await revoke(app, mount, issuer_id, MANY + 1, MANY + 2);
-    await assert.rejects(read(app, mount), /more than max_crl_entries/);
+    assert.equal(
+      (await read(app, mount)).crlNumber,
+      second.crlNumber,
+      'the last one stays in force',
+    );
+    await assert.rejects(rotateCrls(app, testCaller(mount)), /more than max_crl_entries/);
     await app.barrier.seal();
     await assert.rejects(read(app, mount), { kind: 'unavailable' });
   });
@@ -114,6 +119,20 @@ eachPlace('CRLs', (newPlace, engine) => {
     await assert.rejects(read(app, mount), /more than max_crl_entries \(2\)/);
     await allow(3);
     assert.equal(countOf(await read(app, mount)), 0);
+  });
+
+  test('a CRL that was too long is tried again after ten minutes, when some of it may have gone', async () => {
+    const { app, clock } = await openTestApp(await (await newPlace()).open());
+    const { mount, issuer_id } = await makeIssuer(app);
+    const max_crl_entries = 2;
+    await writeCrlConfig(app, testCaller(mount), { max_crl_entries });
+    await revoke(app, mount, issuer_id, 0, 3);
+    await assert.rejects(read(app, mount), /more than max_crl_entries/);
+    await app.store.commit([write(build.deleteFrom('pki_revocation').where('revision', '=', 3))]);
+    clock.now += 599;
+    await assert.rejects(read(app, mount), /more than max_crl_entries/);
+    clock.now += 1;
+    assert.equal(countOf(await read(app, mount)), 2);
   });
 
   for (const count of [3, MANY]) {

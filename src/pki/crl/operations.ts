@@ -1,6 +1,6 @@
 import type { App } from '../../app/app.ts';
 import type { Caller } from '../../app/caller.ts';
-import { Failure } from '../../core/failure.ts';
+import { Failure, isConflict } from '../../core/failure.ts';
 import { doFor } from '../../core/fairness/asking.ts';
 import { Breath } from '../../core/fairness/breath.ts';
 import type { Issuer } from '../mount-state/issuer.ts';
@@ -86,7 +86,13 @@ export async function renewCrl(
     if (!context.issuers.signer || !judgeStale(stored, context, asked)) {
       return stored && { context, stored };
     }
-    await join(app, place, () => buildCrl(app, context));
+    try {
+      await join(app, place, () => buildCrl(app, context));
+    } catch (error) {
+      // One that would have too many entries leaves the last one in force.
+      if (stored && isConflict(error)) return { context, stored };
+      throw error;
+    }
   }
   throw beingRebuilt();
 }

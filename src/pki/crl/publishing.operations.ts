@@ -12,7 +12,7 @@ import {
   touchDeltaCrls,
 } from '../mount-state/revocations.store.ts';
 import { chooseCrlAlgorithm } from './algorithm.ts';
-import type { CrlInput, CrlJob } from './builder/job.ts';
+import { type CrlInput, type CrlJob, planPast } from './builder/job.ts';
 import { makeSignedCrl, remakeSignedCrl } from './builder/operations.ts';
 import { CrlCache } from './cache.ts';
 import { crlDurations } from './config.ts';
@@ -34,10 +34,11 @@ interface CrlMemory {
   too_long: Map<string, TooLong>;
 }
 
-/** A CRL of one scope only grows: once too long, it is refused again without reading the revocations. */
+/** Once too long, a CRL is refused for a while without reading the revocations again. */
 interface TooLong {
   scope: string;
   max_entries: number;
+  since_ms: number;
   refusal: Failure;
 }
 
@@ -66,7 +67,9 @@ export async function buildCrl(app: App, context: CrlContext): Promise<void> {
   const { cache, durations } = crlMemory(app);
   const began = performance.now();
   const previous = await findCrl(app.db, mount_id, crlName(issuers.id, context.kind));
-  const content: CrlInput = { mount_id, scope, revision: await chooseRevision(app, context) };
+  const revision = await chooseRevision(app, context);
+  const past = complete ? undefined : planPast(previous && inputOf(mount_id, previous), scope);
+  const content: CrlInput = { mount_id, scope, revision, ...(past && { past }) };
   const algorithm = chooseCrlAlgorithm(issuer, key);
   const now_ms = app.now();
   const { this_update, next_update } = planValidity(context, now_ms);
@@ -93,7 +96,7 @@ export async function buildCrl(app: App, context: CrlContext): Promise<void> {
   const published: StoredCrl = {
     number,
     last_number: number,
-    revision: content.revision,
+    revision,
     base: context.fingerprint,
     this_update,
     next_update,
@@ -103,6 +106,9 @@ export async function buildCrl(app: App, context: CrlContext): Promise<void> {
     after_entries: frame.after,
     algorithm,
     signature,
+    entries: crl.count,
+    ended_before: past?.ended_before ?? 0,
+    ended_revision: past?.revision ?? 0,
   };
   try {
     await app.store.commit(planPublishing(context, published));
@@ -111,6 +117,18 @@ export async function buildCrl(app: App, context: CrlContext): Promise<void> {
     // Another node was quicker; whether its CRL suffices is looked at by whoever waits.
     if (!isConflict(error)) throw error;
   }
+}
+
+/** What a stored CRL was made of, and when. */
+function inputOf(mount_id: string, stored: StoredCrl): CrlInput & { this_update: number } {
+  const { scope, revision, ended_before, ended_revision, this_update } = stored;
+  return {
+    mount_id,
+    scope,
+    revision,
+    past: { ended_before, revision: ended_revision },
+    this_update,
+  };
 }
 
 /** What is revoked later is on the next CRL. While there are no deltas, theirs are as old as the complete one. */
@@ -165,15 +183,25 @@ async function refusingLong<Made>(
 ): Promise<Made> {
   const { too_long } = crlMemory(app);
   const known = too_long.get(place);
-  if (known?.scope === scope && known.max_entries === max_entries) throw known.refusal;
+  const now_ms = app.now();
+  const isKnown = known?.scope === scope && known.max_entries === max_entries;
+  if (isKnown && Math.abs(now_ms - known.since_ms) < LONG_MS) throw known.refusal;
   try {
-    return await make();
+    const made = await make();
+    too_long.delete(place);
+    return made;
   } catch (error) {
     const isLong = isConflict(error);
-    if (isLong) too_long.set(place, { scope, max_entries, refusal: error });
+    if (isLong) too_long.set(place, { scope, max_entries, since_ms: now_ms, refusal: error });
     throw error;
   }
 }
+
+/** Entries leave a CRL with time: after so long it may have room again. */
+const LONG_MS = 600_000;
+
+/** CRLs that this server did not build, as they would have had too many entries. */
+export const countLongCrls = (app: App): number => crlMemory(app).too_long.size;
 
 /** Most CRLs that something is remembered of: issuers that are removed leave their entries behind. */
 const MOST_PLACES = 1000;
@@ -183,10 +211,10 @@ export async function fetchCrl(app: App, context: CrlContext, stored: StoredCrl)
   const { mount_id, issuers } = context;
   const place = placeOf(context);
   const { cache } = crlMemory(app);
-  const { number, revision, scope, before_entries, after_entries, signature } = stored;
+  const { number, before_entries, after_entries, signature } = stored;
   const [member] = issuers.members;
   const algorithm = isSignatureAlgorithm(stored.algorithm) ? stored.algorithm : undefined;
-  const content: CrlInput = { mount_id, scope, revision };
+  const content = inputOf(mount_id, stored);
   const crl =
     member &&
     algorithm &&

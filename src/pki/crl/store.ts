@@ -24,6 +24,9 @@ const COLUMNS = [
   'after_entries',
   'algorithm',
   'signature',
+  'entries',
+  'ended_before',
+  'ended_revision',
 ] as const satisfies (keyof StoredCrl)[];
 
 const byClass = prepared((sql, p: { mount_id: string; class: string }) =>

@@ -11,7 +11,12 @@ export interface Revocation {
   revoked_at_ms: number;
   /** CRLReason of RFC 5280 §5.3.1; 0: unspecified. */
   reason: number;
+  /** Of the certificate, Unix seconds; where it is not known, its entry stays on CRLs. */
+  not_after?: number;
 }
+
+/** The last second that a certificate can name (RFC 5280 §4.1.2.5). */
+const NEVER = 253_402_300_799;
 
 const COLUMNS = ['serial', 'issuer_id', 'revoked_at_ms', 'reason'] as const;
 
@@ -35,13 +40,14 @@ export function findRevocation(
 export const listRevokedSerials = keyPages('pki_revocation', 'serial', ['mount_id']);
 
 const insertRow = preparedWrite(
-  (sql, p: Revocation & { mount_id: string } & Record<string, string | number>) =>
+  (sql, p: Required<Revocation> & { mount_id: string } & Record<string, string | number>) =>
     sql.insertInto('pki_revocation').values({
       mount_id: p.mount_id,
       serial: p.serial,
       issuer_id: p.issuer_id,
       revoked_at_ms: p.revoked_at_ms,
       reason: p.reason,
+      not_after: p.not_after,
       revision: sql
         .selectFrom('pki_revision')
         .select('pki_revision.revision')
@@ -77,7 +83,7 @@ const grow = preparedWrite(
  * row up to it, because the counter's row is held until the write set is durable.
  */
 export function insertRevocation(mount_id: string, revocation: Revocation): Write[] {
-  return [grow({ mount_id }), insertRow({ mount_id, ...revocation })];
+  return [grow({ mount_id }), insertRow({ mount_id, not_after: NEVER, ...revocation })];
 }
 
 const touch = preparedWrite(
@@ -151,12 +157,20 @@ export async function readRevocationState(db: Db, mount_id: string): Promise<Rev
   return row ?? NO_REVOCATIONS;
 }
 
+/** What CRLs are made of. */
+export interface ListedRevocation extends Required<Revocation> {
+  /** The mount's revision once it was revoked. */
+  revision: number;
+}
+
+const LISTED = [...COLUMNS, 'not_after', 'revision'] as const;
+
 /** Revocations up to a revision, in order of their serial numbers' text, after `after`; each with its own revision. */
 export const revocationsUpTo = prepared(
   (sql, p: { mount_id: string; revision: number; after: string; limit: number }) =>
     sql
       .selectFrom('pki_revocation')
-      .select([...COLUMNS, 'revision'])
+      .select(LISTED)
       .where('mount_id', '=', p.mount_id)
       .where('serial', '>', p.after)
       .where('revision', '<=', p.revision)
@@ -169,9 +183,21 @@ export const revocationsBetween = prepared(
   (sql, p: { mount_id: string; after: number; up_to: number }) =>
     sql
       .selectFrom('pki_revocation')
-      .select(COLUMNS)
+      .select(LISTED)
       .where('mount_id', '=', p.mount_id)
       .where('revision', '>', p.after)
       .where('revision', '<=', p.up_to)
       .orderBy('revision'),
+);
+
+/** Revocations of certificates that ended in a time, `from` included and `before` excluded, so many at most. */
+export const revocationsEnded = prepared(
+  (sql, p: { mount_id: string; from: number; before: number; limit: number }) =>
+    sql
+      .selectFrom('pki_revocation')
+      .select(LISTED)
+      .where('mount_id', '=', p.mount_id)
+      .where('not_after', '>=', p.from)
+      .where('not_after', '<', p.before)
+      .limit(p.limit),
 );
