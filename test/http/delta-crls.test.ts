@@ -242,3 +242,12 @@ test('a delta has a date of its own; that of the complete CRL changes both', asy
     assert.equal(answer.status, 200, path);
   }
 });
+
+test('no CRL is for caches', async () => {
+  const mount = await newMount();
+  for (const path of ['crl', 'crl/pem', 'cert/crl', ...PATHS.map(([one]) => one)]) {
+    const answer = await call('GET', `${mount}/${path}`);
+    assert.equal(answer.headers.get('cache-control'), 'no-store', path);
+    assert.equal(answer.headers.has('expires'), false, path);
+  }
+});
