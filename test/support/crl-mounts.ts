@@ -5,6 +5,8 @@ import { readMountState } from '../../src/pki/mount-state/operations.ts';
 import { insertRevocation } from '../../src/pki/mount-state/revocations.store.ts';
 import { rootFields } from '../../src/pki/profile/root.ts';
 import { generateRoot } from '../../src/pki/roots/operations.ts';
+import { cacheConfig } from '../../src/store/config-cache.ts';
+import type { Store } from '../../src/store/store.ts';
 import { formatSerial } from '../../src/x509/serial.ts';
 import { enableTestMount, requireTestMount, testCaller, testMount } from './app.ts';
 
@@ -13,6 +15,23 @@ import { enableTestMount, requireTestMount, testCaller, testMount } from './app.
 export async function makeRoot(app: App, mount: Mount, body: object): Promise<void> {
   const root = z.object({ exported: z.string(), ...rootFields });
   await generateRoot(app, testCaller(mount), root.parse({ ttl: '700h', ...body }));
+}
+
+/** The same server on another connection: a second node, or the first one after a restart. */
+export function asNode(app: App, store: Store): App {
+  return {
+    ...app,
+    store,
+    db: store.db,
+    ...cacheConfig(store, app.barrier),
+    cached: (_key, load) => load(),
+    async commit(_caller, effects) {
+      await store.commit(effects);
+    },
+    async commitOnce(_caller, effects) {
+      await store.commit(effects);
+    },
+  };
 }
 
 let mounts = 0;

@@ -2,38 +2,19 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { openTestApp, testCaller } from '../../../test/support/app.ts';
 import { type Crl, isCrlSignedBy, parseCrl } from '../../../test/support/crl.ts';
-import { makeIssuer, makeRoot, revokeNumbers } from '../../../test/support/crl-mounts.ts';
+import { asNode, makeIssuer, makeRoot, revokeNumbers } from '../../../test/support/crl-mounts.ts';
 import { eachPlace } from '../../../test/support/engines.ts';
 import { signInTurn } from '../../access/concurrency/operations.ts';
 import type { App } from '../../app/app.ts';
 import type { Mount } from '../../app/mount.ts';
 import { doFor } from '../../core/fairness/asking.ts';
-import { cacheConfig } from '../../store/config-cache.ts';
 import { bumpConfigVersion } from '../../store/config-version.ts';
 import { build } from '../../store/database.ts';
-import type { Store } from '../../store/store.ts';
 import { write } from '../../store/write.ts';
 import { readMountState } from '../mount-state/operations.ts';
 import type { CrlPatch } from './config.ts';
 import { readCrl, rotateCrls } from './operations.ts';
 import { writeCrlConfig } from './settings.operations.ts';
-
-/** The same server on another connection: a second node, or the first one after a restart. */
-function asNode(app: App, store: Store): App {
-  return {
-    ...app,
-    store,
-    db: store.db,
-    ...cacheConfig(store, app.barrier),
-    cached: (_key, load) => load(),
-    async commit(_caller, effects) {
-      await store.commit(effects);
-    },
-    async commitOnce(_caller, effects) {
-      await store.commit(effects);
-    },
-  };
-}
 
 const revoke = (app: App, mount: Mount, issuer_id: string, from: number, to: number) =>
   revokeNumbers(app, mount, { issuer_id, from, to });
