@@ -226,6 +226,31 @@ async function tellRevoking(
   );
 }
 
+/** With deltas the complete CRL stays as it is, and what is revoked is on a short one. */
+async function tellDeltas(server: Server, generator: Generator, seconds: number): Promise<void> {
+  const wait = (path: string) => () => server.call('GET', path);
+  const settings = { auto_rebuild: true, enable_delta: true, delta_rebuild_interval: '1s' };
+  await server.call('POST', 'ca/config/crl', settings);
+  await tellWork(server, 'the complete CRL, once deltas are on', wait('ca/crl'));
+  await tellWork(server, 'the first delta, empty', wait('ca/crl/delta'));
+  const serials = await issueSome(server, generator, TO_REVOKE / 2);
+  await tellWork(server, 'one revocation, then the delta, built at once', async () => {
+    await server.call('POST', 'ca/revoke', { serial_number: serials.pop() });
+    await server.call('GET', 'ca/crl/rotate-delta');
+    await server.call('GET', 'ca/crl/delta');
+  });
+  const run = { serials, seconds, reader: false };
+  await tellRevoking(server, generator, 'revoking with auto_rebuild and deltas', run);
+  await tellWork(server, 'the delta of all these', wait('ca/crl/rotate-delta'));
+  const { length } = await server.call('GET', 'ca/crl/delta');
+  tell('length of the delta', `${(length / MB).toFixed(2)} MB`);
+  await tellWork(
+    server,
+    'rotate (the delta becomes part of the complete CRL)',
+    wait('ca/crl/rotate'),
+  );
+}
+
 /** Runs all of it and prints a line for each figure. */
 export async function measureLists(options: {
   entries: number;
@@ -291,6 +316,7 @@ export async function measureLists(options: {
       seconds,
       reader: true,
     });
+    await tellDeltas(server, generator, seconds);
     await new Promise((resolve) => setTimeout(resolve, 35_000));
     const rested = server.memory();
     tell('after half a minute of nothing', `RSS ${rested.now} MB, peak ${rested.peak} MB`);

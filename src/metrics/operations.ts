@@ -7,6 +7,7 @@ import type { ResultOf } from '../app/output.ts';
 import { Failure } from '../core/failure.ts';
 import { readMounts } from '../mounts/operations.ts';
 import { listCertificateCounts } from '../pki/certificates/store.ts';
+import { countLongCrls } from '../pki/crl/publishing.operations.ts';
 import {
   describeMetrics,
   emptyHistogram,
@@ -116,6 +117,11 @@ async function collect(app: App): Promise<Sample[]> {
       ),
     ...(await countCertificates(app)).map(([mount, count]) =>
       gauge('certificates_stored', 'Certificates stored, by mount.', count, { mount }),
+    ),
+    gauge(
+      'crls_too_long',
+      'CRLs not built, as they would have more than max_crl_entries.',
+      countLongCrls(app),
     ),
     counter('store_write_sets_total', 'Write sets taken.', store.sets),
     counter('store_write_sets_refused_total', 'Write sets refused.', store.refused),

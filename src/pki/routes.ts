@@ -3,6 +3,7 @@ import { metadataRoutes } from './certificates/metadata/routes.ts';
 import { certificateRoutes } from './certificates/routes.ts';
 import { configRoutes } from './config/routes.ts';
 import { crlRoutes } from './crl/routes.ts';
+import { crlSigningRoutes } from './crl/signing/routes.ts';
 import { exportRoutes } from './export/routes.ts';
 import { externalPolicyRoutes } from './external-policy/routes.ts';
 import { importRoutes } from './imports/routes.ts';
@@ -31,5 +32,6 @@ export const pkiRoutes: readonly AnyRoute[] = [
   ...externalPolicyRoutes,
   ...revocationRoutes,
   ...crlRoutes,
+  ...crlSigningRoutes,
   ...ocspRoutes,
 ];

@@ -13,6 +13,7 @@ import { sessionJobs } from '../broker/sessions/jobs.ts';
 import { vaultJobs } from '../broker/vault/leases/jobs.ts';
 import { nodeName } from '../config/config.ts';
 import { isConflict } from '../core/failure.ts';
+import { crlJobs } from '../pki/crl/jobs.ts';
 import {
   acquireLease,
   findHolder,
@@ -39,6 +40,7 @@ const periodicJobs: readonly Job[] = [
   ...sessionJobs,
   ...vaultJobs,
   ...sessionCredentialJobs,
+  ...crlJobs,
 ];
 
 const BEAT_MS = LEASE_MS / 4;

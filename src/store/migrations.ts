@@ -53,6 +53,8 @@ import { issuingVersions } from './migrations/0073-issuing-versions.ts';
 import { auditHeaders } from './migrations/0074-audit-headers.ts';
 import { certificateMetadata } from './migrations/0084-certificate-metadata.ts';
 import { blockedKeys } from './migrations/0085-blocked-keys.ts';
+import { deltaCrls } from './migrations/0087-delta-crls.ts';
+import { expiredEntries } from './migrations/0088-expired-entries.ts';
 import { externalPolicy } from './migrations/0096-external-policy.ts';
 
 /** In order of their numbers; a new one is added at the end. */
@@ -110,6 +112,8 @@ export const MIGRATIONS: readonly Migration[] = [
   certificateMetadata,
   blockedKeys,
   externalPolicy,
+  deltaCrls,
+  expiredEntries,
 ];
 
 /**

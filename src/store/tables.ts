@@ -1,4 +1,4 @@
-import type { GeneratedAlways } from 'kysely';
+import type { ColumnType, GeneratedAlways } from 'kysely';
 
 /**
  * The rows of every table, as queries see them. A feature adds its table here and creates
@@ -111,6 +111,8 @@ export interface Tables {
     reason: number;
     /** The mount's revision once it was revoked; 0 in rows older than this column. */
     revision: number;
+    /** Of the certificate, Unix seconds; the year 9999 where it is not known. */
+    not_after: ColumnType<number, number | undefined, number>;
   };
   /** A key that no certificate is made for: one was revoked since others may have its key. */
   pki_blocked_key: {
@@ -122,10 +124,14 @@ export interface Tables {
     blocked_at_ms: number;
   };
   /** The present CRL of issuers that share subject and key, without its entries. */
+  /** The present CRLs of issuers that share subject and key, without their entries. */
   pki_crl: {
     mount_id: string;
+    /** The class of issuers, and which of its CRLs; see `crl/kind.ts`. */
     class: string;
     number: number;
+    /** Of a complete CRL: the last number that it or a delta of it has had. */
+    last_number: number;
     revision: number;
     base: string;
     this_update: number;
@@ -138,6 +144,11 @@ export interface Tables {
     after_entries: Uint8Array;
     algorithm: string;
     signature: Uint8Array;
+    /** How many entries there are. */
+    entries: number;
+    /** Revocations up to a revision, of certificates that ended before an instant, are not on it any more. */
+    ended_before: number;
+    ended_revision: number;
   };
   pki_revision: {
     mount_id: string;
@@ -147,6 +158,8 @@ export interface Tables {
     epoch: number;
     /** When what the CRL addresses of the mount show last changed. */
     lists_modified_at_ms: number;
+    /** The same of those of delta CRLs, which show something else with each complete one, too. */
+    deltas_modified_at_ms: number;
   };
   /** A finished move of a mount. */
   remount: {

@@ -37,19 +37,21 @@ const TAIL_ROOM = 2048;
  * Lays out a CRL.
  *
  * @param added new entries in the order of their serial numbers' bytes
- * @param basis a CRL that has all the other entries, in the same order, none of them in `added`
+ * @param basis a CRL that has all the other entries, in the same order, none of them in `added`; and those of its own that
+ *   are not wanted any more, as they stand there
  * @param allocate gives memory filled with zeros, which the CRL then lives in
  * @param tail_room for the algorithm and the signature; see `signatureRoom`
  */
 export function layOutCrl(
   frame: CrlFrame,
   added: RevokedEntriesWriter,
-  basis: AssembledCrl | undefined,
+  basis: { crl: AssembledCrl; removed: RevokedEntriesWriter } | undefined,
   allocate: (length: number) => Uint8Array,
   tail_room: number = TAIL_ROOM,
 ): UnsignedCrl {
-  const count = added.count + (basis?.count ?? 0);
-  const entries_length = added.length + (basis?.entries_length ?? 0);
+  const { crl, removed } = basis ?? {};
+  const count = added.count + (crl?.count ?? 0) - (removed?.count ?? 0);
+  const entries_length = added.length + (crl?.entries_length ?? 0) - (removed?.length ?? 0);
   const entriesHeader = count === 0 ? new Uint8Array(0) : header(TAG.sequence, entries_length);
   const content_length =
     frame.before.length + entriesHeader.length + entries_length + frame.after.length;
@@ -64,10 +66,14 @@ export function layOutCrl(
   }
   const entriesAt = at;
   const into = room.subarray(at, at + entries_length);
-  if (basis && added.count > 0) {
-    mergeEntries(entriesOf(basis), concatenate(added), into);
-  } else if (basis) {
-    into.set(entriesOf(basis));
+  if (crl && removed && added.count + removed.count > 0) {
+    mergeEntries(
+      entriesOf(crl),
+      { added: concatenate(added), removed: concatenate(removed) },
+      into,
+    );
+  } else if (crl) {
+    into.set(entriesOf(crl));
   } else {
     writeChunks(added, into);
   }
@@ -110,25 +116,53 @@ function writeChunks(writer: RevokedEntriesWriter, into: Uint8Array): void {
 }
 
 /**
- * Merges two runs of entries, each in the order of its serial numbers' bytes, into a third.
+ * Merges two runs of entries, each in the order of its serial numbers' bytes, into a third, without those of a run that is
+ * part of the first.
  *
- * @param into exactly as long as both together
+ * @param into exactly as long as what is left of both together
  */
-function mergeEntries(old: Uint8Array, added: Uint8Array, into: Uint8Array): void {
+function mergeEntries(
+  old: Uint8Array,
+  { added, removed }: { added: Uint8Array; removed: Uint8Array },
+  into: Uint8Array,
+): void {
   let from = 0;
   let to = 0;
   let oldAt = 0;
-  for (let next = 0; next < added.length; ) {
-    const nextEnd = endOf(added, next);
-    while (oldAt < old.length && comesBefore(old, oldAt, added, next)) oldAt = endOf(old, oldAt);
+  let gone = 0;
+  const copyOld = (): void => {
     into.set(old.subarray(from, oldAt), to);
     to += oldAt - from;
     from = oldAt;
+  };
+  const passOne = (): void => {
+    const end = endOf(old, oldAt);
+    if (gone < removed.length && startsWith(old, oldAt, removed, gone)) {
+      copyOld();
+      from = end;
+      gone = endOf(removed, gone);
+    }
+    oldAt = end;
+  };
+  for (let next = 0; next < added.length; ) {
+    const nextEnd = endOf(added, next);
+    while (oldAt < old.length && comesBefore(old, oldAt, added, next)) passOne();
+    copyOld();
     into.set(added.subarray(next, nextEnd), to);
     to += nextEnd - next;
     next = nextEnd;
   }
-  into.set(old.subarray(from), to);
+  while (gone < removed.length && oldAt < old.length) passOne();
+  if (gone < removed.length) throw new Error('an entry to be removed from a CRL is not on it');
+  oldAt = old.length;
+  copyOld();
+}
+
+/** Whether the entry at a place is the one of another run; most differ in their first bytes. */
+function startsWith(bytes: Uint8Array, at: number, run: Uint8Array, entry: number): boolean {
+  const length = endOf(run, entry) - entry;
+  for (let i = 0; i < length; i++) if (bytes[at + i] !== run[entry + i]) return false;
+  return true;
 }
 
 /** Where the value that begins at `at` ends; for bytes of our own, which are known to be sound. */

@@ -13,10 +13,17 @@ import {
   encodeAuthorization,
 } from '../../src/broker/sessions/authorization-token.ts';
 import { decodeBase58, encodeBase58 } from '../../src/core/base58.ts';
+import { isPlainObject } from '../../src/core/conversions.ts';
 import { Failure } from '../../src/core/failure.ts';
 import { parseFormBody, parseJsonBody } from '../../src/http/json.ts';
 import { canonicalisePath, listRawTails } from '../../src/http/vault/path.ts';
+import {
+  checkRequest,
+  parseCrlExtensions,
+  parseRevokedItem,
+} from '../../src/pki/crl/signing/request.ts';
 import { parseFreeExtension } from '../../src/pki/fields/free-extension.ts';
+import { RevokedEntriesWriter } from '../../src/x509/revoked-certificates.ts';
 import { capabilitiesAt, compiledAcl, judgedAccess } from '../support/judged.ts';
 import type { FuzzTarget } from './run.ts';
 
@@ -110,7 +117,32 @@ function readSessionToken(bytes: Uint8Array): void {
   if (!read) throw new Failure('invalid', 'no token');
 }
 
+/** One entry of a list to be signed, as JSON; what it reads can be encoded. */
+function readCrlRequest(bytes: Uint8Array): void {
+  const item = parseJsonBody(bytes);
+  if (!isPlainObject(item)) throw new Failure('invalid', 'no map');
+  const { extensions = [], ...rest } = item;
+  if (Array.isArray(extensions)) parseCrlExtensions(extensions.filter(isPlainObject));
+  new RevokedEntriesWriter().append(parseRevokedItem(item));
+  const { next_update, format } = rest;
+  checkRequest({
+    crl_number: 1,
+    delta_crl_base_number: -1,
+    next_update: String(next_update ?? '72h'),
+    format: String(format ?? 'pem'),
+  });
+}
+
 export const textTargets: readonly FuzzTarget[] = [
+  {
+    name: 'crl-request',
+    corpus: bytesOf(
+      '{"serial_number":"0a:0b","revocation_time":1700000000,"next_update":"72h","format":"pem"}',
+      '{"serial_number":"0a.0b","revocation_time":"2030-01-31T12:00:00Z","extensions":[{"id":"2.5.29.24","critical":"true","value":"BQA="}]}',
+    ),
+    words: ['"extensions":[', '{"id":"1.2.3"', '"critical":true', '"value":""', '-', 'ff'],
+    read: readCrlRequest,
+  },
   { name: 'hcl', corpus: POLICIES, words: POLICY_WORDS, read: (bytes) => parseHcl(utf8(bytes)) },
   { name: 'policy', corpus: POLICIES, words: POLICY_WORDS, read: readPolicy },
   {

@@ -344,16 +344,65 @@ test('max_crl_entries is 100000, or what was set; 0 and less than -1 stand for t
   }
 });
 
-test('beyond max_crl_entries no CRL is built, and the revocation stands', async () => {
+test('beyond max_crl_entries the last CRL stays in force, and the revocation stands, with a warning', async () => {
   const mount = await newMount();
   await call('POST', `${mount}/config/crl`, { max_crl_entries: 1 });
   await revoke(mount, { serial_number: serialOf(await issue(mount)) });
-  assert.equal(serialsOf(await readList(mount)).length, 1);
-  const answer = await revoke(mount, { serial_number: serialOf(await issue(mount)) });
-  assert.equal(answer.field('data.state'), 'revoked');
-  const refused = await call('GET', `${mount}/crl`);
+  const last = await readList(mount);
+  assert.equal(serialsOf(last).length, 1);
+  const serial_number = serialOf(await issue(mount));
+  for (const _ of ['first', 'again']) {
+    const answer = await revoke(mount, { serial_number });
+    assert.equal(answer.field('data.state'), 'revoked');
+    assert.match(answer.text, /more than max_crl_entries \(1\) entries, and the last one stays/);
+  }
+  assert.deepEqual((await readList(mount)).raw, last.raw);
+  const refused = await call('GET', `${mount}/crl/rotate`);
   assert.equal(refused.status, 400);
   assert.match(refused.text, /max_crl_entries \(1\)/);
+  const metrics = await call('GET', 'sys/metrics?format=prometheus');
+  assert.match(metrics.text, /gatehouse_crls_too_long 1\n/);
+  await call('POST', `${mount}/config/crl`, { max_crl_entries: 2 });
+  assert.equal(serialsOf(await readList(mount)).length, 2);
+  const healed = await call('GET', 'sys/metrics?format=prometheus');
+  assert.match(healed.text, /gatehouse_crls_too_long 0\n/);
+});
+
+test('with auto_rebuild whoever revokes too many is warned before the CRL is built', async () => {
+  const mount = await newMount();
+  await call('POST', `${mount}/config/crl`, { max_crl_entries: 2, auto_rebuild: true });
+  await readList(mount);
+  for (const isWarned of [false, false, true]) {
+    const answer = await revoke(mount, { serial_number: serialOf(await issue(mount)) });
+    assert.equal(/max_crl_entries/.test(answer.text), isWarned, answer.text);
+  }
+  await newRoot(mount, { issuer_name: 'other' });
+  await call('POST', `${mount}/roles/other`, { allow_any_name: true, issuer_ref: 'other' });
+  const elsewhere = await call('POST', `${mount}/issue/other`, { common_name: 'a.example' });
+  const answer = await revoke(mount, { serial_number: serialOf(elsewhere) });
+  assert.equal(answer.field('warnings'), null, 'the list of another issuer has room');
+});
+
+test('an entry leaves the CRL once its certificate has run out and one later CRL has shown it', async () => {
+  const mount = await newMount();
+  const short = serialOf(await issue(mount, { ttl: '1h' }));
+  const long = serialOf(await issue(mount, { ttl: '700h' }));
+  for (const serial_number of [short, long]) await revoke(mount, { serial_number });
+  const both = [short, long].sort();
+  assert.deepEqual(serialsOf(await readList(mount)).sort(), both);
+  ahead_ms += 2 * 3_600_000;
+  assert.deepEqual(serialsOf(await readList(mount)).sort(), both, 'the same list');
+  const third = serialOf(await issue(mount, { ttl: '700h' }));
+  await revoke(mount, { serial_number: third });
+  assert.deepEqual(
+    serialsOf(await readList(mount)).sort(),
+    [...both, third].sort(),
+    'the later one',
+  );
+  await call('GET', `${mount}/crl/rotate`);
+  assert.deepEqual(serialsOf(await readList(mount)).sort(), [long, third].sort());
+  const read = await call('GET', `${mount}/cert/${short}`);
+  assert.notEqual(read.field('data.revocation_time'), 0, 'it stays revoked');
 });
 
 test('LIST certs/revoked has every revoked serial number, in order, page by page', async () => {

@@ -57,6 +57,14 @@ test('what relying parties need is served without a token, and with a wrong one'
     ['GET', 'issuer/default/crl'],
     ['GET', 'issuer/default/crl/der'],
     ['GET', 'issuer/default/crl/pem'],
+    ['GET', 'issuer/default/crl/delta'],
+    ['GET', 'issuer/default/crl/delta/der'],
+    ['GET', 'issuer/default/crl/delta/pem'],
+    ['GET', 'crl/delta'],
+    ['GET', 'crl/delta/pem'],
+    ['GET', 'cert/delta-crl'],
+    ['GET', 'cert/delta-crl/raw'],
+    ['GET', 'cert/delta-crl/raw/pem'],
     ['LIST', 'issuers'],
   ];
   for (const token of ['', 'hvs.nobody']) {
@@ -79,6 +87,7 @@ test('what tells about the CA itself is not served without a token', async () =>
     ['LIST', 'keys'],
     ['GET', 'key/default'],
     ['GET', 'crl/rotate'],
+    ['GET', 'crl/rotate-delta'],
     ['LIST', 'roles'],
     ['GET', 'roles/web'],
     ['GET', 'config/crl'],

@@ -68,6 +68,8 @@ export async function makeWorld({ url, directory }: Place): Promise<World> {
     key_type: 'ec',
     ttl: '1h',
   });
+  const signed = await done('POST', 'pki/issuer/default/sign-revocation-list', { crl_number: 1 });
+  const crl = signed.textAt('data.crl');
   await done('POST', 'sys/auth/userpass', { type: 'userpass' });
   await done('POST', 'auth/userpass/users/boss', { password: 'long enough' });
   await done('POST', 'sys/auth/approle', { type: 'approle' });
@@ -190,6 +192,8 @@ export async function makeWorld({ url, directory }: Place): Promise<World> {
       'pki-generate-key': { key_type: 'ec' },
       'pki-write-role': { key_type: 'ec' },
       'pki-revoke-with-key': pair,
+      'pki-resign-crls': { crl_number: 1, crls: [crl] },
+      'pki-sign-revocation-list': { crl_number: 1 },
       'pki-search-certs': {},
       'mounts-write': { type: 'pki' },
       'auth-write': { type: 'userpass' },

@@ -47,8 +47,18 @@ by the key file or the shares that it had then.`,
   },
 };
 
-// A list says what it was made from; none is made from this, so each is made again.
-const outdateCrls = write(build.updateTable('pki_crl').set({ base: '' }));
+/**
+ * As many as milliseconds in 34 years: numbers of CRLs follow the clock, so that those given out since the backup are among
+ * them, wherever the clock stands now.
+ */
+const LOST_NUMBERS = 2 ** 40;
+
+/** A CRL says what it was made from; none is made from this, so each is made again, under a number that none has had. */
+export const outdateCrls = write(
+  build
+    .updateTable('pki_crl')
+    .set((row) => ({ base: '', last_number: row('last_number', '+', LOST_NUMBERS) })),
+);
 
 /**
  * The chain goes on from the backup with a record that says so, because records with the same

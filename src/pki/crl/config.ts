@@ -38,9 +38,11 @@ const crlFields = {
   auto_rebuild_grace_period: durationText('12h').describe(
     'How long before its expiry; shorter than expiry.',
   ),
-  enable_delta: flag(false).describe('Build delta CRLs; needs auto_rebuild.'),
+  enable_delta: flag(false).describe(
+    'Build CRLs of what was revoked since the complete one; needs auto_rebuild.',
+  ),
   delta_rebuild_interval: durationText('15m').describe(
-    'How often a delta is built; shorter than expiry.',
+    'How long a delta CRL stays as it is when more is revoked; shorter than expiry.',
   ),
   allow_expired_cert_revocation: flag(false).describe(
     'Revoke certificates that have ended, too; without it they get a warning.',

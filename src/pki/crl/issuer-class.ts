@@ -95,7 +95,7 @@ export function numberWarnings(told: readonly string[]): string[] {
 export function planScope(
   mountState: MountState,
   issuers: IssuerClass,
-  context: { epoch: number; disable: boolean },
+  context: { epoch: number; disable: boolean; after?: number },
 ): string {
   const scope: CrlScope = {
     members: [...issuers.members.map(({ id }) => id), ...issuers.former].sort(),
@@ -103,15 +103,17 @@ export function planScope(
     known: issuers.takesUnassigned ? listKnown(mountState) : null,
     epoch: context.epoch,
     empty: context.disable,
-    ...planAuthorities(mountState, issuers),
+    ...planAuthorities(mountState, issuers, context.after === undefined),
+    ...(context.after !== undefined && { after: context.after }),
   };
   return JSON.stringify(scope);
 }
 
-/** Revoked issuers of the mount, as far as they matter to a class's CRL. @see P-245 */
+/** Revoked issuers of the mount, as far as they matter to a class's CRL; a delta has none of them. @see P-245 */
 function planAuthorities(
   { issuers }: MountState,
   { id }: IssuerClass,
+  isComplete: boolean,
 ): Pick<CrlScope, 'authorities' | 'own'> {
   const authorities = new Map<string, number>();
   const own = new Set<string>();
@@ -121,7 +123,7 @@ function planAuthorities(
     const signer = issuers.get(signed_by);
     if (classIdOf(issuer) === id) {
       if (isRoot(certificate)) own.add(certificate.serial);
-    } else if (signer && classIdOf(signer) === id) {
+    } else if (isComplete && signer && classIdOf(signer) === id) {
       authorities.set(certificate.serial, revoked_at_ms);
     }
   }
@@ -145,7 +147,10 @@ function listKnown({ issuers, former }: MountState): string[] {
  * What a CRL is built from besides revocations, as one short text: when it changes, the CRL
  * is built anew whatever its age.
  */
-export function crlFingerprint(issuers: IssuerClass, scope: string, expiry: string): string {
+export function crlFingerprint(
+  issuers: IssuerClass,
+  { scope, expiry, others }: { scope: string; expiry: string; others: readonly string[] },
+): string {
   const algorithm = issuers.signer?.issuer.settings.revocation_signature_algorithm ?? '';
-  return hash('sha256', [algorithm, scope, expiry].join('\n')).slice(0, 32);
+  return hash('sha256', [algorithm, scope, expiry, ...others].join('\n')).slice(0, 32);
 }

@@ -1,65 +1,23 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { z } from 'zod';
-import { openTestApp, testCaller, testMount } from '../../../test/support/app.ts';
+import { openTestApp, testCaller } from '../../../test/support/app.ts';
 import { type Crl, isCrlSignedBy, parseCrl } from '../../../test/support/crl.ts';
+import { asNode, makeIssuer, makeRoot, revokeNumbers } from '../../../test/support/crl-mounts.ts';
 import { eachPlace } from '../../../test/support/engines.ts';
 import { signInTurn } from '../../access/concurrency/operations.ts';
 import type { App } from '../../app/app.ts';
 import type { Mount } from '../../app/mount.ts';
 import { doFor } from '../../core/fairness/asking.ts';
-import { cacheConfig } from '../../store/config-cache.ts';
 import { bumpConfigVersion } from '../../store/config-version.ts';
 import { build } from '../../store/database.ts';
-import type { Store } from '../../store/store.ts';
 import { write } from '../../store/write.ts';
-import { formatSerial } from '../../x509/serial.ts';
 import { readMountState } from '../mount-state/operations.ts';
-import { insertRevocation } from '../mount-state/revocations.store.ts';
-import { rootFields } from '../profile/root.ts';
-import { generateRoot } from '../roots/operations.ts';
 import type { CrlPatch } from './config.ts';
 import { readCrl, rotateCrls } from './operations.ts';
 import { writeCrlConfig } from './settings.operations.ts';
 
-/** The same server on another connection: a second node, or the first one after a restart. */
-function asNode(app: App, store: Store): App {
-  return {
-    ...app,
-    store,
-    db: store.db,
-    ...cacheConfig(store, app.barrier),
-    cached: (_key, load) => load(),
-    async commit(_caller, effects) {
-      await store.commit(effects);
-    },
-    async commitOnce(_caller, effects) {
-      await store.commit(effects);
-    },
-  };
-}
-
-async function makeRoot(app: App, mount: Mount, body: object): Promise<void> {
-  const root = z.object({ exported: z.string(), ...rootFields });
-  await generateRoot(app, testCaller(mount), root.parse({ ttl: '700h', ...body }));
-}
-
-async function makeIssuer(app: App, key_type = 'ec'): Promise<{ mount: Mount; issuer_id: string }> {
-  const mount = testMount({ kind: 'secret', path: 'pki/', type: 'pki' });
-  await makeRoot(app, mount, { exported: 'internal', common_name: 'R', key_type });
-  const { defaults } = await readMountState(app, mount.id);
-  return { mount, issuer_id: defaults.default_issuer };
-}
-
-/** Revokes serial numbers that nobody issued, which a CRL takes as well. */
-async function revoke(app: App, mount: Mount, issuer_id: string, from: number, to: number) {
-  const sets = Array.from({ length: to - from }, (_, at) => {
-    const number = from + at;
-    const serial = formatSerial(Uint8Array.of(1, number & 0xff, number >> 8, 7));
-    return insertRevocation(mount.id, { serial, issuer_id, revoked_at_ms: 1e12, reason: 0 });
-  });
-  await Promise.all(sets.map((set) => app.store.commit(set)));
-}
+const revoke = (app: App, mount: Mount, issuer_id: string, from: number, to: number) =>
+  revokeNumbers(app, mount, { issuer_id, from, to });
 
 async function read(app: App, mount: Mount): Promise<Crl> {
   const crl = await readCrl(app, mount.id, 'default');
@@ -124,7 +82,12 @@ eachPlace('CRLs', (newPlace, engine) => {
 
     await writeCrlConfig(app, testCaller(mount), { max_crl_entries: MANY });
     await revoke(app, mount, issuer_id, MANY + 1, MANY + 2);
-    await assert.rejects(read(app, mount), /more than max_crl_entries/);
+    assert.equal(
+      (await read(app, mount)).crlNumber,
+      second.crlNumber,
+      'the last one stays in force',
+    );
+    await assert.rejects(rotateCrls(app, testCaller(mount)), /more than max_crl_entries/);
     await app.barrier.seal();
     await assert.rejects(read(app, mount), { kind: 'unavailable' });
   });
@@ -144,12 +107,26 @@ eachPlace('CRLs', (newPlace, engine) => {
     assert.equal(countOf(await read(app, mount)), 0);
   });
 
+  test('a CRL that was too long is tried again after ten minutes, when some of it may have gone', async () => {
+    const { app, clock } = await openTestApp(await (await newPlace()).open());
+    const { mount, issuer_id } = await makeIssuer(app);
+    const max_crl_entries = 2;
+    await writeCrlConfig(app, testCaller(mount), { max_crl_entries });
+    await revoke(app, mount, issuer_id, 0, 3);
+    await assert.rejects(read(app, mount), /more than max_crl_entries/);
+    await app.store.commit([write(build.deleteFrom('pki_revocation').where('revision', '=', 3))]);
+    clock.now += 599;
+    await assert.rejects(read(app, mount), /more than max_crl_entries/);
+    clock.now += 1;
+    assert.equal(countOf(await read(app, mount)), 2);
+  });
+
   for (const [count, key_type] of RESTARTS) {
     test(`after a restart the CRL of ${count} entries is the same, byte for byte, and not built anew: ${key_type}`, async () => {
       const place = await newPlace();
       const store = await place.open();
       const { app, clock } = await openTestApp(store);
-      const { mount, issuer_id } = await makeIssuer(app, key_type);
+      const { mount, issuer_id } = await makeIssuer(app, { key_type });
       await revoke(app, mount, issuer_id, 0, count);
       const before = await readCrl(app, mount.id, 'default');
       clock.now += 60;
@@ -253,8 +230,8 @@ eachPlace('CRLs', (newPlace, engine) => {
 
   test('a CRL waits for its turn of signatures, which takes long, and for few of another mount', async () => {
     const { app } = await openTestApp(await (await newPlace()).open());
-    const { mount: large } = await makeIssuer(app, 'rsa');
-    const { mount: other } = await makeIssuer(app, 'rsa');
+    const { mount: large } = await makeIssuer(app, { key_type: 'rsa' });
+    const { mount: other } = await makeIssuer(app, { key_type: 'rsa' });
     const { mount: quick } = await makeIssuer(app);
     const { defaults } = await readMountState(app, large.id);
     for (let at = 0; at < MORE; at++) {

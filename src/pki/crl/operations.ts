@@ -1,35 +1,33 @@
 import type { App } from '../../app/app.ts';
 import type { Caller } from '../../app/caller.ts';
-import { Failure } from '../../core/failure.ts';
+import { Failure, isConflict } from '../../core/failure.ts';
 import { doFor } from '../../core/fairness/asking.ts';
 import { Breath } from '../../core/fairness/breath.ts';
 import type { Issuer } from '../mount-state/issuer.ts';
 import { readMountState } from '../mount-state/operations.ts';
 import { readRevocationState } from '../mount-state/revocations.store.ts';
 import { resolveIssuer } from '../mount-state/state.ts';
-import { crlDurations } from './config.ts';
-import {
-  crlFingerprint,
-  type IssuerClass,
-  numberWarnings,
-  planClass,
-  warnOfUnsigned,
-} from './issuer-class.ts';
-import {
-  buildCrl,
-  type CrlContext,
-  crlMemory,
-  fetchCrl,
-  placeOf,
-  readCrlContext,
-} from './publishing.operations.ts';
+import { isDeltaDue, isOld } from './age.ts';
+import { type CrlContext, type CrlPlace, placeOf, readCrlContext } from './context.operations.ts';
+import { numberWarnings, planClass, warnOfUnsigned } from './issuer-class.ts';
+import { COMPLETE, type CrlKind, completeOf, crlName, DELTA } from './kind.ts';
+import { buildCrl, crlMemory, fetchCrl } from './publishing.operations.ts';
 import { planRest } from './rest.ts';
+import { readCrlConfig } from './settings.operations.ts';
 import { findCrl, type StoredCrl } from './store.ts';
 
 interface PublishedCrl {
   number: number;
   modified_at_ms: number;
   der: Uint8Array;
+}
+
+/** One read of a CRL, or a turn of the job: what was acknowledged before it is on the CRL. */
+interface Asked {
+  /** Unix seconds. A CRL that is begun from here on is new enough, however long it takes and however soon it runs out. */
+  now: number;
+  /** Revocations up to this revision are to be on a complete CRL. */
+  wanted?: number;
 }
 
 /**
@@ -42,41 +40,71 @@ export async function readCrl(
   app: App,
   mount_id: string,
   ref: string,
+  kind: CrlKind = COMPLETE,
 ): Promise<PublishedCrl | undefined> {
   const mountState = await readMountState(app, mount_id);
-  const issuers = planClass(mountState, resolveIssuer(mountState, ref));
-  // One that is begun from here on is new enough, however long it takes and however soon it runs out.
-  const now = Math.floor(app.now() / 1000);
-  let wanted: number | undefined;
+  const place = { mount_id, issuers: planClass(mountState, resolveIssuer(mountState, ref)), kind };
+  const asked: Asked = { now: Math.floor(app.now() / 1000) };
+  const find = (number: number) => crlMemory(app).cache.find(placeOf(place), number);
   for (let attempt = 0; attempt < ATTEMPTS; attempt++) {
-    const context = await readCrlContext(app, mount_id, issuers);
-    if (!context) return undefined;
-    wanted ??= context.state.revision;
-    const stored = await findCrl(app.db, mount_id, issuers.id);
-    if (context.issuers.signer && judgeStale(stored, { ...context, wanted }, now)) {
-      await join(app, { mount_id, issuers }, () => buildCrl(app, mount_id, context));
-      continue;
-    }
-    if (!stored) return undefined;
-    const finished = crlMemory(app).cache.find(placeOf(mount_id, issuers), stored.number);
+    const known = await renewCrl(app, place, asked);
+    if (!known) return undefined;
+    const { context, stored } = known;
+    const finished = find(stored.number);
     if (finished) {
-      const modified_at_ms = Math.max(stored.modified_at_ms, context.state.lists_modified_at_ms);
+      const { lists_modified_at_ms, deltas_modified_at_ms } = context.state;
+      const shared_ms = Math.max(lists_modified_at_ms, kind.delta ? deltas_modified_at_ms : 0);
+      const modified_at_ms = Math.max(stored.modified_at_ms, shared_ms);
       return { number: stored.number, modified_at_ms, der: finished.crl.der };
     }
-    await join(app, { mount_id, issuers }, () => fetchCrl(app, mount_id, context, stored));
-    if (
-      !context.issuers.signer &&
-      !crlMemory(app).cache.find(placeOf(mount_id, issuers), stored.number)
-    ) {
-      return undefined;
+    await join(app, place, () => fetchCrl(app, context, stored));
+    if (!context.issuers.signer && !find(stored.number)) return undefined;
+  }
+  throw beingRebuilt();
+}
+
+const beingRebuilt = (): Failure =>
+  new Failure('unavailable', 'the CRL is being rebuilt, try again', { retry_after: 1 });
+
+/**
+ * Has a CRL built if the stored one is not what it should be.
+ *
+ * @returns undefined when there is none and nobody may sign one
+ */
+export async function renewCrl(
+  app: App,
+  place: CrlPlace,
+  asked: Asked,
+): Promise<{ context: CrlContext; stored: StoredCrl } | undefined> {
+  const { mount_id, kind } = place;
+  for (let attempt = 0; attempt < ATTEMPTS; attempt++) {
+    if (kind.delta) await renewCrl(app, { ...place, kind: completeOf(kind) }, asked);
+    const context = await readCrlContext(app, place);
+    if (!context) return undefined;
+    asked.wanted ??= context.state.revision;
+    const stored = await findCrl(app.db, mount_id, crlName(context.issuers.id, kind));
+    if (!context.issuers.signer || !judgeStale(stored, context, asked)) {
+      return stored && { context, stored };
+    }
+    try {
+      await join(app, place, () => buildCrl(app, context));
+    } catch (error) {
+      // One that would have too many entries leaves the last one in force.
+      if (stored && isConflict(error)) return { context, stored };
+      throw error;
     }
   }
-  throw new Failure('unavailable', 'the CRL is being rebuilt, try again', { retry_after: 1 });
+  throw beingRebuilt();
 }
 
 /** @throws Failure `unresolved` where {@link readCrl} has none */
-export async function requireCrl(app: App, mount_id: string, ref: string): Promise<PublishedCrl> {
-  const crl = await readCrl(app, mount_id, ref);
+export async function requireCrl(
+  app: App,
+  mount_id: string,
+  ref: string,
+  kind: CrlKind = COMPLETE,
+): Promise<PublishedCrl> {
+  const crl = await readCrl(app, mount_id, ref, kind);
   if (crl) return crl;
   throw new Failure('unresolved', `unable to find CRL for issuer: ${ref}`);
 }
@@ -87,37 +115,27 @@ const ATTEMPTS = 8;
  * Waits for the build of a CRL that is under way, or begins one. It is work of the mount, not of the caller: others
  * wait for it as well, and it must not queue behind whatever else the caller's site asks for.
  */
-function join(
-  app: App,
-  { mount_id, issuers }: { mount_id: string; issuers: IssuerClass },
-  begin: () => Promise<void>,
-): Promise<void> {
+function join(app: App, of: CrlPlace, begin: () => Promise<void>): Promise<void> {
   const { running } = crlMemory(app);
-  const place = placeOf(mount_id, issuers);
+  const place = placeOf(of);
   const known = running.get(place);
   if (known) return known;
-  const work = doFor(`mount ${mount_id}`, begin).finally(() => running.delete(place));
+  const work = doFor(`mount ${of.mount_id}`, begin).finally(() => running.delete(place));
   running.set(place, work);
   return work;
 }
 
-/** No CRL is built anew for its age alone before it is this old: anybody may read it as often as they like. */
-const LEAST_AGE_S = 30;
-
 /** Says whether a CRL must be built anew. */
 function judgeStale(
   stored: StoredCrl | undefined,
-  context: Pick<CrlContext, 'issuers' | 'config' | 'scope'> & { wanted: number },
-  now: number,
+  { config, fingerprint, kind, state }: CrlContext,
+  { now, wanted = 0 }: Asked,
 ): boolean {
-  const { issuers, config, scope, wanted } = context;
-  if (!stored) return true;
-  if (stored.base !== crlFingerprint(issuers, scope, config.expiry)) return true;
-  const lifetime = stored.next_update - stored.this_update;
-  // Without auto_rebuild a CRL is renewed halfway through, so that nobody meets one that ran out.
-  const grace = config.auto_rebuild ? crlDurations(config).auto_rebuild_grace_period : lifetime / 2;
-  const due = Math.max(stored.next_update - grace, stored.this_update + LEAST_AGE_S);
-  if (now >= due) return true;
+  if (!stored || stored.base !== fingerprint) return true;
+  // Without deltas the complete CRL decides for theirs.
+  if (kind.delta && !config.enable_delta) return false;
+  if (isOld(stored, config, now)) return true;
+  if (kind.delta) return isDeltaDue(stored, config, { now, revision: state.revision });
   return !config.auto_rebuild && !config.disable && stored.revision < wanted;
 }
 
@@ -139,12 +157,27 @@ export function scheduleCrl(app: App, mount_id: string, issuer_id: string): void
   scheduled.set(slot, timer);
 }
 
+/** Builds the CRLs of all issuers of the mount, whatever their age. @throws as {@link rotateAll} does */
+export async function rotateCrls(app: App, caller: Caller) {
+  return { data: { success: true }, warnings: await rotateAll(app, caller, COMPLETE) };
+}
+
+/** The same of delta CRLs; where there are none to be, only a warning. @throws as {@link rotateAll} does */
+export async function rotateDeltaCrls(app: App, caller: Caller) {
+  const { enable_delta } = await readCrlConfig(app, caller.mount.id);
+  const warnings = enable_delta
+    ? await rotateAll(app, caller, DELTA)
+    : ['requested rebuild of delta CRL when delta CRL is not enabled; this is a no-op'];
+  return { data: { success: true }, warnings };
+}
+
 /**
- * Builds the CRLs of all issuers of the mount, whatever their age. One that cannot be built keeps none of the others from it.
+ * Has the CRLs of all issuers built. One that cannot be built keeps none of the others from it.
  *
+ * @returns warnings of those that nobody may sign
  * @throws the first failure, once all were tried
  */
-export async function rotateCrls(app: App, caller: Caller) {
+async function rotateAll(app: App, caller: Caller, kind: CrlKind): Promise<string[]> {
   // CRLs are published one by one, for everybody who waits for them: the request's own record says
   // first that it was asked for, and whether the caller may.
   await app.commit(caller, []);
@@ -164,34 +197,38 @@ export async function rotateCrls(app: App, caller: Caller) {
       told.push(...warnOfUnsigned(mountState, issuers));
       continue;
     }
-    await rotateCrl(app, mount_id, issuers).catch((error: unknown) => failures.push(error));
+    const place = { mount_id, issuers, kind };
+    await rotateCrl(app, place).catch((error: unknown) => failures.push(error));
   }
   if (failures.length > 0) throw failures[0];
-  return { data: { success: true }, warnings: numberWarnings(told) };
+  return numberWarnings(told);
 }
 
 /** Has a CRL published that was begun after now, or that covers as much. */
-async function rotateCrl(app: App, mount_id: string, issuers: IssuerClass): Promise<void> {
-  const place = placeOf(mount_id, issuers);
-  const before = await findCrl(app.db, mount_id, issuers.id);
+async function rotateCrl(app: App, place: CrlPlace): Promise<void> {
+  const { mount_id, issuers, kind } = place;
+  const find = () => findCrl(app.db, mount_id, crlName(issuers.id, kind));
+  const before = await find();
   const { revision: wanted } = await readRevocationState(app.db, mount_id);
+  const asked: Asked = { now: Math.floor(app.now() / 1000), wanted };
   for (let attempt = 0; attempt < ATTEMPTS; attempt++) {
+    if (kind.delta) await renewCrl(app, { ...place, kind: completeOf(kind) }, asked);
     // One that is under way may have begun before the request, or may only be fetched.
     for (let busy = running(app, place); busy; busy = running(app, place)) await busy;
-    const context = await readCrlContext(app, mount_id, issuers);
+    const context = await readCrlContext(app, place);
     if (!context) return;
-    await join(app, { mount_id, issuers }, () => buildCrl(app, mount_id, context));
-    const stored = await findCrl(app.db, mount_id, issuers.id);
+    await join(app, place, () => buildCrl(app, context));
+    const stored = await find();
     // Another node may have been quicker, with a CRL that it began before this request.
     const isNew = stored && stored.number > (before?.number ?? 0) && stored.revision >= wanted;
     if (isNew || !context.issuers.signer) return;
   }
-  throw new Failure('unavailable', 'the CRL is being rebuilt, try again', { retry_after: 1 });
+  throw beingRebuilt();
 }
 
 /** Ends when the build of a CRL that is under way does, however that ends. */
-function running(app: App, place: string): Promise<void> | undefined {
+function running(app: App, place: CrlPlace): Promise<void> | undefined {
   return crlMemory(app)
-    .running.get(place)
+    .running.get(placeOf(place))
     ?.catch(() => {});
 }

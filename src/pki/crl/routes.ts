@@ -9,7 +9,8 @@ import { text } from '../../core/fields.ts';
 import { certificateReading, describeUnrevocable } from '../certificates/readings.ts';
 import { derBody, pemBody } from './bodies.ts';
 import { crlConfigSchema, crlPatchSchema } from './config.ts';
-import { readCrl, requireCrl, rotateCrls } from './operations.ts';
+import { COMPLETE, type CrlKind, DELTA } from './kind.ts';
+import { readCrl, requireCrl, rotateCrls, rotateDeltaCrls } from './operations.ts';
 import { readCrlConfig, writeCrlConfig } from './settings.operations.ts';
 
 const publicRead = {
@@ -21,91 +22,114 @@ const publicRead = {
   statuses: [304],
   failures: ['unresolved', 'conflict', 'unavailable'],
 } as const;
-const ofDefault = {
-  ...publicRead,
-  summary: 'Read the complete CRL of the default issuer',
-  input: z.object({}),
-} as const;
-const ofIssuer = {
-  ...publicRead,
-  name_forms: { issuer_ref: 'default_word' },
-  summary: 'Read the complete CRL of an issuer',
-  input: z.object({ issuer_ref: text() }),
-} as const;
 
 /** A CRL as bytes: an empty answer where there is none, or where the mount has no default issuer. */
-const asBytes = (media_type: string, encode: (der: Uint8Array) => SizedBody) => ({
+const asBytes = (kind: CrlKind, media_type: string, encode: (der: Uint8Array) => SizedBody) => ({
   output: bytes(media_type),
   run: async (
     app: App,
     caller: Caller,
     { issuer_ref: ref = 'default' }: { issuer_ref?: string },
   ): Promise<BytesResult> => {
-    const crl = await readCrl(app, caller.mount.id, ref).catch((error: unknown) => {
+    const crl = await readCrl(app, caller.mount.id, ref, kind).catch((error: unknown) => {
       if (error instanceof Failure && error.kind === 'unresolved' && ref === 'default') return;
       throw error;
     });
     return crl ? { bytes: encode(crl.der), last_modified: crl.modified_at_ms } : { bytes: '' };
   },
 });
-const asDer = asBytes('application/pkix-crl', derBody);
-const asPem = asBytes('application/x-pem-file', (der) => pemBody(der, '\n', ''));
+
+/** Where CRLs of one kind are read. */
+interface Addresses {
+  kind: CrlKind;
+  /** What they are, in summaries. */
+  what: string;
+  /** Of operation ids. */
+  id: string;
+  /** Of the default issuer: raw, and as certificates are read. */
+  raw: `/v1/{mount}/${string}`;
+  cert: `/v1/{mount}/cert/${string}`;
+  /** Beneath an issuer. */
+  issuer: `/v1/{mount}/issuer/{issuer_ref}/${string}`;
+}
+
+const complete: Addresses = {
+  kind: COMPLETE,
+  what: 'complete CRL',
+  id: 'crl',
+  raw: '/v1/{mount}/crl',
+  cert: '/v1/{mount}/cert/crl',
+  issuer: '/v1/{mount}/issuer/{issuer_ref}/crl',
+};
+const delta: Addresses = {
+  kind: DELTA,
+  what: 'delta CRL',
+  id: 'delta-crl',
+  raw: '/v1/{mount}/crl/delta',
+  cert: '/v1/{mount}/cert/delta-crl',
+  issuer: '/v1/{mount}/issuer/{issuer_ref}/crl/delta',
+};
+
+function readRoutes({ kind, what, id, raw, cert, issuer }: Addresses): AnyRoute[] {
+  const ofDefault = {
+    ...publicRead,
+    summary: `Read the ${what} of the default issuer`,
+    input: z.object({}),
+  } as const;
+  const ofIssuer = {
+    ...publicRead,
+    name_forms: { issuer_ref: 'default_word' },
+    summary: `Read the ${what} of an issuer`,
+    input: z.object({ issuer_ref: text() }),
+  } as const;
+  const asDer = asBytes(kind, 'application/pkix-crl', derBody);
+  const asPem = asBytes(kind, 'application/x-pem-file', (der) => pemBody(der, '\n', ''));
+  return [
+    vaultRoute({ ...ofDefault, ...asDer, id: `pki-read-${id}-der`, path: raw }),
+    vaultRoute({ ...ofDefault, ...asPem, id: `pki-read-${id}-pem`, path: `${raw}/pem` }),
+    vaultRoute({
+      ...ofDefault,
+      id: `pki-read-cert-${id}`,
+      path: cert,
+      output: certificateReading,
+      run: async (app, caller) => {
+        const { der, modified_at_ms } = await requireCrl(app, caller.mount.id, 'default', kind);
+        return {
+          data: describeUnrevocable(''),
+          long_text: { field: 'certificate', body: pemBody(der, '\\n', '') },
+          last_modified: modified_at_ms,
+        };
+      },
+    }),
+    vaultRoute({ ...ofDefault, ...asDer, id: `pki-read-cert-${id}-raw`, path: `${cert}/raw` }),
+    vaultRoute({
+      ...ofDefault,
+      ...asPem,
+      id: `pki-read-cert-${id}-raw-pem`,
+      path: `${cert}/raw/pem`,
+    }),
+    vaultRoute({
+      ...ofIssuer,
+      id: `pki-read-issuer-${id}`,
+      path: issuer,
+      output: z.object({ crl: z.string().describe('PEM.') }),
+      run: async (app, caller, { issuer_ref }) => {
+        const { der, modified_at_ms } = await requireCrl(app, caller.mount.id, issuer_ref, kind);
+        return {
+          data: { crl: '' },
+          long_text: { field: 'crl', body: pemBody(der, '\\n', '\\n') },
+          last_modified: modified_at_ms,
+        };
+      },
+    }),
+    vaultRoute({ ...ofIssuer, ...asDer, id: `pki-read-issuer-${id}-der`, path: `${issuer}/der` }),
+    vaultRoute({ ...ofIssuer, ...asPem, id: `pki-read-issuer-${id}-pem`, path: `${issuer}/pem` }),
+  ];
+}
 
 export const crlRoutes: AnyRoute[] = [
-  vaultRoute({ ...ofDefault, ...asDer, id: 'pki-read-crl-der', path: '/v1/{mount}/crl' }),
-  vaultRoute({ ...ofDefault, ...asPem, id: 'pki-read-crl-pem', path: '/v1/{mount}/crl/pem' }),
-  vaultRoute({
-    ...ofDefault,
-    id: 'pki-read-cert-crl',
-    path: '/v1/{mount}/cert/crl',
-    output: certificateReading,
-    run: async (app, caller) => {
-      const { der, modified_at_ms } = await requireCrl(app, caller.mount.id, 'default');
-      return {
-        data: describeUnrevocable(''),
-        long_text: { field: 'certificate', body: pemBody(der, '\\n', '') },
-        last_modified: modified_at_ms,
-      };
-    },
-  }),
-  vaultRoute({
-    ...ofDefault,
-    ...asDer,
-    id: 'pki-read-cert-crl-raw',
-    path: '/v1/{mount}/cert/crl/raw',
-  }),
-  vaultRoute({
-    ...ofDefault,
-    ...asPem,
-    id: 'pki-read-cert-crl-raw-pem',
-    path: '/v1/{mount}/cert/crl/raw/pem',
-  }),
-  vaultRoute({
-    ...ofIssuer,
-    id: 'pki-read-issuer-crl',
-    path: '/v1/{mount}/issuer/{issuer_ref}/crl',
-    output: z.object({ crl: z.string().describe('PEM.') }),
-    run: async (app, caller, { issuer_ref }) => {
-      const { der, modified_at_ms } = await requireCrl(app, caller.mount.id, issuer_ref);
-      return {
-        data: { crl: '' },
-        long_text: { field: 'crl', body: pemBody(der, '\\n', '\\n') },
-        last_modified: modified_at_ms,
-      };
-    },
-  }),
-  vaultRoute({
-    ...ofIssuer,
-    ...asDer,
-    id: 'pki-read-issuer-crl-der',
-    path: '/v1/{mount}/issuer/{issuer_ref}/crl/der',
-  }),
-  vaultRoute({
-    ...ofIssuer,
-    ...asPem,
-    id: 'pki-read-issuer-crl-pem',
-    path: '/v1/{mount}/issuer/{issuer_ref}/crl/pem',
-  }),
+  ...readRoutes(complete),
+  ...readRoutes(delta),
   vaultRoute({
     id: 'pki-rotate-crl',
     method: 'GET',
@@ -116,6 +140,17 @@ export const crlRoutes: AnyRoute[] = [
     output: z.object({ success: z.boolean() }),
     failures: ['conflict', 'unavailable'],
     run: (app, caller) => rotateCrls(app, caller),
+  }),
+  vaultRoute({
+    id: 'pki-rotate-delta-crl',
+    method: 'GET',
+    path: '/v1/{mount}/crl/rotate-delta',
+    summary: 'Build the delta CRLs of all issuers now',
+    access: { capability: 'read' },
+    input: z.object({}),
+    output: z.object({ success: z.boolean() }),
+    failures: ['conflict', 'unavailable'],
+    run: (app, caller) => rotateDeltaCrls(app, caller),
   }),
   vaultRoute({
     id: 'pki-read-crl-configuration',

@@ -13,6 +13,7 @@ export type StoredCrl = Omit<Row, 'mount_id' | 'class'>;
 
 const COLUMNS = [
   'number',
+  'last_number',
   'revision',
   'base',
   'this_update',
@@ -23,6 +24,9 @@ const COLUMNS = [
   'after_entries',
   'algorithm',
   'signature',
+  'entries',
+  'ended_before',
+  'ended_revision',
 ] as const satisfies (keyof StoredCrl)[];
 
 const byClass = prepared((sql, p: { mount_id: string; class: string }) =>
@@ -33,7 +37,7 @@ const byClass = prepared((sql, p: { mount_id: string; class: string }) =>
     .where('class', '=', p.class),
 );
 
-/** @param crlClass issuers with one subject and key share a CRL; see `issuer-class.ts` */
+/** @param crlClass issuers with one subject and key share a CRL, see `issuer-class.ts`; and which of theirs, see `kind.ts` */
 export function findCrl(
   db: Db,
   mount_id: string,
@@ -55,11 +59,57 @@ export const saveCrl: (crl: Row) => Write = preparedWrite<Row>(
           .doUpdateSet((row) =>
             Object.fromEntries(COLUMNS.map((column) => [column, row.ref(`excluded.${column}`)])),
           )
-          .whereRef('pki_crl.number', '<', 'excluded.number')
+          .whereRef('pki_crl.last_number', '<', 'excluded.last_number')
           // A node that began earlier may end later, with a clock that is ahead: what one CRL
           // has said, the next never takes back.
           .whereRef('pki_crl.revision', '<=', 'excluded.revision'),
       );
   },
   { rows: 1, conflict: 'a newer CRL is there already' },
+);
+
+/**
+ * A number for a delta of a complete CRL: they share theirs (RFC 5280 §5.2.3), so that no two are alike. Refused when the
+ * complete one is another by now, or the number was taken.
+ */
+export const takeNumber = preparedWrite(
+  (sql, p: { mount_id: string; class: string; base: number; number: number }) =>
+    sql
+      .updateTable('pki_crl')
+      .set({ last_number: p.number })
+      .where('mount_id', '=', p.mount_id)
+      .where('class', '=', p.class)
+      .where('number', '=', p.base)
+      .where('last_number', '<', p.number),
+  { rows: 1, conflict: 'the complete CRL of a delta is another by now' },
+);
+
+/** A stored CRL and when it was made, without what it is made of. */
+export type CrlTimes = Pick<
+  Row,
+  'mount_id' | 'class' | 'number' | 'last_number' | 'revision' | 'this_update' | 'next_update'
+>;
+
+/** CRLs of all mounts in order of mount and name, a page of them. */
+export const listCrlTimes = prepared((sql, p: { mount_id: string; class: string; limit: number }) =>
+  sql
+    .selectFrom('pki_crl')
+    .select([
+      'mount_id',
+      'class',
+      'number',
+      'last_number',
+      'revision',
+      'this_update',
+      'next_update',
+    ])
+    .where((row) =>
+      row.or([
+        row('mount_id', '>', p.mount_id),
+        row.and([row('mount_id', '=', p.mount_id), row('class', '>', p.class)]),
+      ]),
+    )
+    .orderBy('mount_id')
+    .orderBy('class')
+    .limit(p.limit),
 );

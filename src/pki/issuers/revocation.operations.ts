@@ -81,6 +81,7 @@ async function planEntry(
     revoked_at_ms,
     // Nobody is asked why.
     reason: 0,
+    not_after: stored.not_after,
   });
 }
 

@@ -11,7 +11,12 @@ export interface Revocation {
   revoked_at_ms: number;
   /** CRLReason of RFC 5280 §5.3.1; 0: unspecified. */
   reason: number;
+  /** Of the certificate, Unix seconds; where it is not known, its entry stays on CRLs. */
+  not_after?: number;
 }
+
+/** The last second that a certificate can name (RFC 5280 §4.1.2.5). */
+const NEVER = 253_402_300_799;
 
 const COLUMNS = ['serial', 'issuer_id', 'revoked_at_ms', 'reason'] as const;
 
@@ -49,13 +54,14 @@ export function listRevocationsOf(
 export const listRevokedSerials = keyPages('pki_revocation', 'serial', ['mount_id']);
 
 const insertRow = preparedWrite(
-  (sql, p: Revocation & { mount_id: string } & Record<string, string | number>) =>
+  (sql, p: Required<Revocation> & { mount_id: string } & Record<string, string | number>) =>
     sql.insertInto('pki_revocation').values({
       mount_id: p.mount_id,
       serial: p.serial,
       issuer_id: p.issuer_id,
       revoked_at_ms: p.revoked_at_ms,
       reason: p.reason,
+      not_after: p.not_after,
       revision: sql
         .selectFrom('pki_revision')
         .select('pki_revision.revision')
@@ -64,11 +70,18 @@ const insertRow = preparedWrite(
   { rows: 1, conflict: 'the certificate is revoked already' },
 );
 
+const NO_REVOCATIONS: RevocationState = {
+  revision: 0,
+  epoch: 0,
+  lists_modified_at_ms: 0,
+  deltas_modified_at_ms: 0,
+};
+
 const grow = preparedWrite(
   (sql, p: { mount_id: string }) =>
     sql
       .insertInto('pki_revision')
-      .values({ mount_id: p.mount_id, revision: 1, epoch: 0, lists_modified_at_ms: 0 })
+      .values({ ...NO_REVOCATIONS, mount_id: p.mount_id, revision: 1 })
       .onConflict((clash) =>
         clash
           .column('mount_id')
@@ -84,14 +97,14 @@ const grow = preparedWrite(
  * row up to it, because the counter's row is held until the write set is durable.
  */
 export function insertRevocation(mount_id: string, revocation: Revocation): Write[] {
-  return [grow({ mount_id }), insertRow({ mount_id, ...revocation })];
+  return [grow({ mount_id }), insertRow({ mount_id, not_after: NEVER, ...revocation })];
 }
 
 const touch = preparedWrite(
   (sql, p: { mount_id: string; now_ms: number }) =>
     sql
       .insertInto('pki_revision')
-      .values({ mount_id: p.mount_id, revision: 0, epoch: 0, lists_modified_at_ms: p.now_ms })
+      .values({ ...NO_REVOCATIONS, mount_id: p.mount_id, lists_modified_at_ms: p.now_ms })
       .onConflict((clash) =>
         clash.column('mount_id').doUpdateSet((row) => ({
           // What one node has said is not taken back by another one that was slower.
@@ -106,9 +119,32 @@ const touch = preparedWrite(
   { rows: 1 },
 );
 
-/** The CRL addresses of the mount show something else from now on. */
+const touchOfDeltas = preparedWrite(
+  (sql, p: { mount_id: string; now_ms: number }) =>
+    sql
+      .insertInto('pki_revision')
+      .values({ ...NO_REVOCATIONS, mount_id: p.mount_id, deltas_modified_at_ms: p.now_ms })
+      .onConflict((clash) =>
+        clash.column('mount_id').doUpdateSet((row) => ({
+          deltas_modified_at_ms: row
+            .case()
+            .when('pki_revision.deltas_modified_at_ms', '<', p.now_ms)
+            .then(row.ref('excluded.deltas_modified_at_ms'))
+            .else(row.ref('pki_revision.deltas_modified_at_ms'))
+            .end(),
+        })),
+      ),
+  { rows: 1 },
+);
+
+/** The CRL addresses of the mount show something else from now on, those of deltas among them. */
 export function touchCrls(mount_id: string, now_ms: number): Write {
   return touch({ mount_id, now_ms });
+}
+
+/** The addresses of delta CRLs alone show something else from now on. */
+export function touchDeltaCrls(mount_id: string, now_ms: number): Write {
+  return touchOfDeltas({ mount_id, now_ms });
 }
 
 /** How far the revocations of a mount have come. */
@@ -119,26 +155,36 @@ export interface RevocationState {
   epoch: number;
   /** Shared by all CRLs of the mount; 0: none was ever built. */
   lists_modified_at_ms: number;
+  /** Of its delta CRLs, where that is later. */
+  deltas_modified_at_ms: number;
 }
 
 const stateRow = prepared((sql, p: { mount_id: string }) =>
   sql
     .selectFrom('pki_revision')
-    .select(['revision', 'epoch', 'lists_modified_at_ms'])
+    .select(['revision', 'epoch', 'lists_modified_at_ms', 'deltas_modified_at_ms'])
     .where('mount_id', '=', p.mount_id),
 );
 
 export async function readRevocationState(db: Db, mount_id: string): Promise<RevocationState> {
   const row = await stateRow.first(db, { mount_id });
-  return row ?? { revision: 0, epoch: 0, lists_modified_at_ms: 0 };
+  return row ?? NO_REVOCATIONS;
 }
 
-/** Revocations up to a revision, in order of their serial numbers' text, after `after`. */
+/** What CRLs are made of. */
+export interface ListedRevocation extends Required<Revocation> {
+  /** The mount's revision once it was revoked. */
+  revision: number;
+}
+
+const LISTED = [...COLUMNS, 'not_after', 'revision'] as const;
+
+/** Revocations up to a revision, in order of their serial numbers' text, after `after`; each with its own revision. */
 export const revocationsUpTo = prepared(
   (sql, p: { mount_id: string; revision: number; after: string; limit: number }) =>
     sql
       .selectFrom('pki_revocation')
-      .select(COLUMNS)
+      .select(LISTED)
       .where('mount_id', '=', p.mount_id)
       .where('serial', '>', p.after)
       .where('revision', '<=', p.revision)
@@ -151,9 +197,21 @@ export const revocationsBetween = prepared(
   (sql, p: { mount_id: string; after: number; up_to: number }) =>
     sql
       .selectFrom('pki_revocation')
-      .select(COLUMNS)
+      .select(LISTED)
       .where('mount_id', '=', p.mount_id)
       .where('revision', '>', p.after)
       .where('revision', '<=', p.up_to)
       .orderBy('revision'),
+);
+
+/** Revocations of certificates that ended in a time, `from` included and `before` excluded, so many at most. */
+export const revocationsEnded = prepared(
+  (sql, p: { mount_id: string; from: number; before: number; limit: number }) =>
+    sql
+      .selectFrom('pki_revocation')
+      .select(LISTED)
+      .where('mount_id', '=', p.mount_id)
+      .where('not_after', '>=', p.from)
+      .where('not_after', '<', p.before)
+      .limit(p.limit),
 );

@@ -11,6 +11,7 @@ import { describePublicKey, keyFingerprint } from '../../x509/keys.ts';
 import { parsePrivateKey, provePair } from '../../x509/private-keys.ts';
 import { findCertificate, insertCertificate, markRevoked } from '../certificates/store.ts';
 import { findClassOf, numberWarnings, warnOfUnsigned } from '../crl/issuer-class.ts';
+import { warnOfLength } from '../crl/length.operations.ts';
 import { scheduleCrl } from '../crl/operations.ts';
 import { readCrlConfig } from '../crl/settings.operations.ts';
 import { blockKey } from '../keys/blocked.store.ts';
@@ -100,6 +101,7 @@ async function revoke(app: App, caller: Caller, target: RevocationTarget, reason
       issuer_id: target.issuer_id,
       revoked_at_ms: now_ms,
       reason,
+      not_after,
     }),
     ...(reason === KEY_COMPROMISE ? [blockKeyOf(mount_id, target, now_ms)] : []),
   ];
@@ -122,7 +124,14 @@ async function revoke(app: App, caller: Caller, target: RevocationTarget, reason
 /** The entry of a certificate that is stored, and that it is revoked. */
 export function planRevocation(
   mount_id: string,
-  revocation: { serial: string; issuer_id: string; revoked_at_ms: number; reason: number },
+  revocation: {
+    serial: string;
+    issuer_id: string;
+    revoked_at_ms: number;
+    reason: number;
+    /** Unix seconds. */
+    not_after: number;
+  },
 ): Effect[] {
   const { serial, revoked_at_ms, reason } = revocation;
   return [
@@ -167,10 +176,16 @@ export const certificateLease: LeaseKind = {
       ({ certificate }) => certificate.serial === serial,
     );
     if (isIssuer) return { effects: [] };
-    const { issuer_id } = stored;
+    const { issuer_id, not_after } = stored;
     const { auto_rebuild } = await readCrlConfig(app, mount_id);
     return {
-      effects: planRevocation(mount_id, { serial, issuer_id, revoked_at_ms, reason: 0 }),
+      effects: planRevocation(mount_id, {
+        serial,
+        issuer_id,
+        revoked_at_ms,
+        reason: 0,
+        not_after,
+      }),
       outcome: { serial_number: serial, issuer_id },
       after: () => {
         if (!auto_rebuild && issuer_id !== '') scheduleCrl(app, mount_id, issuer_id);
@@ -191,7 +206,7 @@ function storedForm({ der, issuer_id, certificate = parseCertificate(der) }: Rev
   };
 }
 
-/** Warns where no CRL can be signed that would show the revocation. */
+/** Warns where no CRL can be signed, or be as long, that would show the revocation. */
 async function answer(
   app: App,
   mount_id: string,
@@ -201,13 +216,14 @@ async function answer(
   const mountState = await readMountState(app, mount_id);
   const { disable } = await readCrlConfig(app, mount_id);
   const issuers = disable ? undefined : findClassOf(mountState, issuer_id);
+  const unsigned = issuers ? numberWarnings(warnOfUnsigned(mountState, issuers)) : [];
   return {
     data: {
       revocation_time: Math.floor(revoked_at_ms / 1000),
       revocation_time_rfc3339: new Date(revoked_at_ms).toISOString(),
       state: 'revoked' as const,
     },
-    warnings: issuers ? numberWarnings(warnOfUnsigned(mountState, issuers)) : [],
+    warnings: [...unsigned, ...(await warnOfLength(app, mount_id, issuer_id))],
   };
 }
 

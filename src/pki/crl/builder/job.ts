@@ -2,7 +2,7 @@ import { Failure } from '../../../core/failure.ts';
 import type { SignatureAlgorithm } from '../../../x509/algorithms.ts';
 import type { CrlFrame } from '../../../x509/crl.ts';
 import type { AssembledCrl } from '../../../x509/crl-assembly.ts';
-import type { Revocation } from '../../mount-state/revocations.store.ts';
+import type { ListedRevocation, Revocation } from '../../mount-state/revocations.store.ts';
 
 /** Which revocations are on a CRL. CRLs of one scope differ only by what came in between. */
 export interface CrlScope {
@@ -18,6 +18,8 @@ export interface CrlScope {
   authorities?: readonly (readonly [serial: string, revoked_at_ms: number])[];
   /** Serial numbers of the issuers' own certificates that are revoked: they are never on a CRL that these sign. */
   own?: readonly string[];
+  /** Of a delta CRL: revocations of this revision and of earlier ones are not on it. */
+  after?: number;
 }
 
 /** The entries of a CRL, as the revocations of a mount give them. */
@@ -27,6 +29,52 @@ export interface CrlInput {
   scope: string;
   /** Revocations up to this revision are on it. */
   revision: number;
+  /** Which of them are not on it any more; undefined: all are. */
+  past?: Past;
+}
+
+/**
+ * Entries that an earlier CRL has shown after their certificate had run out, and that later ones need not have
+ * (RFC 5280 §3.3): of revocations up to this revision those whose certificate ended before this instant, in Unix seconds.
+ */
+export interface Past {
+  ended_before: number;
+  revision: number;
+}
+
+const NOTHING_PAST: Past = { ended_before: 0, revision: 0 };
+
+export const pastOf = ({ past = NOTHING_PAST }: CrlInput): Past => past;
+
+/** Says whether an entry is not on a CRL any more. */
+export const isPast = (
+  { ended_before, revision }: Past,
+  revocation: Pick<ListedRevocation, 'not_after' | 'revision'>,
+): boolean => revocation.not_after < ended_before && revocation.revision <= revision;
+
+/**
+ * What is past on the CRL that follows one: all that ended before that one was made, and was on it. One of another scope has
+ * shown other entries.
+ *
+ * @param this_update of the CRL before, in Unix seconds
+ */
+export function planPast(
+  before: (CrlInput & { this_update: number }) | undefined,
+  scope: string,
+): Past {
+  if (!before || !hasSameEntries(before.scope, scope)) return NOTHING_PAST;
+  // Of a clock that was set back: until it has caught up, nothing more is past.
+  if (before.this_update < pastOf(before).ended_before) return pastOf(before);
+  return { ended_before: before.this_update, revision: before.revision };
+}
+
+/** That revocations have been taken away since takes nothing from what was shown. */
+function hasSameEntries(a: string, b: string): boolean {
+  const withoutEpoch = (scope: string): string => {
+    const parsed: CrlScope = JSON.parse(scope);
+    return JSON.stringify({ ...parsed, epoch: 0 });
+  };
+  return a === b || withoutEpoch(a) === withoutEpoch(b);
 }
 
 /** A CRL that was made before, and what of. */
@@ -45,13 +93,21 @@ export interface CrlJob {
   max_entries: number;
 }
 
+/** How many revocations may be on a CRL, at most. */
+export function spanOf({ scope, revision }: CrlInput): number {
+  const { after = 0 }: CrlScope = JSON.parse(scope);
+  return revision - after;
+}
+
 /** Says whether a CRL can be made of an earlier one and the revocations since. */
 export function isBasis(basis: FinishedCrl | undefined, content: CrlInput): boolean {
   return (
     basis !== undefined &&
     basis.mount_id === content.mount_id &&
     basis.scope === content.scope &&
-    basis.revision <= content.revision
+    basis.revision <= content.revision &&
+    pastOf(basis).ended_before <= pastOf(content).ended_before &&
+    pastOf(basis).revision <= pastOf(content).revision
   );
 }
 

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { generateKeyPairSync } from 'node:crypto';
 import { test } from 'node:test';
+import { sql } from 'kysely';
 import { parseCrl } from '../../../../test/support/crl.ts';
 import { eachEngine } from '../../../../test/support/engines.ts';
 import { CRL_FRAME } from '../../../../test/support/list-frame.ts';
@@ -10,7 +11,7 @@ import { write } from '../../../store/write.ts';
 import { signSync } from '../../../x509/algorithms.ts';
 import { formatSerial } from '../../../x509/serial.ts';
 import { insertRevocation, readRevocationState } from '../../mount-state/revocations.store.ts';
-import type { CrlJob, CrlScope } from './job.ts';
+import type { CrlJob, CrlScope, Past } from './job.ts';
 import { makeCrl, remakeCrl, type SignedCrl } from './jobs.ts';
 
 const { privateKey, publicKey } = generateKeyPairSync('ed25519');
@@ -18,8 +19,14 @@ const public_key = publicKey.export({ format: 'der', type: 'spki' });
 const sign = (tbs: Uint8Array): Uint8Array => signSync(privateKey, 'PureEd25519', tbs);
 const SCOPE: CrlScope = { members: ['a'], known: null, epoch: 0, empty: false };
 
-const jobFor = (revision: number, given: Partial<CrlJob> & { scope?: CrlScope } = {}): CrlJob => ({
-  content: { mount_id: 'm', scope: JSON.stringify(given.scope ?? SCOPE), revision },
+type Given = Partial<CrlJob> & { scope?: CrlScope; past?: Past };
+const jobFor = (revision: number, given: Given = {}): CrlJob => ({
+  content: {
+    mount_id: 'm',
+    scope: JSON.stringify(given.scope ?? SCOPE),
+    revision,
+    ...(given.past && { past: given.past }),
+  },
   basis: given.basis,
   frame: CRL_FRAME,
   algorithm: 'PureEd25519',
@@ -159,5 +166,63 @@ eachEngine('making CRLs', (open) => {
       makeCrl(store.db, jobFor(11, { basis, max_entries: 10 }), sign),
       /max_crl_entries/,
     );
+  });
+
+  test('entries that are past leave a CRL, built upon one that had them or from all revocations alike', async () => {
+    const store = await open();
+    await revoke(store, 0, 400);
+    // Of every certificate another end.
+    const ends = sql<number>`1000 + revision`;
+    await store.commit([write(build.updateTable('pki_revocation').set({ not_after: ends }))]);
+    const steps: [past: Past, revision: number, count: number][] = [
+      [{ ended_before: 0, revision: 0 }, 300, 300],
+      [{ ended_before: 1101, revision: 50 }, 300, 250],
+      [{ ended_before: 1101, revision: 300 }, 300, 200],
+      [{ ended_before: 1201, revision: 300 }, 350, 150],
+      [{ ended_before: 1399, revision: 390 }, 400, 10],
+    ];
+    let basis: CrlJob['basis'];
+    for (const [past, revision, count] of steps) {
+      const grown = await makeCrl(store.db, jobFor(revision, { basis, past }), sign);
+      const whole = await makeCrl(store.db, jobFor(revision, { past }), sign);
+      assert.equal(grown.crl.count, count);
+      assert.deepEqual(bytesOf(grown), bytesOf(whole));
+      basis = { ...jobFor(revision, { past }).content, crl: grown.crl };
+    }
+    const [first] = steps;
+    assert.ok(first);
+    const earlier = await makeCrl(store.db, jobFor(400, { basis, past: first[0] }), sign);
+    assert.equal(earlier.crl.count, 400, 'nothing is built upon a CRL that has less');
+  });
+
+  test('a delta has what was revoked after its base, by revision and from all revocations alike', async () => {
+    const store = await open();
+    await revoke(store, 0, 30);
+    const scope = { ...SCOPE, after: 10 };
+    const first = await makeCrl(store.db, jobFor(20, { scope }), sign);
+    assert.equal(first.crl.count, 10);
+    const basis = { ...jobFor(20, { scope }).content, crl: first.crl };
+    const grown = await makeCrl(store.db, jobFor(30, { scope, basis }), sign);
+    assert.equal(grown.crl.count, 20);
+    assert.deepEqual(bytesOf(grown), bytesOf(await makeCrl(store.db, jobFor(30, { scope }), sign)));
+    const many = build.updateTable('pki_revocation').set({ revision: 200_000 });
+    await store.commit([write(many.where('revision', '=', 30))]);
+    const wide = await makeCrl(store.db, jobFor(200_000, { scope }), sign);
+    assert.deepEqual(bytesOf(wide), bytesOf(grown));
+  });
+
+  test('an entry says why, but for what nobody has said', async () => {
+    const store = await open();
+    const reasons = [0, 1, 4];
+    for (const reason of reasons) {
+      const serial = formatSerial(Uint8Array.of(7, reason + 1));
+      const revocation = { serial, issuer_id: 'a', revoked_at_ms: 1e12, reason };
+      await store.commit(insertRevocation('m', revocation));
+    }
+    for (const scope of [SCOPE, { ...SCOPE, after: 0 }]) {
+      const { crl } = await makeCrl(store.db, jobFor(3, { scope }), sign);
+      const told = [...parseCrl(crl.der).entries()].map(({ reason }) => reason);
+      assert.deepEqual(told, [undefined, 1, 4]);
+    }
   });
 });

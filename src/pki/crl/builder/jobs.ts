@@ -7,11 +7,22 @@ import { RevokedEntriesWriter } from '../../../x509/revoked-certificates.ts';
 import { decodeSerial, MAX_SERIAL_BYTES } from '../../../x509/serial.ts';
 import { signatureRoom } from '../../../x509/signature-costs.ts';
 import {
+  type ListedRevocation,
   type Revocation,
   revocationsBetween,
+  revocationsEnded,
   revocationsUpTo,
 } from '../../mount-state/revocations.store.ts';
-import { type CrlJob, type CrlScope, isBasis, isListedIn, refuseLongCrl } from './job.ts';
+import {
+  type CrlInput,
+  type CrlJob,
+  type CrlScope,
+  isBasis,
+  isListedIn,
+  isPast,
+  pastOf,
+  refuseLongCrl,
+} from './job.ts';
 import { reportExternalMemory } from './weight.ts';
 
 // How a CRL is made. The same code runs on the thread that answers requests, for short
@@ -56,14 +67,19 @@ export async function remakeCrl(
 
 async function layOut(db: Db, job: CrlJob): Promise<UnsignedCrl> {
   const { content, frame, max_entries } = job;
-  const basis = isBasis(job.basis, content) ? job.basis : undefined;
-  // Few revocations are found by revision: in serial number order, all later ones would be read and skipped.
-  const since = basis?.revision ?? (content.revision <= PAGE ? BEFORE_ALL : undefined);
-  const added =
-    since === undefined ? await collectAll(db, job) : await collectSince(db, job, since);
-  refuseLongCrl(added.count + (basis?.crl.count ?? 0), max_entries);
-  const room = signatureRoom(job.algorithm);
-  return layOutCrl(frame, added, basis?.crl, allocateShared, room);
+  const usable = isBasis(job.basis, content) ? job.basis : undefined;
+  const removed = usable && (await collectPast(db, usable, content));
+  // Where much has to be taken out, it is as quick to begin anew.
+  const basis = removed && usable;
+  const { after = BEFORE_ALL }: CrlScope = JSON.parse(content.scope);
+  const since = basis?.revision ?? after;
+  // Few revocations are found by revision: in serial number order, all others would be read and skipped.
+  const most = since === BEFORE_ALL ? PAGE : MOST_BY_REVISION;
+  const areFew = content.revision - since <= most;
+  const added = areFew ? await collectSince(db, job, since) : await collectAll(db, job, since);
+  const kept = basis && { crl: basis.crl, removed: removed ?? new RevokedEntriesWriter() };
+  refuseLongCrl(added.count + (kept ? kept.crl.count - kept.removed.count : 0), max_entries);
+  return layOutCrl(frame, added, kept, allocateShared, signatureRoom(job.algorithm));
 }
 
 /** Threads share the memory of a CRL, so that handing it over copies nothing. */
@@ -75,22 +91,35 @@ function allocateShared(length: number): Uint8Array {
 
 /** Rows read at a time; between pages the thread does other things. */
 const PAGE = 2000;
+/** Most that are held at a time, to be put into order. */
+const MOST_BY_REVISION = 100_000;
 /** What was revoked before rows had a revision has 0. */
 const BEFORE_ALL = -1;
 
 type Listed = Omit<Revocation, 'issuer_id'>;
 
-/** Revoked authorities of the mount that are on the CRL, in order of their serial numbers. */
-const listAuthorities = ({ authorities = [] }: CrlScope): Listed[] =>
-  authorities.map(([serial, revoked_at_ms]) => ({ serial, revoked_at_ms, reason: 0 }));
+/**
+ * Revoked authorities of the mount that are on the CRL, in order of their serial numbers.
+ *
+ * @param since where there is an earlier CRL of the scope, that has them
+ */
+const listAuthorities = ({ authorities = [] }: CrlScope, since: number): Listed[] =>
+  since === BEFORE_ALL
+    ? authorities.map(([serial, revoked_at_ms]) => ({ serial, revoked_at_ms, reason: 0 }))
+    : [];
 
-async function collectAll(db: Db, { content, max_entries }: CrlJob): Promise<RevokedEntriesWriter> {
+async function collectAll(
+  db: Db,
+  { content, max_entries }: CrlJob,
+  since: number,
+): Promise<RevokedEntriesWriter> {
   const { mount_id, revision } = content;
   const scope: CrlScope = JSON.parse(content.scope);
+  const past = pastOf(content);
   const writer = new RevokedEntriesWriter();
   if (scope.empty) return writer;
   const belongs = isListedIn(scope);
-  const authorities = listAuthorities(scope).reverse();
+  const authorities = listAuthorities(scope, since).reverse();
   /** Those whose place is before a serial number; all where none is given. */
   const appendAuthorities = (before?: string): void => {
     for (let next = authorities.at(-1); next; next = authorities.at(-1)) {
@@ -103,7 +132,7 @@ async function collectAll(db: Db, { content, max_entries }: CrlJob): Promise<Rev
     const rows = await revocationsUpTo.all(db, { mount_id, revision, after, limit: PAGE });
     for (const row of rows) {
       appendAuthorities(row.serial);
-      if (belongs(row)) append(writer, row);
+      if (row.revision > since && belongs(row) && !isPast(past, row)) append(writer, row);
     }
     const last = rows.at(-1);
     const isEnd = !last || rows.length < PAGE;
@@ -122,18 +151,61 @@ async function collectSince(
 ): Promise<RevokedEntriesWriter> {
   const { mount_id, revision } = content;
   const scope: CrlScope = JSON.parse(content.scope);
-  const writer = new RevokedEntriesWriter();
-  if (scope.empty) return writer;
+  const past = pastOf(content);
+  if (scope.empty) return new RevokedEntriesWriter();
   const belongs = isListedIn(scope);
-  const rows: Listed[] = [];
-  // An earlier CRL of the scope has them.
-  if (since === BEFORE_ALL) rows.push(...listAuthorities(scope));
-  for (let after = since; after < revision; after += PAGE) {
-    const up_to = Math.min(revision, after + PAGE);
-    for (const row of await revocationsBetween.all(db, { mount_id, after, up_to })) {
-      if (belongs(row)) rows.push(row);
-    }
+  const rows: Listed[] = listAuthorities(scope, since);
+  for await (const row of readBetween(db, { mount_id, after: since, up_to: revision })) {
+    if (belongs(row) && !isPast(past, row)) rows.push(row);
   }
+  return writeInOrder(rows);
+}
+
+async function* readBetween(
+  db: Db,
+  range: { mount_id: string; after: number; up_to: number },
+): AsyncGenerator<ListedRevocation, void, undefined> {
+  for (let { after } = range; after < range.up_to; after += PAGE) {
+    const up_to = Math.min(range.up_to, after + PAGE);
+    yield* await revocationsBetween.all(db, { ...range, after, up_to });
+  }
+}
+
+/**
+ * The entries of an earlier CRL that are past on the next one, in the order of their serial numbers.
+ *
+ * @returns undefined where there are too many
+ */
+async function collectPast(
+  db: Db,
+  basis: CrlInput,
+  content: CrlInput,
+): Promise<RevokedEntriesWriter | undefined> {
+  const { mount_id } = content;
+  const [before, next] = [pastOf(basis), pastOf(content)];
+  const scope: CrlScope = JSON.parse(content.scope);
+  if (scope.empty) return new RevokedEntriesWriter();
+  const belongs = isListedIn(scope);
+  const rows: Revocation[] = [];
+  const take = (row: ListedRevocation): void => {
+    const wasOn = row.revision <= basis.revision && !isPast(before, row);
+    if (wasOn && isPast(next, row) && belongs(row)) rows.push(row);
+  };
+  // What ended meanwhile, and what ended before and was shown meanwhile.
+  const time = { from: before.ended_before, before: next.ended_before };
+  const ended = await revocationsEnded.all(db, { mount_id, ...time, limit: MOST_BY_REVISION });
+  if (ended.length === MOST_BY_REVISION) return undefined;
+  for (const row of ended) take(row);
+  const up_to = Math.min(next.revision, basis.revision);
+  if (up_to - before.revision > MOST_BY_REVISION) return undefined;
+  for await (const row of readBetween(db, { mount_id, after: before.revision, up_to })) {
+    if (row.not_after < before.ended_before) take(row);
+  }
+  return writeInOrder(rows);
+}
+
+function writeInOrder(rows: Listed[]): RevokedEntriesWriter {
+  const writer = new RevokedEntriesWriter();
   rows.sort((a, b) => (a.serial < b.serial ? -1 : 1));
   for (const row of rows) append(writer, row);
   return writer;

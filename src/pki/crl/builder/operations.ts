@@ -8,12 +8,12 @@ import type { AssembledCrl } from '../../../x509/crl-assembly.ts';
 import { openKey } from '../../keys/sealed-keys.operations.ts';
 import { signWithKey } from '../../keys/signing.operations.ts';
 import type { Key } from '../../mount-state/key.ts';
-import type { CrlJob } from './job.ts';
+import { type CrlJob, spanOf } from './job.ts';
 import { makeCrl, remakeCrl, type SignedCrl } from './jobs.ts';
 import type { CrlTask, FromCrlThread, ToCrlThread } from './messages.ts';
 import { reportExternalMemory } from './weight.ts';
 
-/** CRLs of a mount with at most so many revocations are made on the calling thread. */
+/** CRLs that are made of at most so many revocations are made on the calling thread. */
 const SHORT = 1000;
 
 /**
@@ -27,7 +27,7 @@ export async function makeSignedCrl(
   signer: { mount_id: string; key: Key },
 ): Promise<SignedCrl> {
   const { mount_id, key } = signer;
-  if (job.content.revision <= SHORT) {
+  if (spanOf(job.content) <= SHORT) {
     const make = () =>
       makeCrl(app.db, job, (tbs) =>
         signOwnInTurn(app, key, () => signWithKey(app, mount_id, key, job.algorithm, tbs)),
@@ -49,7 +49,7 @@ export async function remakeSignedCrl(
   job: CrlJob,
   signed: { signature: Uint8Array; public_key: Uint8Array },
 ): Promise<AssembledCrl | undefined> {
-  if (job.content.revision <= SHORT) return remakeCrl(app.db, job, signed);
+  if (spanOf(job.content) <= SHORT) return remakeCrl(app.db, job, signed);
   const task: CrlTask = { kind: 'remake', ...signed };
   const answer = await makingOf(app).run(async () => ({ job, task }));
   if (answer.type !== 'remade') throw new Error(`the CRL thread answered "${answer.type}"`);

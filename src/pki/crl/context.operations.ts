@@ -1,0 +1,71 @@
+import type { App } from '../../app/app.ts';
+import { Failure } from '../../core/failure.ts';
+import { chooseUrls, readMountState } from '../mount-state/operations.ts';
+import { type RevocationState, readRevocationState } from '../mount-state/revocations.store.ts';
+import type { MountState } from '../mount-state/state.ts';
+import type { CrlConfig } from './config.ts';
+import { crlFingerprint, type IssuerClass, planClass, planScope } from './issuer-class.ts';
+import { type CrlKind, completeOf, crlName } from './kind.ts';
+import { readCrlConfig } from './settings.operations.ts';
+import { findCrl, type StoredCrl } from './store.ts';
+
+/** Which CRL is meant. */
+export interface CrlPlace {
+  mount_id: string;
+  issuers: IssuerClass;
+  kind: CrlKind;
+}
+
+export const placeOf = ({ mount_id, issuers, kind }: CrlPlace): string =>
+  `${mount_id}/${crlName(issuers.id, kind)}`;
+
+/** What a CRL has to be built from at this moment. */
+export interface CrlContext extends CrlPlace {
+  config: CrlConfig;
+  state: RevocationState;
+  /** See `CrlScope`. */
+  scope: string;
+  /** See {@link crlFingerprint}. */
+  fingerprint: string;
+  /** Of a complete CRL: where its deltas are. */
+  freshest: readonly string[];
+  /** Of a delta: the complete CRL that it adds to. */
+  complete: StoredCrl | undefined;
+}
+
+/** @returns undefined when the class has no issuer any more, or for a delta of no CRL */
+export async function readCrlContext(
+  app: App,
+  { mount_id, issuers: { members }, kind }: CrlPlace,
+): Promise<CrlContext | undefined> {
+  const mountState: MountState = await readMountState(app, mount_id);
+  const config = await readCrlConfig(app, mount_id);
+  const state = await readRevocationState(app.db, mount_id);
+  const member = members.find(({ id }) => mountState.issuers.has(id));
+  const issuer = member && mountState.issuers.get(member.id);
+  if (!issuer) return undefined;
+  const issuers = planClass(mountState, issuer);
+  const { enable_delta, disable, expiry } = config;
+  const complete = kind.delta
+    ? await findCrl(app.db, mount_id, crlName(issuers.id, completeOf(kind)))
+    : undefined;
+  if (kind.delta && !complete) return undefined;
+  const after = complete && { after: complete.revision };
+  const scope = planScope(mountState, issuers, { epoch: state.epoch, disable, ...after });
+  const freshest = kind.delta || !enable_delta ? [] : findFreshest(mountState, issuers);
+  // A complete CRL is built anew when deltas are turned on, too: they have one to begin with.
+  const ofComplete = enable_delta ? ['deltas', ...freshest] : [];
+  const others = complete ? [`${complete.number} ${enable_delta}`] : ofComplete;
+  const fingerprint = crlFingerprint(issuers, { scope, expiry, others });
+  return { mount_id, issuers, kind, config, state, scope, fingerprint, freshest, complete };
+}
+
+/** None where templates cannot be filled in: a CRL does not wait for that. */
+function findFreshest(mountState: MountState, { signer }: IssuerClass): readonly string[] {
+  try {
+    return signer ? chooseUrls(mountState, signer.issuer).delta_crl_distribution_points : [];
+  } catch (error) {
+    if (error instanceof Failure) return [];
+    throw error;
+  }
+}

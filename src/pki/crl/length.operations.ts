@@ -1,0 +1,44 @@
+import type { App } from '../../app/app.ts';
+import { readMountState } from '../mount-state/operations.ts';
+import { readRevocationState, revocationsBetween } from '../mount-state/revocations.store.ts';
+import { type CrlScope, isListedIn } from './builder/job.ts';
+import { findClassOf, planScope } from './issuer-class.ts';
+import { COMPLETE, crlName } from './kind.ts';
+import { readCrlConfig } from './settings.operations.ts';
+import { findCrl } from './store.ts';
+
+/** Revocations that are looked at one by one; of more all are taken to be on the CRL. */
+const MOST = 1000;
+
+/**
+ * Warns whoever revokes a certificate that the CRL will not show it, as there would be too many entries.
+ *
+ * @param issuer_id of who issued the certificate
+ * @see P-303
+ */
+export async function warnOfLength(
+  app: App,
+  mount_id: string,
+  issuer_id: string,
+): Promise<string[]> {
+  const { max_crl_entries: most, disable } = await readCrlConfig(app, mount_id);
+  if (most === -1 || disable) return [];
+  const mountState = await readMountState(app, mount_id);
+  const issuers = findClassOf(mountState, issuer_id);
+  if (!issuers) return [];
+  const stored = await findCrl(app.db, mount_id, crlName(issuers.id, COMPLETE));
+  const { revision, epoch } = await readRevocationState(app.db, mount_id);
+  const { revision: after = 0, entries = 0 } = stored ?? {};
+  if (entries + revision - after <= most) return [];
+  let added = revision - after;
+  if (added <= MOST) {
+    const scope = planScope(mountState, issuers, { epoch, disable });
+    const belongs = isListedIn(JSON.parse(scope) satisfies CrlScope);
+    const rows = await revocationsBetween.all(app.db, { mount_id, after, up_to: revision });
+    added = rows.filter(belongs).length;
+  }
+  if (entries + added <= most) return [];
+  return [
+    `the CRL would have more than max_crl_entries (${most}) entries, and the last one stays in force without this revocation: raise it in config/crl, or set it to -1`,
+  ];
+}
