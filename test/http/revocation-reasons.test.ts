@@ -2,8 +2,12 @@
 
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
+import { parsePem } from '../../src/core/pem.ts';
+import { parseCertificate } from '../../src/x509/certificate.ts';
 import { parseCrl } from '../support/crl.ts';
 import { makeCsr } from '../support/leaves.ts';
+import { encodeOcspRequest } from '../support/ocsp-request.ts';
+import { withOpenssl } from '../support/openssl.ts';
 import { type Reply, startTestServer } from '../support/server.ts';
 
 const { call } = await startTestServer({ after });
@@ -71,6 +75,30 @@ test('the reason stays with the first revocation', async () => {
   await must(revoke({ serial_number, reason: 'superseded' }));
   await must(revoke({ serial_number, reason: 'affiliationChanged' }));
   assert.equal(await reasonOnCrl(serial_number), 4);
+});
+
+test('OCSP answers tell the reason, but where it is unspecified', async () => {
+  const pem = (await must(call('GET', 'pki/ca/pem'))).text;
+  const [root] = parsePem(pem);
+  assert.ok(root);
+  const { subject: issuer, subjectPublicKeyInfo } = parseCertificate(root.der);
+  for (const [reason, says] of [
+    ['superseded', /Revocation Reason: superseded \(0x4\)/],
+    ['unspecified', undefined],
+  ] as const) {
+    const serial_number = await newSerial();
+    await must(revoke({ serial_number, reason }));
+    const serialNumber = new Uint8Array(Buffer.from(serial_number.replaceAll(':', ''), 'hex'));
+    const asked = encodeOcspRequest({ issuer, subjectPublicKeyInfo, serialNumber, hash: 'sha1' });
+    const answer = await must(call('POST', 'pki/ocsp', asked, { token: '' }));
+    withOpenssl(({ must: mustRun, write }) => {
+      write('r', answer.bytes);
+      const text = mustRun('ocsp', '-respin', 'r', '-noverify', '-resp_text');
+      assert.match(text, /Cert Status: revoked/);
+      if (says) assert.match(text, says);
+      else assert.doesNotMatch(text, /Revocation Reason/);
+    });
+  }
 });
 
 test('whoever has the key may say why', async () => {

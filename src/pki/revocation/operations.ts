@@ -88,8 +88,7 @@ async function revoke(app: App, caller: Caller, target: RevocationTarget, reason
       return answer(app, mount_id, target, known.revoked_at_ms);
     }
   }
-  const config = await readCrlConfig(app, mount_id);
-  if (isOver && !config.allow_expired_cert_revocation) {
+  if (isOver && !(await readCrlConfig(app, mount_id)).allow_expired_cert_revocation) {
     return {
       warnings: [`certificate with serial ${serial} already expired; refusing to add to CRL`],
     };
@@ -116,6 +115,7 @@ async function revoke(app: App, caller: Caller, target: RevocationTarget, reason
     }
     throw error;
   }
+  const config = await readCrlConfig(app, mount_id);
   // The CRL is built in the background; whoever reads it meanwhile waits for it.
   if (!config.auto_rebuild && target.issuer_id !== '') scheduleCrl(app, mount_id, target.issuer_id);
   return answer(app, mount_id, target, now_ms);
