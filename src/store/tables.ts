@@ -1,4 +1,4 @@
-import type { GeneratedAlways } from 'kysely';
+import type { Generated, GeneratedAlways } from 'kysely';
 
 /**
  * The rows of every table, as queries see them. A feature adds its table here and creates
@@ -111,6 +111,8 @@ export interface Tables {
     reason: number;
     /** The mount's revision once it was revoked; 0 in rows older than this column. */
     revision: number;
+    /** When the certificate ends; null where that is not known. */
+    not_after: number | null;
   };
   /** The present CRL of issuers that share subject and key, without its entries. */
   pki_crl: {
@@ -138,6 +140,9 @@ export interface Tables {
     epoch: number;
     /** When what the CRL addresses of the mount show last changed. */
     lists_modified_at_ms: number;
+    /** Revocations whose certificates ended before this, up to that revision, are on no CRL any more. */
+    hidden_before: Generated<number>;
+    hidden_revision: Generated<number>;
   };
   /** A finished move of a mount. */
   remount: {
@@ -235,6 +240,7 @@ export interface Tables {
     name: string;
     value: number;
   };
+  pki_tidy: PkiTidyRow;
   resource: ResourceRow;
   /** One resource refers to another, e.g. kind `host-set-host` from a host set to its host. */
   resource_link: {
@@ -371,6 +377,27 @@ export interface PkiCertificateRow {
   /** CRLReason (RFC 5280 §5.3.1). */
   revocation_reason: number | null;
   der: Uint8Array;
+}
+
+/** How a mount is tidied: by itself, and how the last tidying went; see `pki/tidy/`. */
+export interface PkiTidyRow {
+  mount_id: string;
+  /** The configuration as JSON; empty: none was written. */
+  auto: string;
+  /** When it is tidied by itself again; null: never. */
+  due_at_ms: number | null;
+  /** Of the last tidying; empty: there was none. */
+  run_id: string;
+  state: string;
+  /** JSON, all three. */
+  request: string;
+  counts: string;
+  progress: string;
+  error: string | null;
+  started_at_ms: number | null;
+  finished_at_ms: number | null;
+  /** Of the last one that ended well; 0: there was none. */
+  last_finished_at_ms: number;
 }
 
 /** A service token. Batch tokens have no row: everything about one is in its text. */

@@ -1,6 +1,9 @@
+import type { ExpressionBuilder } from 'kysely';
 import { type Db, prepared, preparedWrite } from '../../store/database.ts';
 import { keyPages } from '../../store/key-page.ts';
+import type { Tables } from '../../store/tables.ts';
 import type { Write } from '../../store/write.ts';
+import { countOneMore } from './counts.store.ts';
 
 /** That a certificate is revoked, as the store keeps it. */
 export interface Revocation {
@@ -46,6 +49,11 @@ const insertRow = preparedWrite(
         .selectFrom('pki_revision')
         .select('pki_revision.revision')
         .where('pki_revision.mount_id', '=', p.mount_id),
+      not_after: sql
+        .selectFrom('pki_certificate')
+        .select('pki_certificate.not_after')
+        .where('pki_certificate.mount_id', '=', p.mount_id)
+        .where('pki_certificate.serial', '=', p.serial),
     }),
   { rows: 1, conflict: 'the certificate is revoked already' },
 );
@@ -63,14 +71,22 @@ const grow = preparedWrite(
   { rows: 1 },
 );
 
+/** The count of a mount's revocations. */
+export const REVOCATIONS = 'revocations';
+
 /**
- * A new revocation; the second of one serial number is a conflict, so the first one's time stays.
+ * A new revocation; the second of one serial number is a conflict, so the first one's time stays. Its certificate, if it
+ * is to be stored, is in the write set before it: the row says when that ends.
  *
  * The revision grows first: the row takes its number, and whoever reads a revision reads every
  * row up to it, because the counter's row is held until the write set is durable.
  */
 export function insertRevocation(mount_id: string, revocation: Revocation): Write[] {
-  return [grow({ mount_id }), insertRow({ mount_id, ...revocation })];
+  return [
+    grow({ mount_id }),
+    insertRow({ mount_id, ...revocation }),
+    countOneMore({ mount_id, name: REVOCATIONS }),
+  ];
 }
 
 const touch = preparedWrite(
@@ -119,6 +135,22 @@ export async function readRevocationState(db: Db, mount_id: string): Promise<Rev
   return row ?? { revision: 0, epoch: 0, lists_modified_at_ms: 0 };
 }
 
+/**
+ * Whether a revocation may be on CRLs: those that tidying takes away are on none from one moment on, however long it
+ * takes until the last of their rows is gone.
+ */
+const isVisible =
+  (mount_id: string) =>
+  ({ or, eb, selectFrom }: ExpressionBuilder<Tables, 'pki_revocation'>) => {
+    const bound = (name: 'hidden_before' | 'hidden_revision') =>
+      selectFrom('pki_revision').select(name).where('pki_revision.mount_id', '=', mount_id);
+    return or([
+      eb('not_after', 'is', null),
+      eb('not_after', '>=', bound('hidden_before')),
+      eb('revision', '>', bound('hidden_revision')),
+    ]);
+  };
+
 /** Revocations up to a revision, in order of their serial numbers' text, after `after`. */
 export const revocationsUpTo = prepared(
   (sql, p: { mount_id: string; revision: number; after: string; limit: number }) =>
@@ -128,6 +160,7 @@ export const revocationsUpTo = prepared(
       .where('mount_id', '=', p.mount_id)
       .where('serial', '>', p.after)
       .where('revision', '<=', p.revision)
+      .where(isVisible(p.mount_id))
       .orderBy('serial')
       .limit(p.limit),
 );
@@ -141,5 +174,6 @@ export const revocationsBetween = prepared(
       .where('mount_id', '=', p.mount_id)
       .where('revision', '>', p.after)
       .where('revision', '<=', p.up_to)
+      .where(isVisible(p.mount_id))
       .orderBy('revision'),
 );
