@@ -34,16 +34,15 @@ export const endedCertificates = prepared((db, p: PageOf) =>
     .limit(p.limit),
 );
 
-/** The same of revocations, up to a revision. */
-export const endedRevocations = prepared((db, p: PageOf & { revision: number }) =>
+/** The same of revocations, each with its revision. */
+export const endedRevocations = prepared((db, p: PageOf) =>
   db
     .selectFrom('pki_revocation')
-    .select(['not_after', 'serial'])
+    .select(['not_after', 'serial', 'revision'])
     .where('mount_id', '=', p.mount_id)
     .where('not_after', 'is not', null)
     .where('not_after', '<', p.before)
     .where(sql<boolean>`(not_after, serial) > (${p.not_after}, ${p.serial})`)
-    .where('revision', '<=', p.revision)
     .orderBy('not_after')
     .orderBy('serial')
     .limit(p.limit)

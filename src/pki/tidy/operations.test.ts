@@ -5,6 +5,7 @@ import {
   enableTestMount,
   openTestApp,
   requireTestMount,
+  type TestApp,
   testCaller,
 } from '../../../test/support/app.ts';
 import { parseCrl } from '../../../test/support/crl.ts';
@@ -13,7 +14,6 @@ import type { App } from '../../app/app.ts';
 import type { Mount } from '../../app/mount.ts';
 import { runIfFree } from '../../start/jobs.ts';
 import { build } from '../../store/database.ts';
-import type { Store } from '../../store/store.ts';
 import { write } from '../../store/write.ts';
 import { formatSerial } from '../../x509/serial.ts';
 import { CERTIFICATES, insertCertificate, listSerials } from '../certificates/store.ts';
@@ -35,10 +35,12 @@ import { goOnTidying } from './run.operations.ts';
 
 const HOUR = 3600;
 
-async function makeMount(store: Store) {
-  const { app, clock } = await openTestApp(store);
-  await enableTestMount(app, { kind: 'secret', path: 'pki/', type: 'pki' });
-  const mount = await requireTestMount(app, 'pki/');
+let mounts = 0;
+/** A mount of its own with a root. */
+async function makeMount({ app, clock }: TestApp) {
+  const path = `pki${++mounts}/`;
+  await enableTestMount(app, { kind: 'secret', path, type: 'pki' });
+  const mount = await requireTestMount(app, path);
   await makeRoot(app, mount, { common_name: 'R', ttl: '7000h' });
   const { defaults } = await readMountState(app, mount.id);
   return { app, clock, mount, issuer_id: defaults.default_issuer };
@@ -64,16 +66,18 @@ async function store(
     revoked_by,
   }: { from?: number; to: number; not_after: number; revoked_by?: string },
 ): Promise<void> {
-  for (let number = from; number < to; number++) {
+  const sets = Array.from({ length: to - from }, (_, at) => {
+    const number = from + at;
     const serial = serialOf(number);
     const row = { serial, issuer_id: revoked_by ?? 'i', role: 'web', subject_cn: `${number}.test` };
     const bytes = { not_before: 0, not_after, der: Uint8Array.of(1, 2, 3) };
     const revocation = { serial, issuer_id: revoked_by ?? '', revoked_at_ms: 1e12, reason: 0 };
-    await app.store.commit([
+    return [
       ...insertCertificate(mount.id, { ...row, ...bytes }, [`also.${number}.test`]),
       ...(revoked_by === undefined ? [] : insertRevocation(mount.id, revocation)),
-    ]);
-  }
+    ];
+  });
+  await Promise.all(sets.map((set) => app.store.commit(set)));
 }
 
 async function tidy(app: App, mount: Mount, sent: object) {
@@ -94,8 +98,15 @@ async function listed(app: App, mount: Mount): Promise<number> {
 }
 
 eachEngine('tidying', (open) => {
+  let shared: Promise<TestApp> | undefined;
+  const openShared = (): Promise<TestApp> => {
+    shared ??= openAlone();
+    return shared;
+  };
+  const openAlone = async (): Promise<TestApp> => openTestApp(await open());
+
   test('certificates that ended longer ago than the buffer are removed, with their names, and as many are counted', async () => {
-    const { app, clock, mount } = await makeMount(await open());
+    const { app, clock, mount } = await makeMount(await openShared());
     await store(app, mount, { to: 120, not_after: clock.now - 2 * HOUR });
     await store(app, mount, { from: 120, to: 123, not_after: clock.now - HOUR });
     await store(app, mount, { from: 123, to: 125, not_after: clock.now + 1 });
@@ -111,13 +122,17 @@ eachEngine('tidying', (open) => {
     // The root is stored as well.
     assert.equal((await serials(app, mount)).length, 6);
     assert.equal((await readCounts(app.db, mount.id)).get(CERTIFICATES), 6);
-    const names = await app.db.selectFrom('pki_certificate_name').select('serial').execute();
+    const names = await app.db
+      .selectFrom('pki_certificate_name')
+      .select('serial')
+      .where('mount_id', '=', mount.id)
+      .execute();
     assert.equal(names.filter(({ serial }) => serial === serialOf(0)).length, 0);
     assert.equal(names.filter(({ serial }) => serial === serialOf(121)).length, 2);
   });
 
   test('a revocation outlives its certificate, until revoked certificates are tidied', async () => {
-    const { app, clock, mount, issuer_id } = await makeMount(await open());
+    const { app, clock, mount, issuer_id } = await makeMount(await openShared());
     await store(app, mount, { to: 3, not_after: clock.now - 10, revoked_by: issuer_id });
     const first = await tidy(app, mount, { tidy_cert_store: true, safety_buffer: 1 });
     assert.equal(first.status.cert_store_deleted_count, 3);
@@ -131,7 +146,7 @@ eachEngine('tidying', (open) => {
   });
 
   test('revoked certificates have a buffer of their own, and go with their revocations', async () => {
-    const { app, clock, mount, issuer_id } = await makeMount(await open());
+    const { app, clock, mount, issuer_id } = await makeMount(await openShared());
     await store(app, mount, { to: 2, not_after: clock.now - 10, revoked_by: issuer_id });
     await store(app, mount, { from: 2, to: 4, not_after: clock.now - 10 });
     const late = { tidy_revoked_certs: true, safety_buffer: 1, revoked_safety_buffer: HOUR };
@@ -142,7 +157,7 @@ eachEngine('tidying', (open) => {
   });
 
   test('a revocation stays while CRLs are built by their age alone and none has shown it since the certificate ended', async () => {
-    const { app, clock, mount, issuer_id } = await makeMount(await open());
+    const { app, clock, mount, issuer_id } = await makeMount(await openShared());
     await writeCrlConfig(app, testCaller(mount), { auto_rebuild: true });
     await store(app, mount, { to: 2, not_after: clock.now + 10, revoked_by: issuer_id });
     assert.equal(await listed(app, mount), 2);
@@ -161,7 +176,7 @@ eachEngine('tidying', (open) => {
   });
 
   test('revocations leave all CRLs at one moment, however long their rows stay', async () => {
-    const { app, clock, mount, issuer_id } = await makeMount(await open());
+    const { app, clock, mount, issuer_id } = await makeMount(await openShared());
     await store(app, mount, { to: 4, not_after: clock.now - 10, revoked_by: issuer_id });
     await store(app, mount, { from: 4, to: 6, not_after: clock.now + HOUR, revoked_by: issuer_id });
     assert.equal(await listed(app, mount), 6);
@@ -201,7 +216,7 @@ eachEngine('tidying', (open) => {
   ];
   for (const [what, sent] of dry) {
     test(`a dry run counts what would be removed, and removes nothing: ${what}`, async () => {
-      const { app, clock, mount, issuer_id } = await makeMount(await open());
+      const { app, clock, mount, issuer_id } = await makeMount(await openShared());
       await makeRoot(app, mount, { common_name: 'Old', ttl: '10s' });
       clock.now += 60;
       await store(app, mount, { to: 70, not_after: clock.now - 10 });
@@ -233,7 +248,7 @@ eachEngine('tidying', (open) => {
   }
 
   test('issuers that ended longer ago than their buffer are removed, never the default one, and keys stay', async () => {
-    const { app, clock, mount } = await makeMount(await open());
+    const { app, clock, mount } = await makeMount(await openShared());
     await makeRoot(app, mount, { common_name: 'Old', issuer_name: 'old', ttl: '10s' });
     await makeRoot(app, mount, { common_name: 'Young', issuer_name: 'young', ttl: '6000h' });
     clock.now += 9000 * HOUR;
@@ -250,7 +265,7 @@ eachEngine('tidying', (open) => {
   });
 
   test('what nobody can read is removed, also where it has not ended', async () => {
-    const { app, clock, mount } = await makeMount(await open());
+    const { app, clock, mount } = await makeMount(await openShared());
     await store(app, mount, { to: 2, not_after: clock.now + HOUR });
     const { status } = await tidy(app, mount, { tidy_invalid_certs: true });
     assert.equal(status.cert_store_deleted_count, 2);
@@ -258,7 +273,7 @@ eachEngine('tidying', (open) => {
   });
 
   test('the issuer of a revoked certificate is found once it is there, and its CRL has it', async () => {
-    const { app, mount, issuer_id } = await makeMount(await open());
+    const { app, mount, issuer_id } = await makeMount(await openShared());
     const { issuers } = await readMountState(app, mount.id);
     const certificate = issuers.get(issuer_id)?.certificate;
     assert.ok(certificate);
@@ -273,7 +288,7 @@ eachEngine('tidying', (open) => {
   });
 
   test('one tidying of a mount is under way at a time, and what is selected may be nothing', async () => {
-    const { app, mount } = await makeMount(await open());
+    const { app, mount } = await makeMount(await openShared());
     const caller = () => testCaller(mount);
     const none = await startTidying(app, caller(), tidySchema.parse({}));
     assert.match(none.warnings?.[0] ?? '', /no tidy operations were set/);
@@ -285,7 +300,7 @@ eachEngine('tidying', (open) => {
   });
 
   test('a tidying that was left by its server goes on where it was, by the job of any other', async () => {
-    const { app, clock, mount } = await makeMount(await open());
+    const { app, clock, mount } = await makeMount(await openAlone());
     await store(app, mount, { to: 30, not_after: clock.now - 10 });
     await app.store.commit([
       write(
@@ -317,7 +332,7 @@ eachEngine('tidying', (open) => {
   });
 
   test('a failure ends the tidying, and says so', async () => {
-    const { app, clock, mount } = await makeMount(await open());
+    const { app, clock, mount } = await makeMount(await openShared());
     await store(app, mount, { to: 3, not_after: clock.now - 10 });
     const failing: App = {
       ...app,
@@ -338,7 +353,7 @@ eachEngine('tidying', (open) => {
   });
 
   test('a mount is tidied by itself when its interval is over, and not before', async () => {
-    const { app, clock, mount } = await makeMount(await open());
+    const { app, clock, mount } = await makeMount(await openAlone());
     await store(app, mount, { to: 3, not_after: clock.now - 10 });
     const patch = {
       enabled: true,
@@ -365,8 +380,7 @@ eachEngine('tidying', (open) => {
   });
 
   test('what was due before a server began waits for the backoff', async () => {
-    const opened = await open();
-    const { app, clock, mount } = await makeMount(opened);
+    const { app, clock, mount } = await makeMount(await openAlone());
     const patch = {
       enabled: true,
       tidy_cert_store: true,
@@ -388,7 +402,7 @@ eachEngine('tidying', (open) => {
   });
 
   test('counts of what is stored are told where they are maintained', async () => {
-    const { app, clock, mount, issuer_id } = await makeMount(await open());
+    const { app, clock, mount, issuer_id } = await makeMount(await openShared());
     await store(app, mount, { to: 3, not_after: clock.now + 10, revoked_by: issuer_id });
     const read = async () => {
       const status = await readTidyStatus(app, testCaller(mount));

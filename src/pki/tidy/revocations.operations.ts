@@ -40,14 +40,15 @@ async function* endedPages(work: TidyWork, bounds: Bounds): AsyncGenerator<End[]
     const page = await endedRevocations.all(app.db, {
       mount_id,
       before: bounds.before,
-      revision: bounds.revision,
       not_after: from.not_after,
       serial: from.serial,
       limit,
     });
     const last = page.at(-1);
     if (!last) return;
-    yield page;
+    // Not by the query: it would step over any number of them at once.
+    const those = page.filter(({ revision }) => revision <= bounds.revision);
+    if (those.length > 0) yield those;
     from = last;
     await breath.take();
   }

@@ -1,3 +1,4 @@
+import { sql } from 'kysely';
 import { type Db, prepared, preparedWrite } from '../../store/database.ts';
 import type { PkiTidyRow } from '../../store/tables.ts';
 import type { Write } from '../../store/write.ts';
@@ -177,11 +178,12 @@ export const saveDue = preparedWrite((sql, p: { mount_id: string; due_at_ms: num
 );
 
 /** Mounts that are being tidied, in order, after one; their node may be gone. */
-export const listRunning = prepared((sql, p: { after: string; limit: number }) =>
-  sql
+export const listRunning = prepared((db, p: { after: string; limit: number }) =>
+  db
     .selectFrom('pki_tidy')
     .select('mount_id')
-    .where('state', 'in', UNDER_WAY)
+    // In the words of the index, which no parameters are.
+    .where(sql<boolean>`state in ('Running', 'Cancelling')`)
     .where('mount_id', '>', p.after)
     .orderBy('mount_id')
     .limit(p.limit),
