@@ -202,3 +202,25 @@ test('tidying is begun by writing alone', async () => {
   assert.equal(answer.status, 405);
   assert.match(answer.text, /unsupported operation/);
 });
+
+test('counts of what is stored are among the metrics where the configuration says so', async () => {
+  const mount = await newMount();
+  const serial_number = await issue(mount, '1h');
+  await call('POST', `${mount}/revoke`, { serial_number });
+  const read = async () => (await call('GET', 'sys/metrics?format=prometheus')).text;
+  assert.doesNotMatch(await read(), new RegExp(`secrets_pki_\\w+\\{mount="${mount}/"`));
+  const body = {
+    maintain_stored_certificate_counts: true,
+    publish_stored_certificate_count_metrics: true,
+  };
+  await call('POST', `${mount}/config/auto-tidy`, body);
+  const text = await read();
+  const value = (name: string): string | undefined =>
+    text
+      .split('\n')
+      .find((line) => line.startsWith(`gatehouse_secrets_pki_${name}{mount="${mount}/"} `))
+      ?.split(' ')[1];
+  assert.equal(value('total_certificates_stored'), '2');
+  assert.equal(value('total_revoked_certificates_stored'), '1');
+  assert.equal(value('tidy_cert_store_deleted_count'), '0');
+});

@@ -26,7 +26,7 @@ import type { TidyPage, TidyWork } from './work.ts';
 /** Rows of one write set: whoever else writes waits for it. */
 const ROWS = 50;
 /** Rows of which only the keys are read. */
-const KEYS = 2_000;
+const KEYS = 500;
 /** For each millisecond that a write set took, so many are left to others. */
 const REST = 3;
 /** How long a pause may last before it is asked whether to go on. */

@@ -199,11 +199,11 @@ export const listDueMounts = prepared((sql, p: { now_ms: number; limit: number }
     .limit(p.limit),
 );
 
-/** Mounts of which the counts of what is stored are told among the metrics, by what their configuration says. */
-export const listConfigured = prepared((sql, p: { after: string; limit: number }) =>
+/** Mounts that have been tidied or have a configuration, in order, after one. */
+export const listTidyRows = prepared((sql, p: { after: string; limit: number }) =>
   sql
     .selectFrom('pki_tidy')
-    .select(['mount_id', 'auto'])
+    .selectAll()
     .where('mount_id', '>', p.after)
     .orderBy('mount_id')
     .limit(p.limit),
