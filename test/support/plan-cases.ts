@@ -128,7 +128,7 @@ export const readsOf = (ids: readonly string[]): Read[] => [
   ],
   [
     'revocations whose certificates have ended',
-    /pki_revocation_end \(mount_id=\? AND \(?not_after/,
+    /pki_revocation_ended \(mount_id=\? AND \(?not_after/,
     (db) => endedRevocations.all(db, ENDED),
   ],
   [

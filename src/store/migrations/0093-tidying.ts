@@ -10,7 +10,7 @@ export const tidying: Migration = {
     `update pki_revocation set not_after = (select pki_certificate.not_after from pki_certificate
       where pki_certificate.mount_id = pki_revocation.mount_id
         and pki_certificate.serial = pki_revocation.serial)`,
-    'create index pki_revocation_end on pki_revocation (mount_id, not_after, serial) where not_after is not null',
+    'create index pki_revocation_ended on pki_revocation (mount_id, not_after, serial) where not_after is not null',
     "create index pki_revocation_unassigned on pki_revocation (mount_id, serial) where issuer_id = ''",
 
     // Revocations that ended before the one, of revisions up to the other, are on no CRL any more.
