@@ -188,10 +188,12 @@ const UPSERTS: Readonly<Record<string, string>> = {
   'src/broker/workers/store.ts worker_status': 'each worker says the whole of its own row',
   'src/pki/mount-state/store.ts pki_authority': 'only while the version is what was read',
   'src/pki/mount-state/store.ts pki_config': "the authority's version is in the write set",
-  'src/pki/certificates/store.ts pki_count': 'counts, in the statement',
+  'src/pki/mount-state/counts.store.ts pki_count': 'counts, in the statement',
   'src/pki/crl/store.ts pki_crl': 'only in place of an older CRL that covers less',
   'src/pki/mount-state/revocations.store.ts pki_revision':
     'counts, or only grows, in the statement',
+  'src/pki/tidy/store.ts pki_tidy':
+    'begun only where nothing is under way; the configuration only while it is what was read',
   'src/seal/store.ts seal_next': 'each write says the whole seal, and holds the one before',
 };
 
@@ -230,6 +232,8 @@ const UNRECORDED: Readonly<Record<string, string>> = {
   'src/broker/workers/embedded.operations.ts': 'that a worker is heard of',
   'src/cli/operator/restore.ts': 'the record is in the set',
   'src/start/jobs.ts': 'who has a job',
+  'src/access/held-runs.operations.ts': 'that it goes on',
+  'src/pki/tidy/run.operations.ts': 'how far a tidying has come: what it removes has its records',
   'src/pki/crl/publishing.operations.ts': 'a CRL of revocations that were recorded',
   'src/pki/issuance/names.operations.ts':
     'names that lead to nothing until their certificate is there',

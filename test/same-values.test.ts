@@ -139,6 +139,7 @@ const SAME: Record<string, unknown[][]> = {
   ocsp_expiry: DURATIONS,
   auto_rebuild_grace_period: DURATIONS,
   delta_rebuild_interval: DURATIONS,
+  pause_duration: DURATIONS,
   max_crl_entries: [[100_000, 0, -2, '100000', '-7']],
   key_bits: [],
   signature_bits: [],

@@ -36,3 +36,6 @@ export interface JobRun {
 
 /** How long the holder of a job may be silent. */
 export const LEASE_MS = 10_000;
+
+/** How often whoever works says that it is there. */
+export const BEAT_MS = LEASE_MS / 4;

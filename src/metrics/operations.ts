@@ -5,9 +5,10 @@ import { type App, perApp } from '../app/app.ts';
 import type { Caller } from '../app/caller.ts';
 import type { ResultOf } from '../app/output.ts';
 import { Failure } from '../core/failure.ts';
-import { readMounts } from '../mounts/operations.ts';
+import { readMounts, readMountsById } from '../mounts/operations.ts';
 import { listCertificateCounts } from '../pki/certificates/store.ts';
 import { countLongCrls } from '../pki/crl/publishing.operations.ts';
+import { listPublished } from '../pki/tidy/published.operations.ts';
 import {
   describeMetrics,
   emptyHistogram,
@@ -123,6 +124,9 @@ async function collect(app: App): Promise<Sample[]> {
       'CRLs not built, as they would have more than max_crl_entries.',
       countLongCrls(app),
     ),
+    ...(await collectTidied(app)).map(([name, help, value, mount]) =>
+      gauge(`secrets_pki_${name}`, help, value, { mount }),
+    ),
     counter('store_write_sets_total', 'Write sets taken.', store.sets),
     counter('store_write_sets_refused_total', 'Write sets refused.', store.refused),
     counter('store_batches_total', 'Transactions committed.', store.batches),
@@ -161,6 +165,43 @@ async function countCertificates(app: App): Promise<[mount: string, count: numbe
     if (mount.type === 'pki') counts.push([mount.path, stored.get(mount.id) ?? 0]);
   }
   return counts;
+}
+
+/** In order of their names, as the text format wants them. */
+async function collectTidied(
+  app: App,
+): Promise<[name: string, help: string, value: number, mount: string][]> {
+  const published = await listPublished(app);
+  if (published.length === 0) return [];
+  const mounts = await readMountsById(app);
+  const all = (name: string, help: string, read: (one: (typeof published)[number]) => number) =>
+    published.flatMap((one): [string, string, number, string][] => {
+      const mount = mounts.get(one.mount_id)?.path;
+      return mount === undefined ? [] : [[name, help, read(one), mount]];
+    });
+  const last = 'of the last tidying, by mount.';
+  return [
+    ...all(
+      'total_certificates_stored',
+      'Certificates stored, by mount.',
+      (one) => one.certificates,
+    ),
+    ...all(
+      'total_revoked_certificates_stored',
+      'Revocations stored, by mount.',
+      (one) => one.revocations,
+    ),
+    ...all(
+      'tidy_cert_store_deleted_count',
+      `Certificates ${last}`,
+      (one) => one.counts.cert_store_deleted_count,
+    ),
+    ...all(
+      'tidy_revoked_cert_deleted_count',
+      `Revocations ${last}`,
+      (one) => one.counts.revoked_cert_deleted_count,
+    ),
+  ];
 }
 
 function byKey([a]: readonly [string, unknown], [b]: readonly [string, unknown]): number {

@@ -15,6 +15,7 @@ import { ocspRoutes } from './ocsp/routes.ts';
 import { revocationRoutes } from './revocation/routes.ts';
 import { roleRoutes } from './roles/routes.ts';
 import { rootRoutes } from './roots/routes.ts';
+import { tidyRoutes } from './tidy/routes.ts';
 
 /** Every endpoint of the certificate authority, under `/v1/{mount}/`. */
 export const pkiRoutes: readonly AnyRoute[] = [
@@ -34,4 +35,5 @@ export const pkiRoutes: readonly AnyRoute[] = [
   ...crlRoutes,
   ...crlSigningRoutes,
   ...ocspRoutes,
+  ...tidyRoutes,
 ];

@@ -1,10 +1,10 @@
 import { approleJobs } from '../access/auth/approle/jobs.ts';
 import { lockoutJobs } from '../access/auth/lockout/jobs.ts';
+import { runHeld } from '../access/held-runs.operations.ts';
 import { leaseJobs } from '../access/leases/jobs.ts';
-import { systemCaller } from '../access/system-caller.ts';
 import { tokenJobs } from '../access/tokens/jobs.ts';
 import { type App, perApp } from '../app/app.ts';
-import { type Job, LEASE_MS } from '../app/job.ts';
+import { BEAT_MS, type Job, LEASE_MS } from '../app/job.ts';
 import { auditJobs } from '../audit/jobs.ts';
 import { authTokenJobs } from '../broker/iam/auth-tokens/jobs.ts';
 import { listJobs } from '../broker/resource/lists/jobs.ts';
@@ -14,6 +14,7 @@ import { vaultJobs } from '../broker/vault/leases/jobs.ts';
 import { nodeName } from '../config/config.ts';
 import { isConflict } from '../core/failure.ts';
 import { crlJobs } from '../pki/crl/jobs.ts';
+import { tidyJobs } from '../pki/tidy/jobs.ts';
 import {
   acquireLease,
   findHolder,
@@ -21,7 +22,6 @@ import {
   LeaseWatch,
   renewLease,
 } from '../store/job-lock.ts';
-import type { Effect } from '../store/write.ts';
 import { remainsJobs } from '../system/mounts/jobs.ts';
 
 /**
@@ -33,6 +33,7 @@ const periodicJobs: readonly Job[] = [
   ...approleJobs,
   ...leaseJobs,
   ...remainsJobs,
+  ...tidyJobs,
   ...lockoutJobs,
   ...auditJobs,
   ...authTokenJobs,
@@ -43,7 +44,6 @@ const periodicJobs: readonly Job[] = [
   ...crlJobs,
 ];
 
-const BEAT_MS = LEASE_MS / 4;
 /** A run that failed is tried again after this long, or when it is due if that is sooner. */
 const RETRY_MS = 30_000;
 /** Work left by the run before begins soon after the start, not at the same moment on all nodes. */
@@ -121,7 +121,7 @@ export async function runIfFree(
       const left = (found?.expires_at_ms ?? 0) - app.now();
       return Math.min(Math.max(left, BEAT_MS), longest_ms);
     }
-    await runHeld(app, job, lease, isStopping);
+    await runHeld(app, job.name, { lease, isStopping, run: (turn) => job.run(app, turn) });
     return await keep(app, lease, job.every_ms);
   } catch (err) {
     const soon = Math.min(job.every_ms, RETRY_MS);
@@ -132,38 +132,6 @@ export async function runIfFree(
       app.log.error({ err, job: job.name }, 'a job failed');
     }
     return lease === undefined ? soon : keep(app, lease, soon).catch(() => soon);
-  }
-}
-
-async function runHeld(
-  app: App,
-  job: Job,
-  lease: JobLock,
-  isStopping: () => boolean,
-): Promise<void> {
-  const run_id = app.newId();
-  const fence = (): Effect => renewLease(lease, app.now() + LEASE_MS);
-  let lost = false;
-  const beat = setInterval(() => {
-    app.store.commit([fence()]).catch(() => {
-      lost = true;
-    });
-  }, BEAT_MS);
-  beat.unref();
-  try {
-    await job.run(app, {
-      commit(effects, outcome = {}) {
-        const caller = systemCaller(run_id, `job/${job.name}`);
-        Object.assign(caller.record.outcome, outcome);
-        return app.commit(caller, [fence(), ...effects]);
-      },
-      fence,
-      get stopping() {
-        return lost || isStopping();
-      },
-    });
-  } finally {
-    clearInterval(beat);
   }
 }
 

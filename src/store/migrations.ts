@@ -55,6 +55,7 @@ import { certificateMetadata } from './migrations/0084-certificate-metadata.ts';
 import { blockedKeys } from './migrations/0085-blocked-keys.ts';
 import { deltaCrls } from './migrations/0087-delta-crls.ts';
 import { expiredEntries } from './migrations/0088-expired-entries.ts';
+import { tidying } from './migrations/0093-tidying.ts';
 import { externalPolicy } from './migrations/0096-external-policy.ts';
 
 /** In order of their numbers; a new one is added at the end. */
@@ -111,9 +112,10 @@ export const MIGRATIONS: readonly Migration[] = [
   auditHeaders,
   certificateMetadata,
   blockedKeys,
-  externalPolicy,
   deltaCrls,
   expiredEntries,
+  tidying,
+  externalPolicy,
 ];
 
 /**

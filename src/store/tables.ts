@@ -123,7 +123,6 @@ export interface Tables {
     serial: string;
     blocked_at_ms: number;
   };
-  /** The present CRL of issuers that share subject and key, without its entries. */
   /** The present CRLs of issuers that share subject and key, without their entries. */
   pki_crl: {
     mount_id: string;
@@ -277,6 +276,7 @@ export interface Tables {
     name: string;
     value: number;
   };
+  pki_tidy: PkiTidyRow;
   resource: ResourceRow;
   /** One resource refers to another, e.g. kind `host-set-host` from a host set to its host. */
   resource_link: {
@@ -413,6 +413,27 @@ export interface PkiCertificateRow {
   /** CRLReason (RFC 5280 §5.3.1). */
   revocation_reason: number | null;
   der: Uint8Array;
+}
+
+/** How a mount is tidied: by itself, and how the last tidying went; see `pki/tidy/`. */
+export interface PkiTidyRow {
+  mount_id: string;
+  /** The configuration as JSON; empty: none was written. */
+  auto: string;
+  /** When it is tidied by itself again; null: never. */
+  due_at_ms: number | null;
+  /** Of the last tidying; empty: there was none. */
+  run_id: string;
+  state: string;
+  /** JSON, all three. */
+  request: string;
+  counts: string;
+  progress: string;
+  error: string | null;
+  started_at_ms: number | null;
+  finished_at_ms: number | null;
+  /** Of the last one that ended well; 0: there was none. */
+  last_finished_at_ms: number;
 }
 
 /** A service token. Batch tokens have no row: everything about one is in its text. */

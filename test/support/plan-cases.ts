@@ -73,6 +73,13 @@ import { listSerials } from '../../src/pki/certificates/store.ts';
 import type { CrlJob } from '../../src/pki/crl/builder/job.ts';
 import { makeCrl } from '../../src/pki/crl/builder/jobs.ts';
 import { listRoleNames } from '../../src/pki/roles/store.ts';
+import {
+  certificatesWithBytes,
+  endedCertificates,
+  endedRevocations,
+  unassignedRevocations,
+} from '../../src/pki/tidy/expired.store.ts';
+import { listDueMounts, listRunning } from '../../src/pki/tidy/store.ts';
 import type { Db } from '../../src/store/database.ts';
 import type { Effect, Write } from '../../src/store/write.ts';
 import { deleteMountRows, LEASES, MOUNT_TABLES } from '../../src/system/mounts/purge.store.ts';
@@ -111,10 +118,39 @@ const windowOf = (order: PageRequest['order']): PageRequest => {
   return { type: 'session', order, before: { ms: 9, id: 'x' }, after_ms: 1, limit: 10 };
 };
 
+const ENDED = { mount_id: 'm', before: 9, not_after: 3, serial: 'x', limit: 10 };
+const AFTER = { mount_id: 'm', after: 'x', limit: 10 };
+
 type Read = [name: string, index: RegExp, read: (db: Db) => Promise<unknown>];
 
 /** @param ids of some rows, where some are asked for */
 export const readsOf = (ids: readonly string[]): Read[] => [
+  [
+    'certificates that have ended',
+    /pki_certificate_end \(mount_id=\? AND \(?not_after/,
+    (db) => endedCertificates.all(db, ENDED),
+  ],
+  [
+    'revocations whose certificates have ended',
+    /pki_revocation_end \(mount_id=\? AND \(?not_after/,
+    (db) => endedRevocations.all(db, ENDED),
+  ],
+  [
+    'revocations by nobody known',
+    /pki_revocation_unassigned \(mount_id=\? AND serial>/,
+    (db) => unassignedRevocations.all(db, AFTER),
+  ],
+  [
+    'certificates with their bytes',
+    /pki_certificate_1 \(mount_id=\? AND serial>/,
+    (db) => certificatesWithBytes.all(db, AFTER),
+  ],
+  ['tidyings under way', /pki_tidy_running/, (db) => listRunning.all(db, page)],
+  [
+    'mounts that are to be tidied',
+    /pki_tidy_due \(due_at_ms</,
+    (db) => listDueMounts.all(db, { now_ms: 9, limit: 10 }),
+  ],
   ['leases beneath a prefix', /lease_1 \(id>/, (db) => listRange(db, range, page)],
   [
     'ids of leases beneath a prefix',

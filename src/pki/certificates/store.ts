@@ -1,13 +1,14 @@
 import { build, type Db, prepared, preparedWrite } from '../../store/database.ts';
-import { listInPages, PAGE } from '../../store/in-pages.ts';
 import { keyPages } from '../../store/key-page.ts';
 import type { PkiCertificateRow } from '../../store/tables.ts';
 import { type Write, write } from '../../store/write.ts';
+import { countFewer, countOneMore, listCounts } from '../mount-state/counts.store.ts';
 
 /** A certificate that this mount issued, as the store keeps it. */
 export type StoredCertificate = Omit<PkiCertificateRow, 'mount_id'>;
 
-const NAME_OF_COUNT = 'certificates';
+/** The count of a mount's certificates. */
+export const CERTIFICATES = 'certificates';
 
 /** All that is kept of a certificate but its bytes. */
 export const FACTS = [
@@ -137,19 +138,6 @@ export function planNames(
   return { own: names.slice(0, MOST_WITH_IT), pages };
 }
 
-const countOne = preparedWrite(
-  (sql, p: { mount_id: string; name: string }) =>
-    sql
-      .insertInto('pki_count')
-      .values({ mount_id: p.mount_id, name: p.name, value: 1 })
-      .onConflict((clash) =>
-        clash
-          .columns(['mount_id', 'name'])
-          .doUpdateSet((row) => ({ value: row('pki_count.value', '+', 1) })),
-      ),
-  { rows: 1 },
-);
-
 /**
  * The rows of a new certificate: itself, the names it can be found by, the count.
  *
@@ -164,7 +152,7 @@ export function insertCertificate(
   return [
     insertRow({ mount_id, revoked_at_ms: null, revocation_reason: null, ...certificate }),
     ...insertAllNames({ mount_id, serial }, reverseAll([certificate.subject_cn, ...names])),
-    countOne({ mount_id, name: NAME_OF_COUNT }),
+    countOneMore({ mount_id, name: CERTIFICATES }),
   ];
 }
 
@@ -196,29 +184,13 @@ export function deleteCertificate(mount_id: string, serial: string): Write[] {
         .where('mount_id', '=', mount_id)
         .where('serial', '=', serial),
     ),
-    write(
-      build
-        .updateTable('pki_count')
-        .set((row) => ({ value: row('value', '-', 1) }))
-        .where('mount_id', '=', mount_id)
-        .where('name', '=', NAME_OF_COUNT),
-    ),
+    countFewer({ mount_id, name: CERTIFICATES, fewer: 1 }),
   ];
 }
 
 /** How many certificates are stored, by mount; kept, not counted. Where there are none it may say nothing. */
-export async function listCertificateCounts(db: Db): Promise<ReadonlyMap<string, number>> {
-  const rows = await listInPages<{ mount_id: string; value: number }>((last) =>
-    db
-      .selectFrom('pki_count')
-      .select(['mount_id', 'value'])
-      .where('name', '=', NAME_OF_COUNT)
-      .where('mount_id', '>', last?.mount_id ?? '')
-      .orderBy('mount_id')
-      .limit(PAGE)
-      .execute(),
-  );
-  return new Map(rows.map(({ mount_id, value }) => [mount_id, value]));
+export function listCertificateCounts(db: Db): Promise<ReadonlyMap<string, number>> {
+  return listCounts(db, CERTIFICATES);
 }
 
 /** A name from its end on, so that everything beneath one lies together. */

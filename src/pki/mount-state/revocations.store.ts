@@ -1,6 +1,7 @@
 import { type Db, prepared, preparedWrite } from '../../store/database.ts';
 import { keyPages } from '../../store/key-page.ts';
 import type { Write } from '../../store/write.ts';
+import { countOneMore } from './counts.store.ts';
 
 /** That a certificate is revoked, as the store keeps it. */
 export interface Revocation {
@@ -90,14 +91,22 @@ const grow = preparedWrite(
   { rows: 1 },
 );
 
+/** The count of a mount's revocations. */
+export const REVOCATIONS = 'revocations';
+
 /**
- * A new revocation; the second of one serial number is a conflict, so the first one's time stays.
+ * A new revocation; the second of one serial number is a conflict, so the first one's time stays. Its certificate, if it
+ * is to be stored, is in the write set before it: the row says when that ends.
  *
  * The revision grows first: the row takes its number, and whoever reads a revision reads every
  * row up to it, because the counter's row is held until the write set is durable.
  */
 export function insertRevocation(mount_id: string, revocation: Revocation): Write[] {
-  return [grow({ mount_id }), insertRow({ mount_id, not_after: NEVER, ...revocation })];
+  return [
+    grow({ mount_id }),
+    insertRow({ mount_id, not_after: NEVER, ...revocation }),
+    countOneMore({ mount_id, name: REVOCATIONS }),
+  ];
 }
 
 const touch = preparedWrite(

@@ -128,7 +128,7 @@ async function findPresented(
 }
 
 /** Of a thousand issuers that bear the name: each of their keys is tried once, and others have their turn. */
-async function findSigner(
+export async function findSigner(
   { issuers }: MountState,
   certificate: Certificate,
 ): Promise<Issuer | undefined> {

@@ -11,7 +11,7 @@ export const expiredEntries: Migration = {
     `alter table pki_revocation add column not_after ${integer} not null default ${NEVER}`,
     `update pki_revocation set not_after = coalesce((select pki_certificate.not_after from pki_certificate
       where pki_certificate.mount_id = pki_revocation.mount_id and pki_certificate.serial = pki_revocation.serial), ${NEVER})`,
-    'create index pki_revocation_end on pki_revocation (mount_id, not_after)',
+    'create index pki_revocation_end on pki_revocation (mount_id, not_after, serial)',
     `alter table pki_crl add column entries ${integer} not null default 0`,
     // Which entries are not on it any more: see `Past` in `crl/builder/job.ts`.
     `alter table pki_crl add column ended_before ${integer} not null default 0`,

@@ -1,0 +1,170 @@
+import { sql } from 'kysely';
+import { build, type Db, prepared } from '../../store/database.ts';
+import { type Write, write } from '../../store/write.ts';
+import { CERTIFICATES } from '../certificates/store.ts';
+import { countFewer } from '../mount-state/counts.store.ts';
+import { REVOCATIONS } from '../mount-state/revocations.store.ts';
+
+/** A place in the order of the index that pages go by. */
+export interface End {
+  not_after: number;
+  serial: string;
+}
+
+export const FIRST_END: End = { not_after: -1, serial: '' };
+
+type PageOf = {
+  mount_id: string;
+  before: number;
+  not_after: number;
+  serial: string;
+  limit: number;
+};
+
+/** Certificates that ended before a moment, those that ended first coming first. */
+export const endedCertificates = prepared((db, p: PageOf) =>
+  db
+    .selectFrom('pki_certificate')
+    .select(['not_after', 'serial'])
+    .where('mount_id', '=', p.mount_id)
+    .where('not_after', '<', p.before)
+    .where(sql<boolean>`(not_after, serial) > (${p.not_after}, ${p.serial})`)
+    .orderBy('not_after')
+    .orderBy('serial')
+    .limit(p.limit),
+);
+
+/** The same of revocations, each with its revision. */
+export const endedRevocations = prepared((db, p: PageOf) =>
+  db
+    .selectFrom('pki_revocation')
+    .select(['not_after', 'serial', 'revision'])
+    .where('mount_id', '=', p.mount_id)
+    .where('not_after', '<', p.before)
+    .where(sql<boolean>`(not_after, serial) > (${p.not_after}, ${p.serial})`)
+    .orderBy('not_after')
+    .orderBy('serial')
+    .limit(p.limit),
+);
+
+/**
+ * Removes certificates, their names, and as many from the count.
+ *
+ * @param before none of them has ended later, or nothing is removed
+ */
+export function deleteEndedCertificates(
+  mount_id: string,
+  serials: readonly string[],
+  before: number,
+): Write[] {
+  const rows = some('pki_certificate', mount_id, serials).where('not_after', '<', before);
+  return [write(rows, counted(serials)), ...deleteWithThem(mount_id, serials)];
+}
+
+/** Removes certificates that cannot be read, whatever their columns say. */
+export function deleteUnreadable(mount_id: string, serials: readonly string[]): Write[] {
+  const rows = some('pki_certificate', mount_id, serials);
+  return [write(rows, counted(serials)), ...deleteWithThem(mount_id, serials)];
+}
+
+type Table = 'pki_certificate' | 'pki_certificate_name' | 'pki_revocation';
+
+const some = <Name extends Table>(table: Name, mount_id: string, serials: readonly string[]) =>
+  build.deleteFrom<Table>(table).where('mount_id', '=', mount_id).where('serial', 'in', serials);
+
+/** What is counted is what is removed, or nothing is. */
+const counted = (serials: readonly string[]) => ({
+  rows: serials.length,
+  conflict: 'what is tidied was removed by somebody else meanwhile',
+});
+
+const deleteWithThem = (mount_id: string, serials: readonly string[]): Write[] => [
+  write(some('pki_certificate_name', mount_id, serials)),
+  countFewer({ mount_id, name: CERTIFICATES, fewer: serials.length }),
+];
+
+/** Removes revocations that are on no CRL any more, and as many from the count. */
+export function deleteRevocations(
+  mount_id: string,
+  serials: readonly string[],
+  before: number,
+): Write[] {
+  return [
+    write(
+      some('pki_revocation', mount_id, serials).where('not_after', '<', before),
+      counted(serials),
+    ),
+    countFewer({ mount_id, name: REVOCATIONS, fewer: serials.length }),
+  ];
+}
+
+/** Which of some certificates are stored, though they have ended. */
+export async function listStored(
+  db: Db,
+  mount_id: string,
+  serials: readonly string[],
+  before: number,
+): Promise<string[]> {
+  const rows = await db
+    .selectFrom('pki_certificate')
+    .select('serial')
+    .where('mount_id', '=', mount_id)
+    .where('serial', 'in', serials)
+    .where('not_after', '<', before)
+    .execute();
+  return rows.map(({ serial }) => serial);
+}
+
+/** All certificates in order of their serial numbers, with their bytes. */
+export const certificatesWithBytes = prepared(
+  (db, p: { mount_id: string; after: string; limit: number }) =>
+    db
+      .selectFrom('pki_certificate')
+      .select(['serial', 'not_after', 'der'])
+      .where('mount_id', '=', p.mount_id)
+      .where('serial', '>', p.after)
+      .orderBy('serial')
+      .limit(p.limit),
+);
+
+/** Revocations of certificates whose issuer is not known, with the certificates where they are stored. */
+export const unassignedRevocations = prepared(
+  (db, p: { mount_id: string; after: string; limit: number }) =>
+    db
+      .selectFrom('pki_revocation')
+      .leftJoin('pki_certificate', (join) =>
+        join
+          .onRef('pki_certificate.mount_id', '=', 'pki_revocation.mount_id')
+          .onRef('pki_certificate.serial', '=', 'pki_revocation.serial'),
+      )
+      .select(['pki_revocation.serial', 'pki_certificate.der'])
+      .where('pki_revocation.mount_id', '=', p.mount_id)
+      .where('pki_revocation.issuer_id', '=', sql.lit(''))
+      .where('pki_revocation.serial', '>', p.after)
+      .orderBy('pki_revocation.serial')
+      .limit(p.limit),
+);
+
+/** Says whose a revoked certificate is, where that was not known; it may change lists by that. */
+export function assignIssuer(mount_id: string, serial: string, issuer_id: string): Write {
+  return write(
+    build
+      .updateTable('pki_revocation')
+      .set({ issuer_id })
+      .where('mount_id', '=', mount_id)
+      .where('serial', '=', serial)
+      .where('issuer_id', '=', ''),
+    { rows: 1, conflict: 'a revocation is not there any more' },
+  );
+}
+
+/** All CRLs of a mount are to be made anew. */
+export function renewCrls(mount_id: string): Write {
+  return write(
+    build
+      .updateTable('pki_revision')
+      .set((row) => ({ epoch: row('epoch', '+', 1) }))
+      .where('mount_id', '=', mount_id),
+    { rows: 1 },
+  );
+}

@@ -1,0 +1,426 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { z } from 'zod';
+import {
+  enableTestMount,
+  openTestApp,
+  requireTestMount,
+  type TestApp,
+  testCaller,
+} from '../../../test/support/app.ts';
+import { parseCrl } from '../../../test/support/crl.ts';
+import { eachEngine } from '../../../test/support/engines.ts';
+import type { App } from '../../app/app.ts';
+import type { Mount } from '../../app/mount.ts';
+import { runIfFree } from '../../start/jobs.ts';
+import { build } from '../../store/database.ts';
+import { write } from '../../store/write.ts';
+import { formatSerial } from '../../x509/serial.ts';
+import { CERTIFICATES, insertCertificate, listSerials } from '../certificates/store.ts';
+import { readCrl } from '../crl/operations.ts';
+import { writeCrlConfig } from '../crl/settings.operations.ts';
+import { readCounts } from '../mount-state/counts.store.ts';
+import { readMountState } from '../mount-state/operations.ts';
+import {
+  insertRevocation,
+  listRevokedSerials,
+  REVOCATIONS,
+} from '../mount-state/revocations.store.ts';
+import { rootFields } from '../profile/root.ts';
+import { generateRoot } from '../roots/operations.ts';
+import { autoTidyPatchSchema, type TidyRequest, tidySchema } from './fields.ts';
+import { tidyJobs } from './jobs.ts';
+import { cancelTidying, readTidyStatus, startTidying, writeAutoTidy } from './operations.ts';
+import { goOnTidying } from './run.operations.ts';
+
+const HOUR = 3600;
+
+let mounts = 0;
+/** A mount of its own with a root. */
+async function makeMount({ app, clock }: TestApp) {
+  const path = `pki${++mounts}/`;
+  await enableTestMount(app, { kind: 'secret', path, type: 'pki' });
+  const mount = await requireTestMount(app, path);
+  await makeRoot(app, mount, { common_name: 'R', ttl: '7000h' });
+  const { defaults } = await readMountState(app, mount.id);
+  return { app, clock, mount, issuer_id: defaults.default_issuer };
+}
+
+async function makeRoot(app: App, mount: Mount, body: object): Promise<void> {
+  const root = z.object({ exported: z.string(), ...rootFields });
+  const fields = { exported: 'internal', key_type: 'ec', ...body };
+  await generateRoot(app, testCaller(mount), root.parse(fields));
+}
+
+const serialOf = (number: number): string =>
+  formatSerial(Uint8Array.of(1, number >> 8, number & 0xff, 7));
+
+/** Certificates with numbers from `from` to before `to`, which end when they are told to. */
+async function store(
+  app: App,
+  mount: Mount,
+  {
+    from = 0,
+    to,
+    not_after,
+    revoked_by,
+  }: { from?: number; to: number; not_after: number; revoked_by?: string },
+): Promise<void> {
+  const sets = Array.from({ length: to - from }, (_, at) => {
+    const number = from + at;
+    const serial = serialOf(number);
+    const row = { serial, issuer_id: revoked_by ?? 'i', role: 'web', subject_cn: `${number}.test` };
+    const bytes = { not_before: 0, not_after, der: Uint8Array.of(1, 2, 3) };
+    const revocation = {
+      serial,
+      issuer_id: revoked_by ?? '',
+      revoked_at_ms: 1e12,
+      reason: 0,
+      not_after,
+    };
+    return [
+      ...insertCertificate(mount.id, { ...row, ...bytes }, [`also.${number}.test`]),
+      ...(revoked_by === undefined ? [] : insertRevocation(mount.id, revocation)),
+    ];
+  });
+  await Promise.all(sets.map((set) => app.store.commit(set)));
+}
+
+async function tidy(app: App, mount: Mount, sent: object) {
+  const answer = await startTidying(app, testCaller(mount), tidySchema.parse(sent));
+  await goOnTidying(app, mount.id);
+  return { answer, status: await readTidyStatus(app, testCaller(mount)) };
+}
+
+const serials = (app: App, mount: Mount) =>
+  listSerials(app.db, { mount_id: mount.id, after: '', limit: 1000 });
+const revoked = (app: App, mount: Mount) =>
+  listRevokedSerials(app.db, { mount_id: mount.id, after: '', limit: 1000 });
+
+async function listed(app: App, mount: Mount): Promise<number> {
+  const crl = await readCrl(app, mount.id, 'default');
+  assert.ok(crl);
+  return [...parseCrl(crl.der).entries()].length;
+}
+
+eachEngine('tidying', (open) => {
+  let shared: Promise<TestApp> | undefined;
+  const openShared = (): Promise<TestApp> => {
+    shared ??= openAlone();
+    return shared;
+  };
+  const openAlone = async (): Promise<TestApp> => openTestApp(await open());
+
+  test('certificates that ended longer ago than the buffer are removed, with their names, and as many are counted', async () => {
+    const { app, clock, mount } = await makeMount(await openShared());
+    await store(app, mount, { to: 120, not_after: clock.now - 2 * HOUR });
+    await store(app, mount, { from: 120, to: 123, not_after: clock.now - HOUR });
+    await store(app, mount, { from: 123, to: 125, not_after: clock.now + 1 });
+    const { answer, status } = await tidy(app, mount, {
+      tidy_cert_store: true,
+      safety_buffer: HOUR,
+    });
+    assert.equal('status' in answer && answer.status, 202);
+    assert.equal(status.state, 'Finished');
+    assert.equal(status.cert_store_deleted_count, 120);
+    assert.equal(status.processed_count, 120);
+    assert.equal(status.total_count, 120);
+    // The root is stored as well.
+    assert.equal((await serials(app, mount)).length, 6);
+    assert.equal((await readCounts(app.db, mount.id)).get(CERTIFICATES), 6);
+    const names = await app.db
+      .selectFrom('pki_certificate_name')
+      .select('serial')
+      .where('mount_id', '=', mount.id)
+      .execute();
+    assert.equal(names.filter(({ serial }) => serial === serialOf(0)).length, 0);
+    assert.equal(names.filter(({ serial }) => serial === serialOf(121)).length, 2);
+  });
+
+  test('a revocation outlives its certificate, until revoked certificates are tidied', async () => {
+    const { app, clock, mount, issuer_id } = await makeMount(await openShared());
+    await store(app, mount, { to: 3, not_after: clock.now - 10, revoked_by: issuer_id });
+    const first = await tidy(app, mount, { tidy_cert_store: true, safety_buffer: 1 });
+    assert.equal(first.status.cert_store_deleted_count, 3);
+    assert.equal((await revoked(app, mount)).length, 3);
+    assert.equal(await listed(app, mount), 3);
+    const second = await tidy(app, mount, { tidy_revoked_certs: true, safety_buffer: 1 });
+    assert.equal(second.status.revoked_cert_deleted_count, 3);
+    assert.equal((await revoked(app, mount)).length, 0);
+    assert.equal((await readCounts(app.db, mount.id)).get(REVOCATIONS), 0);
+    assert.equal(await listed(app, mount), 0);
+  });
+
+  test('revoked certificates have a buffer of their own, and go with their revocations', async () => {
+    const { app, clock, mount, issuer_id } = await makeMount(await openShared());
+    await store(app, mount, { to: 2, not_after: clock.now - 10, revoked_by: issuer_id });
+    await store(app, mount, { from: 2, to: 4, not_after: clock.now - 10 });
+    const late = { tidy_revoked_certs: true, safety_buffer: 1, revoked_safety_buffer: HOUR };
+    assert.equal((await tidy(app, mount, late)).status.revoked_cert_deleted_count, 0);
+    const soon = { ...late, revoked_safety_buffer: 5 };
+    assert.equal((await tidy(app, mount, soon)).status.revoked_cert_deleted_count, 2);
+    assert.equal((await serials(app, mount)).length, 3);
+  });
+
+  test('a revocation stays while CRLs are built by their age alone, until one is without it', async () => {
+    const { app, clock, mount, issuer_id } = await makeMount(await openShared());
+    await writeCrlConfig(app, testCaller(mount), { auto_rebuild: true });
+    await store(app, mount, { to: 2, not_after: clock.now + 10, revoked_by: issuer_id });
+    assert.equal(await listed(app, mount), 2);
+    clock.now += HOUR;
+    const sent = { tidy_revoked_certs: true, safety_buffer: 1 };
+    assert.equal(
+      (await tidy(app, mount, { ...sent, dry_run: true })).status.revoked_cert_deleted_count,
+      0,
+    );
+    assert.equal((await tidy(app, mount, sent)).status.revoked_cert_deleted_count, 0);
+    // Its grace has begun: the next one is built.
+    clock.now += 65 * HOUR;
+    assert.equal(await listed(app, mount), 2);
+    assert.equal((await tidy(app, mount, sent)).status.revoked_cert_deleted_count, 0);
+    // The one after that does without.
+    clock.now += 65 * HOUR;
+    assert.equal(await listed(app, mount), 0);
+    assert.equal((await tidy(app, mount, sent)).status.revoked_cert_deleted_count, 2);
+    assert.equal(await listed(app, mount), 0);
+  });
+
+  test('revocations leave all CRLs at one moment, however long their rows stay', async () => {
+    const { app, clock, mount, issuer_id } = await makeMount(await openShared());
+    await store(app, mount, { to: 4, not_after: clock.now - 10, revoked_by: issuer_id });
+    await store(app, mount, { from: 4, to: 6, not_after: clock.now + HOUR, revoked_by: issuer_id });
+    assert.equal(await listed(app, mount), 6);
+    const request = tidySchema.parse({
+      tidy_revoked_certs: true,
+      safety_buffer: 1,
+      pause_duration: '1h',
+    });
+    await startTidying(app, testCaller(mount), request);
+    const running = goOnTidying(app, mount.id);
+    while ((await revoked(app, mount)).length === 6) await new Promise(setImmediate);
+    assert.equal(await listed(app, mount), 2);
+    await cancelTidying(app, testCaller(mount));
+    await running;
+    assert.equal((await readTidyStatus(app, testCaller(mount))).state, 'Cancelled');
+    assert.equal((await revoked(app, mount)).length, 5);
+    assert.equal(await listed(app, mount), 2);
+  });
+
+  const dry: [what: string, sent: Partial<TidyRequest>][] = [
+    ['certificates', { tidy_cert_store: true }],
+    ['revocations', { tidy_revoked_certs: true }],
+    ['what nobody can read', { tidy_invalid_certs: true }],
+    ['what nobody can read, or has ended', { tidy_invalid_certs: true, tidy_cert_store: true }],
+    ['issuers', { tidy_expired_issuers: true, issuer_safety_buffer: 1 }],
+    [
+      'everything',
+      {
+        tidy_cert_store: true,
+        tidy_revoked_certs: true,
+        tidy_expired_issuers: true,
+        issuer_safety_buffer: 1,
+        revoked_safety_buffer: 5,
+        tidy_revoked_cert_issuer_associations: true,
+      },
+    ],
+  ];
+  for (const [what, sent] of dry) {
+    test(`a dry run counts what would be removed, and removes nothing: ${what}`, async () => {
+      const { app, clock, mount, issuer_id } = await makeMount(await openShared());
+      await makeRoot(app, mount, { common_name: 'Old', ttl: '10s' });
+      clock.now += 60;
+      await store(app, mount, { to: 70, not_after: clock.now - 10 });
+      await store(app, mount, {
+        from: 70,
+        to: 90,
+        not_after: clock.now - 10,
+        revoked_by: issuer_id,
+      });
+      await store(app, mount, {
+        from: 90,
+        to: 95,
+        not_after: clock.now + 10,
+        revoked_by: issuer_id,
+      });
+      const request = { safety_buffer: 1, ...sent };
+      const before = await Promise.all([serials(app, mount), revoked(app, mount)]);
+      const planned = (await tidy(app, mount, { ...request, dry_run: true })).status;
+      assert.equal(planned.state, 'Finished');
+      assert.equal(planned.dry_run, true);
+      assert.deepEqual(await Promise.all([serials(app, mount), revoked(app, mount)]), before);
+      assert.equal((await readMountState(app, mount.id)).issuers.size, 2);
+      const done = (await tidy(app, mount, request)).status;
+      const countsOf = (status: Record<string, unknown>) =>
+        Object.entries(status).filter(([name]) => /_count$/.test(name));
+      assert.deepEqual(countsOf(planned), countsOf(done));
+      assert.ok((done.processed_count ?? 0) > 0);
+    });
+  }
+
+  test('issuers that ended longer ago than their buffer are removed, never the default one, and keys stay', async () => {
+    const { app, clock, mount } = await makeMount(await openShared());
+    await makeRoot(app, mount, { common_name: 'Old', issuer_name: 'old', ttl: '10s' });
+    await makeRoot(app, mount, { common_name: 'Young', issuer_name: 'young', ttl: '6000h' });
+    clock.now += 9000 * HOUR;
+    const sent = { tidy_expired_issuers: true, issuer_safety_buffer: 1500 * HOUR };
+    const { status } = await tidy(app, mount, sent);
+    assert.equal(status.issuer_deleted_count, 2);
+    const { issuers, keys, defaults } = await readMountState(app, mount.id);
+    assert.ok(issuers.has(defaults.default_issuer));
+    assert.equal(
+      [...issuers.values()].some(({ name }) => name === 'old'),
+      false,
+    );
+    assert.equal(keys.size, 3);
+  });
+
+  test('what nobody can read is removed, also where it has not ended', async () => {
+    const { app, clock, mount } = await makeMount(await openShared());
+    await store(app, mount, { to: 2, not_after: clock.now + HOUR });
+    const { status } = await tidy(app, mount, { tidy_invalid_certs: true });
+    assert.equal(status.cert_store_deleted_count, 2);
+    assert.equal((await serials(app, mount)).length, 1);
+  });
+
+  test('the issuer of a revoked certificate is found once it is there, and its CRL has it', async () => {
+    const { app, mount, issuer_id } = await makeMount(await openShared());
+    const { issuers } = await readMountState(app, mount.id);
+    const certificate = issuers.get(issuer_id)?.certificate;
+    assert.ok(certificate);
+    const { serial } = certificate;
+    await app.store.commit(
+      insertRevocation(mount.id, { serial, issuer_id: '', revoked_at_ms: 1e12, reason: 0 }),
+    );
+    const sent = { tidy_revoked_cert_issuer_associations: true };
+    assert.equal((await tidy(app, mount, sent)).status.missing_issuer_cert_count, 1);
+    assert.equal((await tidy(app, mount, sent)).status.missing_issuer_cert_count, 0);
+    assert.equal(await listed(app, mount), 1);
+  });
+
+  test('one tidying of a mount is under way at a time, and what is selected may be nothing', async () => {
+    const { app, mount } = await makeMount(await openShared());
+    const caller = () => testCaller(mount);
+    const none = await startTidying(app, caller(), tidySchema.parse({}));
+    assert.match(none.warnings?.[0] ?? '', /no tidy operations were set/);
+    const second = await startTidying(app, caller(), tidySchema.parse({ tidy_cert_store: true }));
+    assert.deepEqual(second, { warnings: ['Tidy operation already in progress.'] });
+    await goOnTidying(app, mount.id);
+    const { status } = await tidy(app, mount, { tidy_cert_store: true });
+    assert.equal(status.tidy_cert_store, true);
+  });
+
+  test('a tidying that was left by its server goes on where it was, by the job of any other', async () => {
+    const { app, clock, mount } = await makeMount(await openAlone());
+    await store(app, mount, { to: 30, not_after: clock.now - 10 });
+    await app.store.commit([
+      write(
+        build.insertInto('pki_tidy').values({
+          mount_id: mount.id,
+          auto: '',
+          due_at_ms: null,
+          run_id: 'r',
+          state: 'Running',
+          request: JSON.stringify({
+            ...tidySchema.parse({ tidy_cert_store: true }),
+            safety_buffer: 1,
+          }),
+          counts: JSON.stringify({ cert_store_deleted_count: 12 }),
+          progress: JSON.stringify({ work: 'tidy_cert_store', total: 42, done: 12 }),
+          error: null,
+          started_at_ms: clock.now * 1000,
+          finished_at_ms: null,
+          last_finished_at_ms: 0,
+        }),
+      ),
+    ]);
+    for (const job of tidyJobs) await runIfFree(app, job);
+    await goOnTidying(app, mount.id);
+    const status = await readTidyStatus(app, testCaller(mount));
+    assert.equal(status.state, 'Finished');
+    assert.equal(status.cert_store_deleted_count, 42);
+    assert.equal(status.processed_count, 42);
+  });
+
+  test('a failure ends the tidying, and says so', async () => {
+    const { app, clock, mount } = await makeMount(await openShared());
+    await store(app, mount, { to: 3, not_after: clock.now - 10 });
+    const failing: App = {
+      ...app,
+      commit: (caller, effects) =>
+        effects.some(
+          (effect) => 'sql' in effect && /delete from "pki_certificate"/.test(effect.sql),
+        )
+          ? Promise.reject(new Error('of the disk'))
+          : app.commit(caller, effects),
+    };
+    const { status } = await tidy(failing, mount, { tidy_cert_store: true, safety_buffer: 1 });
+    assert.equal(status.state, 'Error');
+    assert.equal(status.error, 'internal error');
+    assert.equal(
+      (await tidy(app, mount, { tidy_cert_store: true, safety_buffer: 1 })).status.state,
+      'Finished',
+    );
+  });
+
+  test('a mount is tidied by itself when its interval is over, and not before', async () => {
+    const { app, clock, mount } = await makeMount(await openAlone());
+    await store(app, mount, { to: 3, not_after: clock.now - 10 });
+    const patch = {
+      enabled: true,
+      tidy_cert_store: true,
+      safety_buffer: 1,
+      interval_duration: HOUR,
+    };
+    const runJob = async () => {
+      for (const job of tidyJobs) await runIfFree(app, job);
+      await goOnTidying(app, mount.id);
+      return readTidyStatus(app, testCaller(mount));
+    };
+    assert.equal((await runJob()).state, 'Inactive');
+    clock.now += 60;
+    await writeAutoTidy(app, testCaller(mount), autoTidyPatchSchema.parse(patch));
+    const first = await runJob();
+    assert.equal(first.cert_store_deleted_count, 3);
+    assert.ok(first.last_auto_tidy_finished);
+    await store(app, mount, { to: 2, not_after: clock.now - 10 });
+    clock.now += HOUR - 1;
+    assert.equal((await runJob()).cert_store_deleted_count, 3);
+    clock.now += 11;
+    assert.equal((await runJob()).cert_store_deleted_count, 2);
+  });
+
+  test('what was due before a server began waits for the backoff', async () => {
+    const { app, clock, mount } = await makeMount(await openAlone());
+    const patch = {
+      enabled: true,
+      tidy_cert_store: true,
+      min_startup_backoff_duration: 300,
+      max_startup_backoff_duration: 300,
+    };
+    await writeAutoTidy(app, testCaller(mount), autoTidyPatchSchema.parse(patch));
+    clock.now += 60;
+    const runJob = async () => {
+      for (const job of tidyJobs) await runIfFree(app, job);
+      await goOnTidying(app, mount.id);
+      return (await readTidyStatus(app, testCaller(mount))).state;
+    };
+    assert.equal(await runJob(), 'Inactive');
+    clock.now += 299;
+    assert.equal(await runJob(), 'Inactive');
+    clock.now += 12;
+    assert.equal(await runJob(), 'Finished');
+  });
+
+  test('counts of what is stored are told where they are maintained', async () => {
+    const { app, clock, mount, issuer_id } = await makeMount(await openShared());
+    await store(app, mount, { to: 3, not_after: clock.now + 10, revoked_by: issuer_id });
+    const read = async () => {
+      const status = await readTidyStatus(app, testCaller(mount));
+      return [status.current_cert_store_count, status.current_revoked_cert_count];
+    };
+    assert.deepEqual(await read(), [null, null]);
+    const patch = autoTidyPatchSchema.parse({ maintain_stored_certificate_counts: true });
+    await writeAutoTidy(app, testCaller(mount), patch);
+    assert.deepEqual(await read(), [4, 3]);
+  });
+});
