@@ -116,7 +116,9 @@ export function planCrlConfig(present: CrlConfig, patch: CrlPatch): CrlConfig {
     );
   }
   if (next.enable_delta && !next.auto_rebuild) {
-    throw invalid('Delta CRLs cannot be enabled when auto rebuilding is disabled');
+    throw invalid(
+      'Delta CRLs cannot be enabled when auto rebuilding is disabled as the complete CRL is always regenerated!',
+    );
   }
   for (const name of CLUSTER_SETTINGS) {
     if (next[name]) {

@@ -196,9 +196,11 @@ async function collectPast(
   const ended = await revocationsEnded.all(db, { mount_id, ...time, limit: MOST_BY_REVISION });
   if (ended.length === MOST_BY_REVISION) return undefined;
   for (const row of ended) take(row);
-  const up_to = Math.min(next.revision, basis.revision);
-  if (up_to - before.revision > MOST_BY_REVISION) return undefined;
-  for await (const row of readBetween(db, { mount_id, after: before.revision, up_to })) {
+  const after = before.revision;
+  // On the first CRL nothing had ended before.
+  const up_to = before.ended_before === 0 ? after : Math.min(next.revision, basis.revision);
+  if (up_to - after > MOST_BY_REVISION) return undefined;
+  for await (const row of readBetween(db, { mount_id, after, up_to })) {
     if (row.not_after < before.ended_before) take(row);
   }
   return writeInOrder(rows);
