@@ -13,10 +13,33 @@ import { lintTbsCertificate } from '../../x509/lint.ts';
 import type { Key } from '../mount-state/key.ts';
 import { openKey } from './sealed-keys.operations.ts';
 
+/** What makes signatures in the name of a key, wherever that is kept. */
+export interface Signer {
+  /** Of a key that is at hand; undefined: only {@link Signer.sign} can use it. For threads that sign by themselves. */
+  readonly private_key: KeyObject | undefined;
+  /**
+   * Answers at once what is quick.
+   *
+   * @throws Failure `unavailable` when the key cannot be reached
+   */
+  sign(algorithm: SignatureAlgorithm, data: Uint8Array): Uint8Array | Promise<Uint8Array>;
+}
+
+/** @throws Failure `unavailable` while the server is sealed */
+export async function openSigner(app: App, mount_id: string, key: Key): Promise<Signer> {
+  return localSigner(await openKey(app, mount_id, key), key);
+}
+
+/** Signs with a key that is at hand: what is quick on the calling thread, the rest in the thread pool. */
+export const localSigner = (private_key: KeyObject, description: KeyDescription): Signer => ({
+  private_key,
+  sign: (algorithm, data) => signWith(private_key, description, algorithm, data),
+});
+
 /**
- * Signs with a stored key: what is quick on the calling thread, the rest in the thread pool.
+ * Signs with a stored key.
  *
- * @throws Failure `unavailable` while the server is sealed
+ * @throws Failure `unavailable` while the server is sealed, or the key cannot be reached
  */
 export async function signWithKey(
   app: App,
@@ -25,7 +48,7 @@ export async function signWithKey(
   algorithm: SignatureAlgorithm,
   data: Uint8Array,
 ): Promise<Uint8Array> {
-  return signWith(await openKey(app, mount_id, key), key, algorithm, data);
+  return (await openSigner(app, mount_id, key)).sign(algorithm, data);
 }
 
 /** The longest signature, that of an RSA key of 8192 bits, with its algorithm and all lengths. */
