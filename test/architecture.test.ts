@@ -29,6 +29,8 @@ const FLOORS: readonly (readonly string[])[] = [
   ['audit'],
   // The table of mounts; what is done to mounts is the system's.
   ['mounts'],
+  // Modules of devices that hold keys, each in a process of its own.
+  ['pkcs11'],
   // What everything stands on, as types: the application, who asks, routes, jobs, leases.
   ['app'],
   // Pure rules of permission; envelope encryption; the configuration.

@@ -3,6 +3,7 @@ import { parsePostgresUrl } from '../core/postgres-url.ts';
 import type { AuditSinkConfig } from './audit-sink.ts';
 import { CONNECTION_DEFAULTS, type ConnectionLimits, connectionsOf } from './connections.ts';
 import { parseAddress, parseHosts } from './kinds.ts';
+import { type KmsLibrary, kmsLibrariesOf } from './kms-library.ts';
 import type { ReachRules } from './reach-rules.ts';
 import { readSettings } from './read.ts';
 import { parseRecoveryKey } from './recovery-key.ts';
@@ -28,6 +29,8 @@ export interface Config {
     | { type: 'sqlite'; directory: string }
     | { type: 'postgres'; url: string; node_name: string };
   seal: { type: 'shamir' } | { type: 'keyfile'; path: string };
+  /** PKCS #11 modules; empty on a development server. */
+  kms_library: readonly KmsLibrary[];
   log_level: LogLevel;
   telemetry: { unauthenticated_metrics_access: boolean };
   audit: {
@@ -109,6 +112,7 @@ export function devConfig(flags: DevFlags): Config {
     tls: undefined,
     storage: { type: 'sqlite' as const, directory: flags.data },
     seal: { type: 'keyfile' as const, path: `${flags.data}/unseal.key` },
+    kms_library: [],
     log_level: 'warn' as const,
     telemetry: { unauthenticated_metrics_access: false },
     audit: { wait_for_reads: false, record_public_reads: false, retention_days: 0, sinks: [] },
@@ -154,6 +158,7 @@ export function parseConfig(text: string): Config {
       seal.type === 'keyfile'
         ? { type: 'keyfile' as const, path: seal.path }
         : { type: 'shamir' as const },
+    kms_library: kmsLibrariesOf(settings.kms_library),
     log_level,
     telemetry,
     audit,

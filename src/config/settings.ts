@@ -24,6 +24,7 @@ import {
   text,
   texts,
 } from './kinds.ts';
+import { kmsLibraries } from './kms-library.ts';
 import { parseRecoveryKey } from './recovery-key.ts';
 import { parseSyslogAddress, SYSLOG_FACILITIES } from './syslog.ts';
 
@@ -236,6 +237,7 @@ export const settings = z.strictObject({
   }),
   storage,
   seal,
+  kms_library: kmsLibraries.describe('libraries of devices that hold keys'),
   recovery_key: readBy(text, (key) => parseRecoveryKey('', key))
     .meta({ takes: 'base64 of 32 bytes' })
     .optional()
