@@ -15,6 +15,7 @@ const SECRET: Readonly<Record<string, string>> = {
   token: 'a token, told by its keyed hash where it is known',
   id: 'a token’s own text, where its maker chooses it',
   key: 'a share of a key',
+  pin: 'opens the token of a device',
   otp: 'hides the root token',
   private_key: 'a private key',
   private_key_passphrase: 'opens a private key',

@@ -9,6 +9,8 @@ export interface KmsLibrary {
   /** Absolute path. */
   library: string;
   timeout_ms: number;
+  /** The program that loads it; another one in tests. */
+  entry?: URL;
 }
 
 const MOST = 16;

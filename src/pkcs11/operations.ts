@@ -6,9 +6,9 @@ import { ModuleProcess } from './process.pool.ts';
 /** The modules that the configuration names, each with its process. */
 const modulesOf = perApp((app) => {
   const modules = new Map(
-    app.config.kms_library.map(({ name, library, timeout_ms }) => [
-      name,
-      new ModuleProcess({ name, library, timeout_ms, log: app.log }),
+    app.config.kms_library.map((library) => [
+      library.name,
+      new ModuleProcess({ ...library, log: app.log }),
     ]),
   );
   const stopAll = async (): Promise<void> => {

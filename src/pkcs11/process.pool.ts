@@ -132,12 +132,16 @@ export class ModuleProcess {
     const { library, entry } = this.#settings;
     // Type stripping leaves file names alone, so a built program names the built file.
     const extension = import.meta.url.endsWith('.ts') ? 'ts' : 'js';
-    const child = fork(entry ?? new URL(`./module.client.${extension}`, import.meta.url), [library], {
-      // Node calls its foreign functions an experiment on stderr; and whatever a module prints is nobody's to see.
-      execArgv: [...ownHooks(), '--disable-warning=ExperimentalWarning'],
-      serialization: 'advanced',
-      stdio: ['ignore', 'ignore', 'ignore', 'ipc'],
-    });
+    const child = fork(
+      entry ?? new URL(`./module.client.${extension}`, import.meta.url),
+      [library],
+      {
+        // Node calls its foreign functions an experiment on stderr; and whatever a module prints is nobody's to see.
+        execArgv: [...ownHooks(), '--disable-warning=ExperimentalWarning'],
+        serialization: 'advanced',
+        stdio: ['ignore', 'ignore', 'ignore', 'ipc'],
+      },
+    );
     child.on('message', (answer: Answer) => {
       if (this.#child === child) this.#finish(answer);
     });

@@ -11,11 +11,19 @@ export interface ToSign {
   data: Uint8Array;
 }
 
-/** Tokens are given digests: not all hash by themselves, and none as fast. */
-export function prepareSignature(algorithm: SignatureAlgorithm, data: Uint8Array): ToSign {
+/**
+ * Tokens are given digests: not all hash by themselves, and none as fast.
+ *
+ * @param known the digest, where it is known
+ */
+export function prepareSignature(
+  algorithm: SignatureAlgorithm,
+  data: Uint8Array,
+  known?: Uint8Array,
+): ToSign {
   const { key_type, hash: name, pss } = signatureFacts(algorithm);
   if (name === undefined) return { mechanism: { name: 'EDDSA' }, data };
-  const digest = Uint8Array.from(hash(name, data, 'buffer'));
+  const digest = known ?? Uint8Array.from(hash(name, data, 'buffer'));
   if (key_type === 'ec') return { mechanism: { name: 'ECDSA' }, data: digest };
   if (pss) {
     return {

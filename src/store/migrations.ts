@@ -51,6 +51,7 @@ import { leaseTurns } from './migrations/0071-lease-turns.ts';
 import { incarnation } from './migrations/0072-incarnation.ts';
 import { issuingVersions } from './migrations/0073-issuing-versions.ts';
 import { auditHeaders } from './migrations/0074-audit-headers.ts';
+import { managedKeys } from './migrations/0090-managed-keys.ts';
 
 /** In order of their numbers; a new one is added at the end. */
 export const MIGRATIONS: readonly Migration[] = [
@@ -104,6 +105,7 @@ export const MIGRATIONS: readonly Migration[] = [
   incarnation,
   issuingVersions,
   auditHeaders,
+  managedKeys,
 ];
 
 /**

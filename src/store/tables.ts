@@ -59,6 +59,17 @@ export interface Tables {
     body: string;
   };
   /** A request header that records tell; see `audit/request-headers/`. */
+  managed_key: {
+    /** Kept as long as it has its name. */
+    id: string;
+    type: string;
+    name: string;
+    /** All that is told of it, as JSON. */
+    body: string;
+    pin_sealed: Uint8Array;
+    /** Counts what was written. */
+    version: number;
+  };
   audit_header: {
     /** In lower case. */
     name: string;
@@ -337,8 +348,10 @@ export interface PkiKeyRow {
   key_bits: number;
   /** SubjectPublicKeyInfo, DER. */
   public_key: Uint8Array;
-  /** PKCS #8, DER, sealed for this row. */
+  /** PKCS #8, DER, sealed for this row; nothing where a device has the key. */
   private_key_sealed: Uint8Array;
+  /** Of a key that a device has. */
+  managed_key_id: string | null;
 }
 
 export interface PkiIssuerRow {

@@ -4,11 +4,11 @@ import { Failure } from '../../core/failure.ts';
 import type { Asker } from '../../core/fairness/asker.ts';
 import { doFor } from '../../core/fairness/asking.ts';
 import { FairTurns, type Places } from '../../core/fairness/fair-turns.ts';
+import type { Turned } from '../../core/fairness/giving-way.ts';
 import { LoopTurns } from '../../core/fairness/loop-turns.ts';
 import { networkOf, OWN_PARTY, partyOf, SHARED_PARTY, siteOf } from '../../core/fairness/party.ts';
 import { Patience } from '../../core/fairness/patience.ts';
-import { isCheap } from '../../x509/algorithms.ts';
-import type { KeyDescription } from '../../x509/keys.ts';
+import { isQuick, type SigningKey, signOnDevice } from './device-turns.operations.ts';
 import {
   DOUBTED,
   type LogInAttempt,
@@ -160,7 +160,7 @@ const signatureTurnsOf = perApp(
   () =>
     new FairTurns(
       { at_once: 2, waiting: 4096, waiting_each: 1024, longest_wait_ms: 5_000 },
-      (why) => (why === 'gone' ? gone() : refuseSignature()),
+      refuseTurn,
     ),
 );
 
@@ -173,27 +173,29 @@ const signatureTurnsOf = perApp(
 export function signInTurn<Result>(
   app: App,
   caller: Caller,
-  key: KeyDescription,
+  key: SigningKey,
   sign: () => Promise<Result>,
 ): Promise<Result> {
-  return isCheap(key) ? sign() : signWhenDue(app, askerOf(caller), key, sign);
+  return isQuick(key) ? sign() : signWhenDue(app, askerOf(caller), key, sign);
 }
 
 /** As {@link signInTurn}, of what many wait for, whoever asked for it first: the server's own work. */
 export function signOwnInTurn<Result>(
   app: App,
-  key: KeyDescription,
+  key: SigningKey,
   sign: () => Promise<Result>,
 ): Promise<Result> {
-  return isCheap(key) ? sign() : signWhenDue(app, { party: OWN_PARTY }, key, sign);
+  return isQuick(key) ? sign() : signWhenDue(app, { party: OWN_PARTY }, key, sign);
 }
 
 async function signWhenDue<Result>(
   app: App,
   who: Asker,
-  key: KeyDescription,
+  key: SigningKey,
   sign: () => Promise<Result>,
 ): Promise<Result> {
+  const { managed_key_id: id } = key;
+  if (id !== undefined) return signOnDevice(app, who, id, { sign, refuse: refuseTurn });
   const turns = signatureTurnsOf(app);
   const weight = key.key_type === 'rsa' ? Math.ceil((key.key_bits / 2048) ** 2.6) : 1;
   const asker = { ...who, weight };
@@ -203,6 +205,8 @@ async function signWhenDue<Result>(
   }
   return turns.take(asker, sign);
 }
+
+const refuseTurn = (why: Turned): Failure => (why === 'gone' ? gone() : refuseSignature());
 
 function refuseSignature(): Failure {
   const because = 'too many signatures are being made, try again in a second';

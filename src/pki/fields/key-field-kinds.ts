@@ -1,6 +1,6 @@
 import { comparedBy, eachText } from '../../core/comparison.ts';
 import type { FieldKind } from '../../core/field.ts';
-import { integer, shortList, text } from '../../core/fields.ts';
+import { integer, optional, shortList, text } from '../../core/fields.ts';
 import type { KeyType } from '../../x509/keys.ts';
 
 export const KEY_TYPES = ['rsa', 'ec', 'ed25519'] as const satisfies readonly KeyType[];
@@ -12,6 +12,11 @@ const reference = (ref: string): string =>
 export const referenceText: FieldKind<string> = comparedBy(text, { form: eachText(reference) });
 export const referenceList: FieldKind<string[]> = comparedBy(shortList, {
   form: eachText(reference),
+});
+
+/** A name or an id in whose letters upper case counts as lower case. */
+const lowerText: FieldKind<string> = comparedBy(text, {
+  form: eachText((name) => name.toLowerCase()),
 });
 
 /** A name that an issuer or key is given; blanks around it do not count. */
@@ -29,6 +34,12 @@ function openSize(usual: readonly number[]): FieldKind<number> {
     also: (size) => (size === '0' ? sizes : sizes.includes(size) ? ['0'] : []),
   });
 }
+
+/** What names the key of a device; with "kms" exactly one of them. */
+export const managedKeyFields = {
+  managed_key_name: optional(lowerText()).describe('With "kms": name of the managed key.'),
+  managed_key_id: optional(lowerText()).describe('With "kms": id (`uuid`) of the managed key.'),
+};
 
 /** 0: 2048 of an RSA key, 256 of an EC key. */
 export const keySize = openSize([2048, 256]);

@@ -14,6 +14,7 @@ import { ownPaths, RENAMED } from '../mount-state/own-paths.ts';
 import { requireRoomForKey } from '../mount-state/room.ts';
 import { resolveKey } from '../mount-state/state.ts';
 import { generateKey } from './generation.operations.ts';
+import { describeManagedKey, planTakenKey, takeManagedKey } from './managed-keys.operations.ts';
 import { sealKey } from './sealed-keys.operations.ts';
 
 export async function listKeyInfo(app: App, caller: Caller) {
@@ -31,6 +32,7 @@ export async function readKey(app: App, caller: Caller, input: { key_ref: string
   return {
     data: {
       ...describeKey(key),
+      ...(await describeManagedKey(app, key)),
       subject_key_id: formatColonHex(keyIdentifier(key.public_key)),
     },
   };
@@ -94,18 +96,20 @@ export async function removeKey(
 interface NewKey {
   exported: 'internal' | 'exported' | 'kms';
   key_name?: string | undefined;
-  key_type: 'rsa' | 'ec' | 'ed25519';
-  key_bits: number;
+  key_type?: 'rsa' | 'ec' | 'ed25519' | undefined;
+  key_bits?: number | undefined;
+  managed_key_name?: string | undefined;
+  managed_key_id?: string | undefined;
 }
 
 /** Makes a key and keeps it; the private part is answered only if it shall be `exported`. */
 export async function generateStoredKey(app: App, caller: Caller, input: NewKey) {
-  if (input.exported === 'kms') {
-    throw invalid('managed keys are not available: use internal or exported');
-  }
   await refuseDenied(caller, ownPaths(caller, 'key', { name: input.key_name }));
-  const { key_bits } = resolveKeyParameters({ ...input, signature_bits: 0 });
-  const fresh = await generateKey(app, caller, { key_type: input.key_type, key_bits });
+  if (input.exported === 'kms') return keepManagedKey(app, caller, input);
+  const { key_type = 'rsa' } = input;
+  const wanted = { key_type, key_bits: input.key_bits ?? 0, signature_bits: 0 };
+  const { key_bits } = resolveKeyParameters(wanted);
+  const fresh = await generateKey(app, caller, { key_type, key_bits });
   return changeMountState(app, caller, (mountState) => {
     requireRoomForKey(mountState);
     const name = checkNewName('key', input.key_name, mountState.keys);
@@ -123,6 +127,22 @@ export async function generateStoredKey(app: App, caller: Caller, input: NewKey)
           }),
         },
       },
+    };
+  });
+}
+
+/** Keeps a key that stands for one of a device. */
+async function keepManagedKey(app: App, caller: Caller, input: NewKey) {
+  const taken = await takeManagedKey(app, caller, input);
+  return changeMountState(app, caller, async (mountState) => {
+    const { key_name } = input;
+    const { key, effects } = await planTakenKey(app, caller, mountState, { taken, key_name });
+    caller.record.outcome.key_id = key.id;
+    return {
+      effects,
+      spares_issuing: true,
+      defaults: mountState.keys.size === 0 ? { default_key: key.id } : {},
+      result: { data: describeKey(key) },
     };
   });
 }

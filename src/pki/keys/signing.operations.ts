@@ -1,6 +1,7 @@
 import type { KeyObject } from 'node:crypto';
 import type { App } from '../../app/app.ts';
 import { invalid } from '../../core/failure.ts';
+import { signWithManagedKey } from '../../system/managed-keys/signing.operations.ts';
 import { isCheap, type SignatureAlgorithm, signAsync, signSync } from '../../x509/algorithms.ts';
 import {
   assembleSigned,
@@ -27,6 +28,14 @@ export interface Signer {
 
 /** @throws Failure `unavailable` while the server is sealed */
 export async function openSigner(app: App, mount_id: string, key: Key): Promise<Signer> {
+  const { managed_key_id, public_key } = key;
+  if (managed_key_id !== undefined) {
+    const use = { mount_id, managed_key_id, public_key };
+    return {
+      private_key: undefined,
+      sign: (algorithm, data) => signWithManagedKey(app, use, algorithm, data),
+    };
+  }
   return localSigner(await openKey(app, mount_id, key), key);
 }
 

@@ -4,7 +4,7 @@ import type { PkiKeyRow } from '../../store/tables.ts';
 import { type Write, write } from '../../store/write.ts';
 import type { Key } from './key.ts';
 
-const COLUMNS = ['id', 'name', 'key_type', 'key_bits', 'public_key'] as const;
+const COLUMNS = ['id', 'name', 'key_type', 'key_bits', 'public_key', 'managed_key_id'] as const;
 
 /** All keys of a mount, in order of their ids; the private parts stay where they are. */
 export async function listKeys(db: Db, mount_id: string): Promise<Key[]> {
@@ -18,7 +18,10 @@ export async function listKeys(db: Db, mount_id: string): Promise<Key[]> {
       .limit(PAGE)
       .execute(),
   );
-  return rows as Key[];
+  return rows.map(({ managed_key_id, ...row }) => {
+    const key = row as Key;
+    return managed_key_id === null ? key : { ...key, managed_key_id };
+  });
 }
 
 /** @returns the private key as it was sealed */

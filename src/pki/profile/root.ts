@@ -3,7 +3,12 @@ import { invalid } from '../../core/failure.ts';
 import { optional, text } from '../../core/fields.ts';
 import type { TbsCertificate } from '../../x509/certificate.ts';
 import type { KeyDescription } from '../../x509/keys.ts';
-import { keySize, newNameText, referenceText } from '../fields/key-field-kinds.ts';
+import {
+  keySize,
+  managedKeyFields,
+  newNameText,
+  referenceText,
+} from '../fields/key-field-kinds.ts';
 import { splitNames } from '../fields/split-names.ts';
 import {
   type AuthorityUrls,
@@ -33,6 +38,7 @@ export const rootFields = {
   key_ref: referenceText('default').describe('With "existing": the key to be used, by id or name.'),
   key_type: optional(text()).describe('rsa (default), ec or ed25519.'),
   key_bits: optional(keySize()).describe('Size of the key; 0: 2048 for RSA, 256 for EC.'),
+  ...managedKeyFields,
   ...caIssueFields,
 };
 export type RootRequest = z.output<z.ZodObject<typeof rootFields>>;

@@ -14,6 +14,7 @@ import { insertCertificate } from '../certificates/store.ts';
 import { KEY_TYPES } from '../fields/key-field-kinds.ts';
 import { checkSignatureSize, resolveKeyParameters } from '../fields/key-parameters.ts';
 import { type FreshKey, generateKey, handOut } from '../keys/generation.operations.ts';
+import { planTakenKey, takeManagedKey } from '../keys/managed-keys.operations.ts';
 import { sealKey } from '../keys/sealed-keys.operations.ts';
 import { signCertificate, signWith, signWithKey } from '../keys/signing.operations.ts';
 import { DEFAULT_SETTINGS, type IssuerRecord } from '../mount-state/issuer.ts';
@@ -44,15 +45,18 @@ export async function generateRoot(
   const { exported: _, ...request } = input;
   checkSignatureSize(request.signature_bits);
   await refuseDeniedPaths(caller, source, request);
+  const taken = source === 'kms' ? await takeManagedKey(app, caller, request) : undefined;
   const fresh =
-    source === 'existing' ? undefined : await generateKey(app, caller, planKey(request));
+    taken || source === 'existing' ? undefined : await generateKey(app, caller, planKey(request));
   const mount_id = caller.mount.id;
 
   return changeMountState(app, caller, async (mountState) => {
     const issuer_name = checkNewName('issuer', request.issuer_name, mountState.issuers);
     const { key, effects } = fresh
       ? planFreshKey(app, mount_id, mountState, fresh, request.key_name)
-      : { key: await requireExistingKey(caller, mountState, request), effects: [] };
+      : taken
+        ? await planTakenKey(app, caller, mountState, { taken, key_name: request.key_name })
+        : { key: await requireExistingKey(caller, mountState, request), effects: [] };
     const now_ms = app.now();
     const mount = await presentMount(app, caller.mount);
     const root = await signRoot(app, caller, { request, now_ms, mount, mountState, key, fresh });
@@ -186,13 +190,10 @@ const planRow = (
 /** @see P-78 */
 function parseKeySource(exported: string): KeySource {
   const source = KEY_SOURCES.find((one) => one === exported);
-  if (!source) {
-    throw invalid(
-      'the "exported" path parameter must be "internal", "existing", "exported" or "kms"',
-    );
-  }
-  if (source !== 'kms') return source;
-  throw invalid('managed keys are not available: use internal, exported or existing');
+  if (source) return source;
+  throw invalid(
+    'the "exported" path parameter must be "internal", "existing", "exported" or "kms"',
+  );
 }
 
 function planKey(request: RootRequest) {
