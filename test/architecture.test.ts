@@ -258,6 +258,7 @@ const URL_PARSERS: Readonly<Record<string, string>> = {
   'src/cli/api-client.ts': "a user's own configuration",
   'src/core/domain-names.ts': 'whatever has a host that is short enough',
   'src/core/postgres-url.ts': "a server's own configuration",
+  'src/seal/transit.client.ts': "a server's own configuration",
 };
 /** Files that normalize texts, and what keeps marks from being put into order pair by pair. */
 const NORMALIZERS: Readonly<Record<string, string>> = {

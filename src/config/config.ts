@@ -7,6 +7,7 @@ import { type KmsLibrary, kmsLibrariesOf } from './kms-library.ts';
 import type { ReachRules } from './reach-rules.ts';
 import { readSettings } from './read.ts';
 import { parseRecoveryKey } from './recovery-key.ts';
+import { type SealSettings, sealOf } from './seal-settings.ts';
 import { checkSeed, type SeedSettings } from './seed.ts';
 import {
   type LogLevel,
@@ -28,7 +29,7 @@ export interface Config {
   storage:
     | { type: 'sqlite'; directory: string }
     | { type: 'postgres'; url: string; node_name: string };
-  seal: { type: 'shamir' } | { type: 'keyfile'; path: string };
+  seal: SealSettings;
   /** PKCS #11 modules; empty on a development server. */
   kms_library: readonly KmsLibrary[];
   log_level: LogLevel;
@@ -144,6 +145,7 @@ export function parseConfig(text: string): Config {
   const { listener, proxy_listener, storage, seal, api_address, ...settings } = readSettings(text);
   const { audit, log_level, telemetry, user_lockout, rate_limits, cors, credential_stores } =
     settings;
+  const kms_library = kmsLibrariesOf(settings.kms_library);
   const scheme = listener.tls_disable ? 'http' : 'https';
   return Object.freeze({
     mode: 'server' as const,
@@ -154,11 +156,8 @@ export function parseConfig(text: string): Config {
       ? undefined
       : { cert_file: listener.tls_cert_file, key_file: listener.tls_key_file },
     storage: storageOf(storage),
-    seal:
-      seal.type === 'keyfile'
-        ? { type: 'keyfile' as const, path: seal.path }
-        : { type: 'shamir' as const },
-    kms_library: kmsLibrariesOf(settings.kms_library),
+    seal: sealOf(seal, kms_library),
+    kms_library,
     log_level,
     telemetry,
     audit,

@@ -26,6 +26,7 @@ import {
 } from './kinds.ts';
 import { kmsLibraries } from './kms-library.ts';
 import { parseRecoveryKey } from './recovery-key.ts';
+import { seal } from './seal-settings.ts';
 import { parseSyslogAddress, SYSLOG_FACILITIES } from './syslog.ts';
 
 const listenerSettings = {
@@ -104,29 +105,6 @@ const storage = z.preprocess(
       }),
     ],
     { error: oneOf(mustBeOneOf(['sqlite', 'postgres'])) },
-  ),
-);
-
-const SEAL_TYPE = {
-  takes: '`shamir`, `keyfile`',
-  otherwise: '`shamir`',
-  description: '`keyfile` unseals at the start by itself',
-};
-const seal = z.preprocess(
-  (value) => value ?? { type: 'shamir' },
-  z.discriminatedUnion(
-    'type',
-    [
-      z.strictObject({ type: z.literal('shamir').meta(SEAL_TYPE), path: ignored }),
-      z.strictObject({
-        type: z.literal('keyfile').meta(SEAL_TYPE),
-        path: text.meta({
-          otherwise: 'none; needed for `keyfile`',
-          description: 'the file with the unseal key, mode 0600',
-        }),
-      }),
-    ],
-    { error: oneOf(mustBeOneOf(['shamir', 'keyfile'])) },
   ),
 );
 

@@ -3,7 +3,7 @@ import type { KeyringRow } from '../barrier/keyring.ts';
 import { build, type Db, prepared } from '../store/database.ts';
 import { preparedHold } from '../store/held.ts';
 import { type Write, write } from '../store/write.ts';
-import type { Seal, SealKind } from './seal.ts';
+import { findSealKind, type Seal, type SealKind } from './seal.ts';
 
 const findSealRow = prepared((from) => from.selectFrom('seal').selectAll());
 
@@ -16,7 +16,8 @@ export async function findSeal(db: Db): Promise<Seal | undefined> {
 }
 
 function sealKind(kind: string): SealKind {
-  if (kind === 'shamir' || kind === 'keyfile') return kind;
+  const known = findSealKind(kind);
+  if (known) return known;
   throw new Error(`the stored seal is of an unknown kind, "${kind}"`);
 }
 

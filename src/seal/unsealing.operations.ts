@@ -106,7 +106,7 @@ export async function unseal(app: App, caller: Caller, input: UnsealInput): Prom
   if (input.reset) return resetUnsealing(app, caller, seal, input.key);
   if (!app.barrier.sealed) return readSealFacts(app);
   if (seal.kind !== 'shamir') {
-    throw invalid('a key file opens this seal when the server starts: restart it');
+    throw invalid('this seal opens by itself when the server starts: restart it');
   }
   const share = requireShare(input.key, seal);
   const keyring = await listKeyring(app.db);

@@ -52,6 +52,7 @@ import { incarnation } from './migrations/0072-incarnation.ts';
 import { issuingVersions } from './migrations/0073-issuing-versions.ts';
 import { auditHeaders } from './migrations/0074-audit-headers.ts';
 import { managedKeys } from './migrations/0090-managed-keys.ts';
+import { wrappedSealKeys } from './migrations/0091-wrapped-seal-keys.ts';
 
 /** In order of their numbers; a new one is added at the end. */
 export const MIGRATIONS: readonly Migration[] = [
@@ -106,6 +107,7 @@ export const MIGRATIONS: readonly Migration[] = [
   issuingVersions,
   auditHeaders,
   managedKeys,
+  wrappedSealKeys,
 ];
 
 /**

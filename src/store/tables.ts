@@ -92,6 +92,8 @@ export interface Tables {
     recovery_hash_sealed: Uint8Array | null;
     /** `hashShares` of the shares in people's hands; null: not known yet, or there are none. */
     share_hashes: Uint8Array | null;
+    /** The seal key as a device or another server encrypted it; null where it is in shares or in a file. */
+    seal_key_wrapped: Uint8Array | null;
     cluster_id: string;
     cluster_name: string;
     /** Unix seconds. */
