@@ -32,7 +32,6 @@ const NEEDLESS: Readonly<Record<string, string>> = {
   csr: 'what it comes to is in the certificate',
   certificate: 'told by its serial number',
   cert_metadata: 'refused',
-  migrate: 'refused',
   stored_shares: 'has no effect',
   backup: 'refused',
   pgp_key: 'refused',

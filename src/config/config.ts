@@ -30,6 +30,8 @@ export interface Config {
     | { type: 'sqlite'; directory: string }
     | { type: 'postgres'; url: string; node_name: string };
   seal: SealSettings;
+  /** The seal that the data is moved from; undefined: it is not. */
+  former_seal: SealSettings | undefined;
   /** PKCS #11 modules; empty on a development server. */
   kms_library: readonly KmsLibrary[];
   log_level: LogLevel;
@@ -113,6 +115,7 @@ export function devConfig(flags: DevFlags): Config {
     tls: undefined,
     storage: { type: 'sqlite' as const, directory: flags.data },
     seal: { type: 'keyfile' as const, path: `${flags.data}/unseal.key` },
+    former_seal: undefined,
     kms_library: [],
     log_level: 'warn' as const,
     telemetry: { unauthenticated_metrics_access: false },
@@ -142,7 +145,8 @@ const hostText = (host: string): string => (host.includes(':') ? `[${host}]` : h
  * @throws Failure `invalid` naming the key and what would be accepted
  */
 export function parseConfig(text: string): Config {
-  const { listener, proxy_listener, storage, seal, api_address, ...settings } = readSettings(text);
+  const { listener, proxy_listener, storage, seal, former_seal, api_address, ...settings } =
+    readSettings(text);
   const { audit, log_level, telemetry, user_lockout, rate_limits, cors, credential_stores } =
     settings;
   const kms_library = kmsLibrariesOf(settings.kms_library);
@@ -157,6 +161,7 @@ export function parseConfig(text: string): Config {
       : { cert_file: listener.tls_cert_file, key_file: listener.tls_key_file },
     storage: storageOf(storage),
     seal: sealOf(seal, kms_library),
+    former_seal: former_seal && sealOf(former_seal, kms_library, 'former_seal'),
     kms_library,
     log_level,
     telemetry,

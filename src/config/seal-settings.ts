@@ -124,6 +124,9 @@ const options = [
 const oneSeal = z.discriminatedUnion('type', options, { error: oneOf(mustBeOneOf(SEAL_TYPES)) });
 export const seal = z.preprocess((value) => value ?? { type: 'shamir' }, oneSeal);
 
+/** `former_seal`: how the seal is opened that the data is to be moved from. */
+export const formerSeal = z.preprocess((value) => value ?? undefined, oneSeal.optional());
+
 /** @throws Failure `invalid` for a seal that the other settings do not go with */
 export function sealOf(
   given: z.output<typeof oneSeal>,

@@ -26,7 +26,7 @@ import {
 } from './kinds.ts';
 import { kmsLibraries } from './kms-library.ts';
 import { parseRecoveryKey } from './recovery-key.ts';
-import { seal } from './seal-settings.ts';
+import { formerSeal, seal } from './seal-settings.ts';
 import { parseSyslogAddress, SYSLOG_FACILITIES } from './syslog.ts';
 
 const listenerSettings = {
@@ -215,6 +215,7 @@ export const settings = z.strictObject({
   }),
   storage,
   seal,
+  former_seal: formerSeal,
   kms_library: kmsLibraries.describe('libraries of devices that hold keys'),
   recovery_key: readBy(text, (key) => parseRecoveryKey('', key))
     .meta({ takes: 'base64 of 32 bytes' })

@@ -12,6 +12,7 @@ import { Failure, invalid } from '../core/failure.ts';
 import { planFirstMounts } from '../mounts/operations.ts';
 import { bumpConfigVersion } from '../store/config-version.ts';
 import { chooseShareCounts, type InitRequest } from './initialisation.ts';
+import { isMigrating } from './migration.operations.ts';
 import {
   makeShares,
   openRootKey,
@@ -134,10 +135,11 @@ export function splitKey(app: App, key: Uint8Array, counts: ShareCounts): Uint8A
 export async function openSeal(app: App): Promise<void> {
   const caller = systemCaller(app.newId(), 'start');
   const seal = await findSeal(app.db);
-  if (seal !== undefined && seal.kind !== app.config.seal.type) {
+  const migrating = seal !== undefined && isMigrating(app, seal);
+  if (seal !== undefined && seal.kind !== app.config.seal.type && !migrating) {
     throw new Failure(
       'unavailable',
-      `seal.type is "${app.config.seal.type}", but the data was initialised with "${seal.kind}"`,
+      `seal.type is "${app.config.seal.type}", but the data was initialised with "${seal.kind}"; former_seal says how that one is opened, to move from it`,
     );
   }
   app.store.onConfigChange(() => {
@@ -147,7 +149,8 @@ export async function openSeal(app: App): Promise<void> {
   });
   if (seal !== undefined) {
     await clearReplaced(app, caller, seal);
-    if (opensByItself(seal.kind)) await unsealByItself(app, seal, app.barrier.sealings);
+    if (migrating) app.log.warn({}, 'sealed until sys/unseal moves the data to another seal');
+    else if (opensByItself(seal.kind)) await unsealByItself(app, seal, app.barrier.sealings);
   } else if (app.config.mode === 'dev') {
     await initialise(app, caller, { root_token: app.config.dev_root_token });
   }

@@ -14,6 +14,8 @@ export interface SealFacts {
   /** Shares given so far, while sealed. */
   collection: ShareCollection | undefined;
   storage: 'sqlite' | 'postgres';
+  /** Another seal is to take its place: `sys/unseal` with `migrate`. */
+  migrating?: boolean;
   /** What the caller is told besides. */
   warning?: string;
 }
@@ -54,7 +56,7 @@ export function sealStatus(facts: SealFacts): z.output<typeof sealStatusSchema> 
     nonce: collection?.nonce ?? '',
     version: COMPATIBLE_VERSION,
     build_date: BUILD_DATE,
-    migration: false,
+    migration: facts.migrating ?? false,
     ...clusterOf(facts),
     recovery_seal: opensByItself(kind),
     storage_type: facts.storage === 'postgres' ? 'postgresql' : 'sqlite',

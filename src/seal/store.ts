@@ -65,6 +65,24 @@ export function replaceSeal(seal: Seal, known?: Seal): Write[] {
   ];
 }
 
+/** Puts the seal in force that another kind of seal is moved to. Refused while a rekeying is not finished. */
+export function replaceMigrated(seal: Seal): Write[] {
+  const { kind, generation, root_key_sealed, recovery_hash_sealed, seal_key_wrapped } = seal;
+  return [
+    holdSeal({ generation: generation - 1 }),
+    write(
+      build
+        .updateTable('seal')
+        .set({ kind, generation, root_key_sealed, recovery_hash_sealed, seal_key_wrapped })
+        .where('generation', '=', generation - 1)
+        .where(({ not, exists, selectFrom }) =>
+          not(exists(selectFrom('seal_next').select('id').where('generation', '=', generation))),
+        ),
+      { rows: 1, conflict: REKEYED },
+    ),
+  ];
+}
+
 const holdGeneration = preparedHold<{ generation: number }>(
   (from, { generation }) =>
     // As its own at once: the write set may go on to fill in hashes.
