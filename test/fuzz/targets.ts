@@ -23,6 +23,7 @@ import { brokerTargets } from './broker-targets.ts';
 import * as corpus from './corpus.ts';
 import type { FuzzTarget } from './run.ts';
 import { textTargets } from './text-targets.ts';
+import { tokenTargets } from './token-targets.ts';
 
 const text = (bytes: Uint8Array): string => Buffer.from(bytes).toString('latin1');
 
@@ -110,4 +111,5 @@ export const fuzzTargets: readonly FuzzTarget[] = [
   },
   ...textTargets,
   ...brokerTargets,
+  ...tokenTargets,
 ];

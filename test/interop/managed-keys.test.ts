@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict';
 import { renameSync } from 'node:fs';
 import { test } from 'node:test';
-import { inReverse } from '../support/node-process.ts';
+import { inReverse, newDirectory } from '../support/node-process.ts';
 import { withOpenssl } from '../support/openssl.ts';
 import { startTestServer } from '../support/server.ts';
 import { findSoftHsm, makeSoftToken, PIN } from '../support/softhsm.ts';
@@ -102,6 +102,40 @@ test('an RSA key of PSS signs with every hash, and nothing else', { skip }, asyn
   const root = await call('POST', 'hsm/root/generate/kms', body);
   assert.equal(root.status, 400);
   assert.match(root.text, /use_pss is needed/);
+});
+
+test('the key of a seal is in a token, and the data opens with it alone', { skip }, async (t) => {
+  const scope = inReverse(t);
+  const token = makeSoftToken(scope, 'seals');
+  const directory = newDirectory(scope);
+  const ends: (() => Promise<void>)[] = [];
+  const start = () =>
+    startTestServer(
+      { after: (end) => void ends.push(end) },
+      {
+        directory,
+        config: {
+          ...{ mode: 'server', dev_root_token: undefined },
+          kms_library: [{ name: 'soft', type: 'pkcs11', library, timeout_ms: 20_000 }],
+          seal: {
+            ...{ type: 'pkcs11', library: 'soft', slot: undefined, token_label: 'seals' },
+            ...{ pin: PIN, key_label: 'seal', generate_key: true },
+          },
+        },
+      },
+    );
+  scope.after(async () => {
+    for (const end of ends.splice(0)) await end();
+  });
+  const first = await start();
+  const made = await first.call('PUT', 'sys/init', {});
+  assert.equal(made.status, 200, made.text);
+  for (const end of ends.splice(0)) await end();
+  const second = await start();
+  assert.equal((await second.call('GET', 'sys/seal-status')).field('sealed'), false);
+  for (const end of ends.splice(0)) await end();
+  renameSync(token.folder, `${token.folder}-gone`);
+  await assert.rejects(start(), { kind: 'unavailable' });
 });
 
 test('a token that goes away is 503, and its return is found without anybody’s doing', {
