@@ -5,9 +5,10 @@ import type { Caller } from '../../app/caller.ts';
 import { invalid } from '../../core/failure.ts';
 import { presentMount } from '../../mounts/operations.ts';
 import type { Effect } from '../../store/write.ts';
-import { judgeUse } from '../../system/managed-keys/managed-key.ts';
+import { judgeUse, type StoredManagedKey } from '../../system/managed-keys/managed-key.ts';
 import { readManagedKeys } from '../../system/managed-keys/operations.ts';
 import { type ManagedPair, preparePair } from '../../system/managed-keys/signing.operations.ts';
+import { holdManagedKey } from '../../system/managed-keys/store.ts';
 import { checkNewName, type Key } from '../mount-state/key.ts';
 import { insertKey } from '../mount-state/keys.store.ts';
 import { ownPaths } from '../mount-state/own-paths.ts';
@@ -15,8 +16,9 @@ import { requireRoomForKey } from '../mount-state/room.ts';
 import type { MountState } from '../mount-state/state.ts';
 
 /** A managed key that a request names, and what its device has. */
-export interface TakenKey extends ManagedPair {
-  managed_key_id: string;
+export interface TakenKey {
+  pair: ManagedPair;
+  managed: StoredManagedKey;
 }
 
 interface ManagedKeyRequest {
@@ -60,8 +62,7 @@ export async function takeManagedKey(
   if (!managed) throw invalid('there is no managed key of that name or id');
   const because = judgeUse(managed, await presentMount(app, caller.mount));
   if (because !== undefined) throw invalid(because);
-  const pair = await preparePair(app, caller, managed);
-  return { ...pair, managed_key_id: managed.uuid };
+  return { managed, pair: await preparePair(app, caller, managed) };
 }
 
 /** The key of the mount that stands for a managed one: the one that does already, or a new one. */
@@ -71,10 +72,11 @@ export async function planTakenKey(
   mountState: MountState,
   { taken, key_name }: { taken: TakenKey; key_name: string | undefined },
 ): Promise<{ key: Key; effects: Effect[] }> {
-  const isSame = Buffer.from(taken.public_key);
+  const { managed, pair } = taken;
+  const isSame = Buffer.from(pair.public_key);
   const known = [...mountState.keys.values()].find(
     ({ managed_key_id, public_key }) =>
-      managed_key_id === taken.managed_key_id && isSame.equals(public_key),
+      managed_key_id === managed.uuid && isSame.equals(public_key),
   );
   if (known) {
     await refuseDeniedNow(caller, ownPaths(caller, 'key', known));
@@ -82,8 +84,10 @@ export async function planTakenKey(
   }
   requireRoomForKey(mountState);
   const name = checkNewName('key', key_name, mountState.keys);
-  const key: Key = { id: app.newId(), name, ...taken };
-  return { key, effects: [insertKey(caller.mount.id, key, new Uint8Array(0))] };
+  const key: Key = { id: app.newId(), name, ...pair, managed_key_id: managed.uuid };
+  // Neither is it forgotten meanwhile, nor does it say something else.
+  const insert = insertKey(caller.mount.id, key, new Uint8Array(0));
+  return { key, effects: [holdManagedKey(managed), insert] };
 }
 
 /** By what name a key's managed one goes; undefined: the server has the key itself. */

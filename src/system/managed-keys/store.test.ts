@@ -3,7 +3,13 @@ import { test } from 'node:test';
 import { eachEngine } from '../../../test/support/engines.ts';
 import { insertKey } from '../../pki/mount-state/keys.store.ts';
 import type { ManagedKey } from './managed-key.ts';
-import { deleteManagedKey, isManagedKeyUsed, listManagedKeys, saveManagedKey } from './store.ts';
+import {
+  deleteManagedKey,
+  holdManagedKey,
+  isManagedKeyUsed,
+  listManagedKeys,
+  saveManagedKey,
+} from './store.ts';
 
 const KEY: ManagedKey = {
   ...{ uuid: 'k-1', name: 'root', type: 'pkcs11', library: 'soft', slot: '1', token_label: '' },
@@ -43,7 +49,10 @@ eachEngine('managed keys', (open) => {
     assert.equal(await isManagedKeyUsed(store.db, 'k-1'), false);
     await store.commit([taken('k-1', 'a')]);
     assert.equal(await isManagedKeyUsed(store.db, 'k-1'), true);
-    await assert.rejects(store.commit([deleteManagedKey(found)]));
+    await assert.rejects(store.commit([deleteManagedKey(found)]), { kind: 'conflict' });
+    await store.commit([holdManagedKey(found)]);
+    const other = holdManagedKey({ ...found, version: 2 });
+    await assert.rejects(store.commit([other]), { kind: 'conflict' });
     await assert.rejects(store.commit([taken('k-none', 'b')]));
     assert.equal((await listManagedKeys(store.db)).size, 1);
   });

@@ -1,7 +1,7 @@
 import type { z } from 'zod';
-import { deleteAsRead, saveAsRead } from '../../store/as-read.ts';
-import type { Db } from '../../store/database.ts';
-import type { Write } from '../../store/write.ts';
+import { holdAsRead, saveAsRead } from '../../store/as-read.ts';
+import { build, type Db } from '../../store/database.ts';
+import { type Write, write } from '../../store/write.ts';
 import { type ManagedKey, managedKeySchema, type StoredManagedKey } from './managed-key.ts';
 
 const settings = managedKeySchema.omit({ uuid: true, name: true, type: true });
@@ -32,9 +32,28 @@ export function saveManagedKey(
   });
 }
 
-/** Refused where a key of a mount is one that the token has. */
+const IN_USE = 'the managed key was changed, or taken for a key of a mount, in the meantime';
+
+/** Refused where a key of a mount stands for it. */
 export function deleteManagedKey({ uuid, version }: StoredManagedKey): Write {
-  return deleteAsRead('managed_key', { key: { id: uuid }, read: { version } });
+  return write(
+    build
+      .deleteFrom('managed_key')
+      .where('id', '=', uuid)
+      .where('version', '=', version)
+      .where(({ not, exists, selectFrom }) =>
+        not(exists(selectFrom('pki_key').select('id').where('managed_key_id', '=', uuid))),
+      ),
+    { rows: 1, conflict: IN_USE },
+  );
+}
+
+/** Refuses its write set where a managed key is another one by now, or gone. */
+export function holdManagedKey({
+  uuid,
+  version,
+}: Pick<StoredManagedKey, 'uuid' | 'version'>): Write {
+  return holdAsRead('managed_key', { key: { id: uuid }, read: { version } }, IN_USE);
 }
 
 /** Whether a key of a mount stands for a managed key. */
