@@ -29,6 +29,8 @@ const FLOORS: readonly (readonly string[])[] = [
   ['audit'],
   // The table of mounts; what is done to mounts is the system's.
   ['mounts'],
+  // Modules of devices that hold keys, each in a process of its own.
+  ['pkcs11'],
   // What everything stands on, as types: the application, who asks, routes, jobs, leases.
   ['app'],
   // Pure rules of permission; envelope encryption; the configuration.
@@ -263,6 +265,7 @@ const URL_PARSERS: Readonly<Record<string, string>> = {
   'src/pki/external-policy/client.ts':
     'the address of a service, which was parsed when it was written',
   'src/pki/external-policy/talk.client.ts': 'the same',
+  'src/seal/transit.client.ts': "a server's own configuration",
 };
 /** Files that normalize texts, and what keeps marks from being put into order pair by pair. */
 const NORMALIZERS: Readonly<Record<string, string>> = {

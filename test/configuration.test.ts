@@ -15,6 +15,8 @@ const SECTIONS: [path: string, given: (unknown: object) => object][] = [
   ['seal', (seal) => whole({ seal })],
   ['audit', (audit) => whole({ audit })],
   ['audit.sinks[]', (sink) => whole({ audit: { sinks: [sink] } })],
+  ['former_seal', (former_seal) => whole({ former_seal })],
+  ['kms_library[]', (library) => whole({ kms_library: [library] })],
   ['user_lockout', (user_lockout) => whole({ user_lockout })],
   ['cors', (cors) => whole({ cors })],
   ['telemetry', (telemetry) => whole({ telemetry })],

@@ -184,6 +184,17 @@ const SAME: Record<string, unknown[][]> = {
   path: [['pki/issue/web', '/pki/issue/web']],
   name: [],
   type: [],
+  managed_key_name: [['root', 'ROOT']],
+  managed_key_id: [['6f1c0b2e', '6F1C0B2E']],
+  slot: [['16', '0x10', '0X10', 16, '016']],
+  mechanism: [['4161', '0x1041', 4161]],
+  curve: [['P256', 'p256', 'P-256', 'p-256']],
+  force_rw_session: [
+    ['true', 'TRUE', '1', 't', true],
+    ['', 'false', '0', false],
+  ],
+  key_id: [['a', '0x61', '0X61']],
+  usages: [[['sign', 'verify'], 'verify,sign', ['verify', 'sign', 'sign']]],
 };
 
 test('whatever is compared in a form of its own has values of which the form is tried', () => {
@@ -216,8 +227,10 @@ const AS_WRITTEN = new Set([
   'uri_sans', 'user_ids', 'sid', 'extensions',
   // Where a service is, and what of somebody it is told.
   'entity_jmespath', 'external_service_url', 'group_jmespath',
+  // Of devices.
+  'hash_algorithm', 'key_label', 'library', 'token_label',
   // For people, and secrets.
-  'description', 'expiration', 'input', 'password', 'path_suffix',
+  'pin', 'description', 'expiration', 'input', 'password', 'path_suffix',
 ]); // biome-ignore format: one table
 
 test('every other text is one that means what is written', () => {

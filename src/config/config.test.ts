@@ -44,6 +44,50 @@ const refused: [change: object, says: RegExp, why: string][] = [
   [{ listener: { address: '127.0.0.1:8200' } }, /tls_cert_file/, 'TLS neither given nor disabled'],
   [{ listener: { address: '8200', tls_disable: true } }, /HOST:PORT/, 'an address without a host'],
   [{ seal: { type: 'keyfile' } }, /seal\.path/, 'a key file without a path'],
+  [
+    { seal: { type: 'magic' } },
+    /seal\.type must be one of shamir, keyfile, pkcs11, transit/,
+    'no seal',
+  ],
+  [
+    { seal: { type: 'pkcs11', library: 'x', slot: '1', pin: '1', key_label: 'k' } },
+    /seal\.library must be the name of a kms_library/,
+    'a library that there is not',
+  ],
+  [
+    {
+      kms_library: [{ name: 'x', library: '/x.so' }],
+      seal: { type: 'pkcs11', library: 'x', pin: '1', key_label: 'k' },
+    },
+    /seal\.slot or seal\.token_label must be given/,
+    'a device without a token',
+  ],
+  [
+    { seal: { type: 'transit', address: 'ftp://a', token: 't', key_name: 'k' } },
+    /seal\.address must be http/,
+    'another protocol',
+  ],
+  [
+    { seal: { type: 'transit', address: 'https://a', token: 't', key_name: '../k' } },
+    /seal\.key_name must be a path/,
+    'a key beside the engine',
+  ],
+  [{ kms_library: [{ name: 'a' }] }, /kms_library\[0\]\.library must be a text/, 'no library'],
+  [
+    { kms_library: [{ name: 'a', library: 'lib.so' }] },
+    /kms_library\[0\]\.library must be an absolute path/,
+    'a library from wherever the loader looks',
+  ],
+  [
+    { kms_library: [{ name: 'A b', library: '/lib.so' }] },
+    /kms_library\[0\]\.name: lower-case letters/,
+    'a name that could not stand in a path',
+  ],
+  [
+    { kms_library: [1, 2].map(() => ({ name: 'a', library: '/lib.so' })) },
+    /kms_library has "a" twice/,
+    'two libraries of a name',
+  ],
   [{ log_level: 'loud' }, /log_level must be one of/, 'no such level'],
   [
     { audit: { sinks: [{ type: 'kafka' }] } },

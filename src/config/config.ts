@@ -8,9 +8,11 @@ import {
   PUBLIC_CONNECTION_DEFAULTS,
 } from './connections.ts';
 import { parseAddress, parseHosts } from './kinds.ts';
+import { type KmsLibrary, kmsLibrariesOf } from './kms-library.ts';
 import type { ReachRules } from './reach-rules.ts';
 import { readSettings } from './read.ts';
 import { parseRecoveryKey } from './recovery-key.ts';
+import { type SealSettings, sealOf } from './seal-settings.ts';
 import { checkSeed, type SeedSettings } from './seed.ts';
 import {
   type LogLevel,
@@ -44,7 +46,11 @@ export interface Config extends Listener {
   storage:
     | { type: 'sqlite'; directory: string }
     | { type: 'postgres'; url: string; node_name: string };
-  seal: { type: 'shamir' } | { type: 'keyfile'; path: string };
+  seal: SealSettings;
+  /** The seal that the data is moved from; undefined: it is not. */
+  former_seal: SealSettings | undefined;
+  /** PKCS #11 modules; empty on a development server. */
+  kms_library: readonly KmsLibrary[];
   log_level: LogLevel;
   telemetry: { unauthenticated_metrics_access: boolean };
   audit: {
@@ -130,6 +136,8 @@ export function devConfig(flags: DevFlags): Config {
     tls: undefined,
     storage: { type: 'sqlite' as const, directory: flags.data },
     seal: { type: 'keyfile' as const, path: `${flags.data}/unseal.key` },
+    former_seal: undefined,
+    kms_library: [],
     log_level: 'warn' as const,
     telemetry: { unauthenticated_metrics_access: false },
     audit: { wait_for_reads: false, record_public_reads: false, retention_days: 0, sinks: [] },
@@ -159,10 +167,19 @@ const hostText = (host: string): string => (host.includes(':') ? `[${host}]` : h
  * @throws Failure `invalid` naming the key and what would be accepted
  */
 export function parseConfig(text: string): Config {
-  const { listener, public_listener, proxy_listener, storage, seal, api_address, ...settings } =
-    readSettings(text);
+  const {
+    listener,
+    public_listener,
+    proxy_listener,
+    storage,
+    seal,
+    former_seal,
+    api_address,
+    ...settings
+  } = readSettings(text);
   const { audit, log_level, telemetry, user_lockout, rate_limits, cors, credential_stores } =
     settings;
+  const kms_library = kmsLibrariesOf(settings.kms_library);
   const scheme = listener.tls_disable ? 'http' : 'https';
   return Object.freeze({
     mode: 'server' as const,
@@ -175,10 +192,9 @@ export function parseConfig(text: string): Config {
       ? undefined
       : { cert_file: listener.tls_cert_file, key_file: listener.tls_key_file },
     storage: storageOf(storage),
-    seal:
-      seal.type === 'keyfile'
-        ? { type: 'keyfile' as const, path: seal.path }
-        : { type: 'shamir' as const },
+    seal: sealOf(seal, kms_library),
+    former_seal: former_seal && sealOf(former_seal, kms_library, 'former_seal'),
+    kms_library,
     log_level,
     telemetry,
     audit,

@@ -22,8 +22,10 @@ import {
   text,
   texts,
 } from './kinds.ts';
+import { kmsLibraries } from './kms-library.ts';
 import { listener, publicListener } from './listeners.ts';
 import { parseRecoveryKey } from './recovery-key.ts';
+import { formerSeal, seal } from './seal-settings.ts';
 import { parseSyslogAddress, SYSLOG_FACILITIES } from './syslog.ts';
 
 const publicAddress = readBy(address, ({ written, at }) => {
@@ -65,29 +67,6 @@ const storage = z.preprocess(
       }),
     ],
     { error: oneOf(mustBeOneOf(['sqlite', 'postgres'])) },
-  ),
-);
-
-const SEAL_TYPE = {
-  takes: '`shamir`, `keyfile`',
-  otherwise: '`shamir`',
-  description: '`keyfile` unseals at the start by itself',
-};
-const seal = z.preprocess(
-  (value) => value ?? { type: 'shamir' },
-  z.discriminatedUnion(
-    'type',
-    [
-      z.strictObject({ type: z.literal('shamir').meta(SEAL_TYPE), path: ignored }),
-      z.strictObject({
-        type: z.literal('keyfile').meta(SEAL_TYPE),
-        path: text.meta({
-          otherwise: 'none; needed for `keyfile`',
-          description: 'the file with the unseal key, mode 0600',
-        }),
-      }),
-    ],
-    { error: oneOf(mustBeOneOf(['shamir', 'keyfile'])) },
   ),
 );
 
@@ -199,6 +178,8 @@ export const settings = z.strictObject({
   }),
   storage,
   seal,
+  former_seal: formerSeal,
+  kms_library: kmsLibraries.describe('libraries of devices that hold keys'),
   recovery_key: readBy(text, (key) => parseRecoveryKey('', key))
     .meta({ takes: 'base64 of 32 bytes' })
     .optional()

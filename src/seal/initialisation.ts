@@ -1,5 +1,5 @@
 import { invalid } from '../core/failure.ts';
-import { judgeShareCounts, type SealKind, type ShareCounts } from './seal.ts';
+import { judgeShareCounts, opensByItself, type SealKind, type ShareCounts } from './seal.ts';
 
 /** What `sys/init` is asked for; undefined or 0: not said. */
 export interface InitRequest {
@@ -11,9 +11,9 @@ export interface InitRequest {
 
 /**
  * Decides how many shares there will be: of the seal key for `shamir`, of the recovery key for
- * `keyfile`.
+ * all others.
  *
- * @returns undefined for a key file without recovery shares: then no root token can be made
+ * @returns undefined for a seal that opens by itself without recovery shares: then no root token can be made
  *   later, and the recovery key never exists
  * @throws Failure `invalid` for counts that cannot be, or that belong to the other kind
  */
@@ -31,7 +31,7 @@ export function chooseShareCounts(kind: SealKind, request: InitRequest): ShareCo
       `parameters ${otherPrefix}_shares,${otherPrefix}_threshold not applicable to seal type ${kind}: give ${prefix}_shares and ${prefix}_threshold`,
     );
   }
-  if (kind === 'keyfile' && own.shares === 0 && own.threshold === 0) return undefined;
+  if (opensByItself(kind) && own.shares === 0 && own.threshold === 0) return undefined;
   const because = judgeShareCounts(own, prefix);
   if (because !== undefined) throw invalid(`invalid seal configuration: ${because}`);
   return own;

@@ -12,16 +12,18 @@ import { Failure, invalid } from '../core/failure.ts';
 import { planFirstMounts } from '../mounts/operations.ts';
 import { bumpConfigVersion } from '../store/config-version.ts';
 import { chooseShareCounts, type InitRequest } from './initialisation.ts';
-import { createKeyFile, readKeyFile } from './key-file.store.ts';
+import { isMigrating } from './migration.operations.ts';
 import {
   makeShares,
   openRootKey,
+  opensByItself,
   RECOVERY_PLACE,
   recoveryHash,
   type Seal,
   type ShareCounts,
   wrapRootKey,
 } from './seal.ts';
+import { makeSealKey, openSealKey, tellWrongKey } from './seal-key.operations.ts';
 import { splitRandomness } from './shamir.ts';
 import { hashShares } from './share-hash.ts';
 import {
@@ -35,7 +37,7 @@ import {
 } from './store.ts';
 import { openBarrier } from './unsealing.operations.ts';
 
-/** Sealed by request: from then on only a restart opens a key file's seal. */
+/** Sealed by request: from then on only a restart opens a seal by itself. */
 const memoryOf = perApp(() => ({ sealed_by_request: false }));
 
 /** Shares for people, and the first token. Whoever has handed the shares out wipes them. */
@@ -60,7 +62,7 @@ export async function initialise(
   if ((await findSeal(app.db)) !== undefined) throw invalid('Vault is already initialized');
   const kind = app.config.seal.type;
   const counts = chooseShareCounts(kind, input);
-  const seal_key = kind === 'shamir' ? app.randomBytes(KEY_LENGTH) : obtainKeyFile(app);
+  const { seal_key, seal_key_wrapped } = await makeSealKey(app, app.config.seal);
   const root_key = app.randomBytes(KEY_LENGTH);
   const created_at = Math.floor(app.now() / 1000);
   const keyring = (['hash', 'data'] as const).map((use, term) =>
@@ -76,7 +78,7 @@ export async function initialise(
   const barrier = new Barrier((length) => app.randomBytes(length));
   await barrier.unseal(openKeyring(Uint8Array.from(root_key), keyring), barrier.sealings);
   const recovery_key =
-    kind === 'keyfile' && counts !== undefined ? app.randomBytes(KEY_LENGTH) : undefined;
+    opensByItself(kind) && counts !== undefined ? app.randomBytes(KEY_LENGTH) : undefined;
   const shares = counts === undefined ? [] : splitKey(app, recovery_key ?? seal_key, counts);
   const seal: Seal = {
     kind,
@@ -89,6 +91,7 @@ export async function initialise(
         ? null
         : barrier.encrypt('config', RECOVERY_PLACE, recoveryHash(recovery_key)),
     share_hashes: shares.length === 0 ? null : hashShares(shares),
+    seal_key_wrapped,
     cluster_id: app.newId(),
     cluster_name: `gatehouse-cluster-${Buffer.from(app.randomBytes(4)).toString('hex')}`,
     created_at,
@@ -109,7 +112,7 @@ export async function initialise(
     ...token.effects,
   ]);
 
-  if (kind === 'keyfile') await app.barrier.unseal(openKeyring(root_key, keyring), since);
+  if (opensByItself(kind)) await app.barrier.unseal(openKeyring(root_key, keyring), since);
   else root_key.fill(0);
   return { kind, shares, root_token: token.client_token };
 }
@@ -122,30 +125,8 @@ export function splitKey(app: App, key: Uint8Array, counts: ShareCounts): Uint8A
   return shares;
 }
 
-/** The key in the configured file; a development server makes the file when it is not there. */
-function obtainKeyFile(app: App): Uint8Array {
-  const path = keyFilePath(app);
-  const key = readKeyFile(path);
-  if (key !== undefined) return key;
-  if (app.config.mode !== 'dev') {
-    throw new Failure(
-      'unavailable',
-      `the key file "${path}" is missing: make one of ${KEY_LENGTH} random bytes, as with (umask 077; head -c ${KEY_LENGTH} /dev/urandom > ${path}), and keep a copy elsewhere`,
-    );
-  }
-  const fresh = app.randomBytes(KEY_LENGTH);
-  createKeyFile(path, fresh);
-  return fresh;
-}
-
-function keyFilePath(app: App): string {
-  const { seal } = app.config;
-  if (seal.type === 'keyfile') return seal.path;
-  throw new Failure('unavailable', 'the data is sealed by a key file and seal.path is not set');
-}
-
 /**
- * What a server does about its seal when it starts: a key file opens it; a development server
+ * What a server does about its seal when it starts: it opens by itself unless people do that; a development server
  * is initialised first, and has the root token it was told to have.
  *
  * @throws Failure `unavailable` if it is configured for another seal than its data has, or if
@@ -154,10 +135,11 @@ function keyFilePath(app: App): string {
 export async function openSeal(app: App): Promise<void> {
   const caller = systemCaller(app.newId(), 'start');
   const seal = await findSeal(app.db);
-  if (seal !== undefined && seal.kind !== app.config.seal.type) {
+  const migrating = seal !== undefined && isMigrating(app, seal);
+  if (seal !== undefined && seal.kind !== app.config.seal.type && !migrating) {
     throw new Failure(
       'unavailable',
-      `seal.type is "${app.config.seal.type}", but the data was initialised with "${seal.kind}"`,
+      `seal.type is "${app.config.seal.type}", but the data was initialised with "${seal.kind}"; former_seal says how that one is opened, to move from it`,
     );
   }
   app.store.onConfigChange(() => {
@@ -167,7 +149,8 @@ export async function openSeal(app: App): Promise<void> {
   });
   if (seal !== undefined) {
     await clearReplaced(app, caller, seal);
-    if (seal.kind === 'keyfile') await unsealByKeyFile(app, seal, app.barrier.sealings);
+    if (migrating) app.log.warn({}, 'sealed until sys/unseal moves the data to another seal');
+    else if (opensByItself(seal.kind)) await unsealByItself(app, seal, app.barrier.sealings);
   } else if (app.config.mode === 'dev') {
     await initialise(app, caller, { root_token: app.config.dev_root_token });
   }
@@ -182,17 +165,12 @@ async function clearReplaced(app: App, caller: Caller, seal: Seal): Promise<void
   if (await hasReplacedSeal(app.db, seal)) await app.commit(caller, [deleteReplacedSeal(seal)]);
 }
 
-async function unsealByKeyFile(app: App, seal: Seal, since: number): Promise<void> {
-  const path = keyFilePath(app);
-  const seal_key = readKeyFile(path);
-  if (seal_key === undefined) {
-    throw new Failure('unavailable', `the key file "${path}" is missing: put its copy back`);
-  }
+async function unsealByItself(app: App, seal: Seal, since: number): Promise<void> {
+  const settings = app.config.seal;
+  const seal_key = await openSealKey(app, seal, settings);
   const root_key = openRootKey(seal_key, seal.root_key_sealed);
   seal_key.fill(0);
-  if (root_key === undefined) {
-    throw new Failure('unavailable', `the key file "${path}" is not the one of this data`);
-  }
+  if (root_key === undefined) throw new Failure('unavailable', tellWrongKey(settings));
   await openBarrier(app, openKeyring(root_key, await listKeyring(app.db)), since);
 }
 
@@ -203,10 +181,10 @@ async function refreshKeys(app: App): Promise<void> {
     app.barrier.reload(await listKeyring(app.db));
     return;
   }
-  if (app.config.seal.type !== 'keyfile' || memoryOf(app).sealed_by_request) return;
+  if (!opensByItself(app.config.seal.type) || memoryOf(app).sealed_by_request) return;
   const since = app.barrier.sealings;
   const seal = await findSeal(app.db);
-  if (seal?.kind === 'keyfile') await unsealByKeyFile(app, seal, since);
+  if (seal?.kind === app.config.seal.type) await unsealByItself(app, seal, since);
 }
 
 /**

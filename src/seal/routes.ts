@@ -144,13 +144,15 @@ export const sealRoutes: AnyRoute[] = [
     summary: 'Give one share of the unseal key',
     access: 'public',
     while_sealed: true,
-    audit: ['reset'],
+    audit: ['reset', 'migrate'],
     input: z.object({
       key: optional(text()).describe('One share, as hex or base64.'),
       reset: flag(false).describe(
         'Forget the shares given so far, if any. Takes one of the shares as `key`; without it they stay, and a warning says so.',
       ),
-      migrate: flag(false).describe('Not supported: there is no other seal to move to.'),
+      migrate: flag(false).describe(
+        'Move to the seal of the configuration from its `former_seal`, by shares of its unseal or recovery key.',
+      ),
     }),
     output: bare(sealStatusSchema),
     failures: ['invalid'],

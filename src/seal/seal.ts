@@ -5,15 +5,23 @@ import {
   openEnvelope,
   sealEnvelope,
 } from '../barrier/envelope.ts';
+import { SEAL_TYPES } from '../config/seal-settings.ts';
 import type { Tables } from '../store/tables.ts';
 import { MAX_SHARES, splitSecret } from './shamir.ts';
 
 /**
  * What guards the root key. `shamir`: a seal key that exists only as shares in people's hands.
- * `keyfile`: a seal key in a file that the server reads at its start; people then hold shares
- * of a recovery key, which proves who they are and opens nothing.
+ * `keyfile`: a seal key in a file that the server reads at its start; `pkcs11` and `transit`: one that is stored as
+ * a device, or another server, encrypted it. People then hold shares of a recovery key, which proves who they are and
+ * opens nothing.
  */
-export type SealKind = 'shamir' | 'keyfile';
+export type SealKind = (typeof SEAL_TYPES)[number];
+
+export const findSealKind = (kind: string): SealKind | undefined =>
+  SEAL_TYPES.find((one) => one === kind);
+
+/** Whether a server with such a seal unseals itself when it starts. */
+export const opensByItself = (kind: SealKind): boolean => kind !== 'shamir';
 
 /** The seal of an installation; it exists from `sys/init` on. */
 export interface Seal extends Omit<Tables['seal'], 'id' | 'kind'> {

@@ -12,6 +12,7 @@ const seal: Seal = {
   root_key_sealed: new Uint8Array(),
   recovery_hash_sealed: null,
   share_hashes: null,
+  seal_key_wrapped: null,
   cluster_id: 'c-1',
   cluster_name: 'cluster',
   created_at: 0,

@@ -1,6 +1,7 @@
 import { z } from 'zod';
+import { SEAL_TYPES } from '../config/seal-settings.ts';
 import { BUILD_DATE, COMPATIBLE_VERSION } from '../core/version.ts';
-import type { Seal, SealKind } from './seal.ts';
+import { opensByItself, type Seal, type SealKind } from './seal.ts';
 import type { ShareCollection } from './share-collection.ts';
 
 /** What is known of this node's seal at one moment. */
@@ -13,6 +14,8 @@ export interface SealFacts {
   /** Shares given so far, while sealed. */
   collection: ShareCollection | undefined;
   storage: 'sqlite' | 'postgres';
+  /** Another seal is to take its place: `sys/unseal` with `migrate`. */
+  migrating?: boolean;
   /** What the caller is told besides. */
   warning?: string;
 }
@@ -24,7 +27,7 @@ const clusterFields = {
 
 /** The answer of `sys/seal-status` and `sys/unseal`. */
 export const sealStatusSchema = z.object({
-  type: z.enum(['shamir', 'keyfile']),
+  type: z.enum(SEAL_TYPES),
   initialized: z.boolean(),
   sealed: z.boolean(),
   t: z.int().describe('Shares that make the key.'),
@@ -53,9 +56,9 @@ export function sealStatus(facts: SealFacts): z.output<typeof sealStatusSchema> 
     nonce: collection?.nonce ?? '',
     version: COMPATIBLE_VERSION,
     build_date: BUILD_DATE,
-    migration: false,
+    migration: facts.migrating ?? false,
     ...clusterOf(facts),
-    recovery_seal: kind === 'keyfile',
+    recovery_seal: opensByItself(kind),
     storage_type: facts.storage === 'postgres' ? 'postgresql' : 'sqlite',
     ...(facts.warning !== undefined && { warnings: [facts.warning] }),
   };

@@ -24,6 +24,7 @@ const OF_SHARES: Seal = {
   root_key_sealed: bytes(0, 255, 1),
   recovery_hash_sealed: null,
   share_hashes: bytes(7, 8),
+  seal_key_wrapped: null,
   cluster_id: 'id',
   cluster_name: 'name',
   created_at: 1_800_000_000,

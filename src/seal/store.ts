@@ -3,7 +3,7 @@ import type { KeyringRow } from '../barrier/keyring.ts';
 import { build, type Db, prepared } from '../store/database.ts';
 import { preparedHold } from '../store/held.ts';
 import { type Write, write } from '../store/write.ts';
-import type { Seal, SealKind } from './seal.ts';
+import { findSealKind, type Seal, type SealKind } from './seal.ts';
 
 const findSealRow = prepared((from) => from.selectFrom('seal').selectAll());
 
@@ -16,7 +16,8 @@ export async function findSeal(db: Db): Promise<Seal | undefined> {
 }
 
 function sealKind(kind: string): SealKind {
-  if (kind === 'shamir' || kind === 'keyfile') return kind;
+  const known = findSealKind(kind);
+  if (known) return known;
   throw new Error(`the stored seal is of an unknown kind, "${kind}"`);
 }
 
@@ -61,6 +62,24 @@ export function replaceSeal(seal: Seal, known?: Seal): Write[] {
       { rows: 1, conflict: REKEYED },
     ),
     write(build.deleteFrom('seal_next')),
+  ];
+}
+
+/** Puts the seal in force that another kind of seal is moved to. Refused while a rekeying is not finished. */
+export function replaceMigrated(seal: Seal): Write[] {
+  const { kind, generation, root_key_sealed, recovery_hash_sealed, seal_key_wrapped } = seal;
+  return [
+    holdSeal({ generation: generation - 1 }),
+    write(
+      build
+        .updateTable('seal')
+        .set({ kind, generation, root_key_sealed, recovery_hash_sealed, seal_key_wrapped })
+        .where('generation', '=', generation - 1)
+        .where(({ not, exists, selectFrom }) =>
+          not(exists(selectFrom('seal_next').select('id').where('generation', '=', generation))),
+        ),
+      { rows: 1, conflict: REKEYED },
+    ),
   ];
 }
 

@@ -2,6 +2,7 @@ import { type App, perApp } from '../app/app.ts';
 import type { Caller } from '../app/caller.ts';
 import { type Keyring, openKeyring, wipeKeyring } from '../barrier/keyring.ts';
 import { type Failure, invalid, isConflict } from '../core/failure.ts';
+import { isMigrating, judgeMigration, planMigration } from './migration.operations.ts';
 import { openRootKey, type Seal } from './seal.ts';
 import {
   addShare,
@@ -19,6 +20,7 @@ import {
   findSeal,
   holdSeal,
   listKeyring,
+  replaceMigrated,
   replaceSeal,
   saveShareHashes,
 } from './store.ts';
@@ -30,8 +32,10 @@ const memoryOf = perApp<{ unsealing: ShareCollection | undefined }>(() => ({
 
 /** How it stands with this node's seal. */
 export async function readSealFacts(app: App): Promise<SealFacts> {
+  const seal = await findSeal(app.db);
   return {
-    seal: await findSeal(app.db),
+    seal,
+    migrating: seal !== undefined && isMigrating(app, seal),
     configured: app.config.seal.type,
     sealed: app.barrier.sealed,
     collection: app.barrier.sealed ? memoryOf(app).unsealing : undefined,
@@ -99,14 +103,15 @@ export async function unseal(app: App, caller: Caller, input: UnsealInput): Prom
   const since = app.barrier.sealings;
   await putShownInForce(app, caller, input.key);
   const seal = await requireSeal(app);
-  if (input.migrate) throw invalid("can't perform a seal migration, no migration seal found");
-  if (!input.reset && !input.key) {
+  if (input.reset) return resetUnsealing(app, caller, seal, input.key);
+  const migrates = judgeMigration(app, seal, input);
+  if (migrates && seal.threshold === 0) return migrateSeal(app, caller, { seal, since });
+  if (!input.key) {
     throw invalid("'key' must be specified in request body as JSON, or 'reset' set to true");
   }
-  if (input.reset) return resetUnsealing(app, caller, seal, input.key);
   if (!app.barrier.sealed) return readSealFacts(app);
-  if (seal.kind !== 'shamir') {
-    throw invalid('a key file opens this seal when the server starts: restart it');
+  if (seal.kind !== 'shamir' && !migrates) {
+    throw invalid('this seal opens by itself when the server starts: restart it');
   }
   const share = requireShare(input.key, seal);
   const keyring = await listKeyring(app.db);
@@ -118,6 +123,13 @@ export async function unseal(app: App, caller: Caller, input: UnsealInput): Prom
   memoryOf(app).unsealing = collection;
   if (!isComplete(collection)) return readSealFacts(app);
   caller.recorded = false;
+  if (migrates) {
+    const key = collectedKey(collection);
+    wipeCollection(collection);
+    memoryOf(app).unsealing = undefined;
+    if (key === undefined) throw invalid('Unseal failed, invalid key');
+    return migrateSeal(app, caller, { seal, since, key });
+  }
   const root_key = takeRootKey(collection, seal);
   const hashes = seal.share_hashes === null && root_key && deriveHashes(collection.shares, seal);
   wipeCollection(collection);
@@ -132,6 +144,28 @@ export async function unseal(app: App, caller: Caller, input: UnsealInput): Prom
     throw error;
   }
   caller.recorded = false;
+  if (!(await openBarrier(app, opened, since))) throw sealedMeanwhile();
+  caller.recorded = true;
+  return readSealFacts(app);
+}
+
+/** Moves the seal to the one of the configuration, and unseals. Nothing is changed unless all of it can be. */
+async function migrateSeal(
+  app: App,
+  caller: Caller,
+  { seal, since, key }: { seal: Seal; since: number; key?: Uint8Array },
+): Promise<SealFacts> {
+  const plan = await planMigration(app, seal, key);
+  key?.fill(0);
+  if (plan === undefined) throw invalid('Unseal failed, invalid key');
+  try {
+    await app.commit(caller, replaceMigrated(plan.next));
+  } catch (error) {
+    plan.root_key.fill(0);
+    throw error;
+  }
+  caller.recorded = false;
+  const opened = openKeyring(plan.root_key, await listKeyring(app.db));
   if (!(await openBarrier(app, opened, since))) throw sealedMeanwhile();
   caller.recorded = true;
   return readSealFacts(app);

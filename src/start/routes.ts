@@ -24,6 +24,7 @@ import { AUTH_TYPES } from '../mounts/rules.ts';
 import { certificateLease } from '../pki/revocation/operations.ts';
 import { pkiRoutes } from '../pki/routes.ts';
 import { sealRoutes } from '../seal/routes.ts';
+import { managedKeyRoutes } from '../system/managed-keys/routes.ts';
 import { mountSystemRoutes } from '../system/mounts/routes.ts';
 import { serverRoutes } from '../system/routes.ts';
 import { type DeclaredRoutes, specRoutes } from './specs.ts';
@@ -32,6 +33,7 @@ import { type DeclaredRoutes, specRoutes } from './specs.ts';
 export const systemRoutes: readonly AnyRoute[] = [
   ...sealRoutes,
   ...mountSystemRoutes,
+  ...managedKeyRoutes,
   ...policyRoutes,
   ...capabilityRoutes,
   ...auditDeviceRoutes,

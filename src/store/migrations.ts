@@ -55,6 +55,8 @@ import { certificateMetadata } from './migrations/0084-certificate-metadata.ts';
 import { blockedKeys } from './migrations/0085-blocked-keys.ts';
 import { deltaCrls } from './migrations/0087-delta-crls.ts';
 import { expiredEntries } from './migrations/0088-expired-entries.ts';
+import { managedKeys } from './migrations/0090-managed-keys.ts';
+import { wrappedSealKeys } from './migrations/0091-wrapped-seal-keys.ts';
 import { tidying } from './migrations/0093-tidying.ts';
 import { externalPolicy } from './migrations/0096-external-policy.ts';
 
@@ -116,6 +118,8 @@ export const MIGRATIONS: readonly Migration[] = [
   expiredEntries,
   tidying,
   externalPolicy,
+  managedKeys,
+  wrappedSealKeys,
 ];
 
 /**

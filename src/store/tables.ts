@@ -59,6 +59,17 @@ export interface Tables {
     body: string;
   };
   /** A request header that records tell; see `audit/request-headers/`. */
+  managed_key: {
+    /** Kept as long as it has its name. */
+    id: string;
+    type: string;
+    name: string;
+    /** All that is told of it, as JSON. */
+    body: string;
+    pin_sealed: Uint8Array;
+    /** Counts what was written. */
+    version: number;
+  };
   audit_header: {
     /** In lower case. */
     name: string;
@@ -81,6 +92,8 @@ export interface Tables {
     recovery_hash_sealed: Uint8Array | null;
     /** `hashShares` of the shares in people's hands; null: not known yet, or there are none. */
     share_hashes: Uint8Array | null;
+    /** The seal key as a device or another server encrypted it; null where it is in shares or in a file. */
+    seal_key_wrapped: Uint8Array | null;
     cluster_id: string;
     cluster_name: string;
     /** Unix seconds. */
@@ -379,8 +392,10 @@ export interface PkiKeyRow {
   key_bits: number;
   /** SubjectPublicKeyInfo, DER. */
   public_key: Uint8Array;
-  /** PKCS #8, DER, sealed for this row. */
+  /** PKCS #8, DER, sealed for this row; nothing where a device has the key. */
   private_key_sealed: Uint8Array;
+  /** Of a key that a device has. */
+  managed_key_id: string | null;
 }
 
 export interface PkiIssuerRow {

@@ -271,3 +271,10 @@ export function verify(
     return false;
   }
 }
+
+/** What an algorithm consists of, for whoever signs elsewhere. */
+export function signatureFacts(
+  name: SignatureAlgorithm,
+): Pick<AlgorithmFacts, 'key_type' | 'hash' | 'pss'> {
+  return ALGORITHMS[name];
+}

@@ -24,8 +24,21 @@ export interface AssembledCrl {
 export interface UnsignedCrl {
   /** TBSCertList, to be signed. */
   tbs: Uint8Array;
+  /** Where everything stands, for {@link attachSignature} on another thread. */
+  layout: CrlLayout;
   /** Puts the signature to it. */
   attachSignature(algorithm: SignatureAlgorithm, signature: Uint8Array): AssembledCrl;
+}
+
+/** A laid-out CRL as bare values. */
+export interface CrlLayout {
+  /** The header of the CertificateList, TBSCertList, and room for the signature. */
+  room: Uint8Array;
+  tbs_length: number;
+  /** Where the content of revokedCertificates stands in `room`. */
+  entries_at: number;
+  entries_length: number;
+  count: number;
 }
 
 /** Room for the header of the CertificateList, whose length is known last. */
@@ -78,23 +91,34 @@ export function layOutCrl(
     writeChunks(added, into);
   }
   room.set(frame.after, entriesAt + entries_length);
-  const tbs = room.subarray(HEADER_ROOM, HEADER_ROOM + tbsLength);
+  const layout = { room, tbs_length: tbsLength, entries_at: entriesAt, entries_length, count };
   return {
-    tbs,
-    attachSignature(algorithm, signature) {
-      const tail = [algorithmIdentifier(algorithm), bitString(signature)];
-      let end = HEADER_ROOM + tbsLength;
-      for (const part of tail) {
-        room.set(part, end);
-        end += part.length;
-      }
-      const outer = header(TAG.sequence, end - HEADER_ROOM);
-      const start = HEADER_ROOM - outer.length;
-      room.set(outer, start);
-      const der = room.subarray(start, end);
-      return { der, entries_at: entriesAt - start, entries_length, count };
-    },
+    tbs: tbsOf(layout),
+    layout,
+    attachSignature: (algorithm, signature) => attachSignature(layout, algorithm, signature),
   };
+}
+
+/** The TBSCertList of a laid-out CRL. */
+export function tbsOf({ room, tbs_length }: CrlLayout): Uint8Array {
+  return room.subarray(HEADER_ROOM, HEADER_ROOM + tbs_length);
+}
+
+/** Puts a signature to a laid-out CRL, in its room. */
+export function attachSignature(
+  { room, tbs_length, entries_at, entries_length, count }: CrlLayout,
+  algorithm: SignatureAlgorithm,
+  signature: Uint8Array,
+): AssembledCrl {
+  let end = HEADER_ROOM + tbs_length;
+  for (const part of [algorithmIdentifier(algorithm), bitString(signature)]) {
+    room.set(part, end);
+    end += part.length;
+  }
+  const outer = header(TAG.sequence, end - HEADER_ROOM);
+  const start = HEADER_ROOM - outer.length;
+  room.set(outer, start);
+  return { der: room.subarray(start, end), entries_at: entries_at - start, entries_length, count };
 }
 
 function entriesOf({ der, entries_at, entries_length }: AssembledCrl): Uint8Array {

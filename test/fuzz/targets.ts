@@ -27,6 +27,7 @@ import * as corpus from './corpus.ts';
 import { policyTargets } from './policy-targets.ts';
 import type { FuzzTarget } from './run.ts';
 import { textTargets } from './text-targets.ts';
+import { tokenTargets } from './token-targets.ts';
 
 const text = (bytes: Uint8Array): string => Buffer.from(bytes).toString('latin1');
 
@@ -137,4 +138,5 @@ export const fuzzTargets: readonly FuzzTarget[] = [
   ...textTargets,
   ...policyTargets,
   ...brokerTargets,
+  ...tokenTargets,
 ];

@@ -2,7 +2,6 @@
 
 import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
-import type { Config } from '../../src/config/config.ts';
 import { build } from '../../src/store/database.ts';
 import { write } from '../../src/store/write.ts';
 import { eachPlace, type Place } from '../support/engines.ts';
@@ -12,7 +11,7 @@ import { configAt } from '../support/placed-server.ts';
 import { must } from '../support/racing.ts';
 import { type Client, type Reply, startTestServer } from '../support/server.ts';
 
-type SealType = Config['seal']['type'];
+type SealType = 'shamir' | 'keyfile';
 
 /** An installation with three shares of which two are needed, whose commits on one node can be held. */
 interface Installation {

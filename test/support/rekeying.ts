@@ -72,7 +72,7 @@ async function startNode(t: TestContext, config: Partial<Config>): Promise<Rekey
 export async function installRekeying(
   t: TestContext,
   place: Place,
-  type: Config['seal']['type'],
+  type: 'shamir' | 'keyfile',
 ): Promise<RekeyingBench> {
   const directory = newDirectory(t);
   const start = (node_name: string): Promise<RekeyingNode> =>

@@ -4,12 +4,12 @@ import { Failure } from '../../core/failure.ts';
 import type { Asker } from '../../core/fairness/asker.ts';
 import { doFor } from '../../core/fairness/asking.ts';
 import { FairTurns, type Places } from '../../core/fairness/fair-turns.ts';
+import type { Turned } from '../../core/fairness/giving-way.ts';
 import { LoopTurns } from '../../core/fairness/loop-turns.ts';
 import { networkOf, OWN_PARTY, partyOf, SHARED_PARTY, siteOf } from '../../core/fairness/party.ts';
 import { Patience } from '../../core/fairness/patience.ts';
-import { isCheap } from '../../x509/algorithms.ts';
-import type { KeyDescription } from '../../x509/keys.ts';
 import { isLong, signingCost } from '../../x509/signature-costs.ts';
+import { isQuick, type SigningKey, signOnDevice } from './device-turns.operations.ts';
 import {
   DOUBTED,
   type LogInAttempt,
@@ -156,7 +156,7 @@ export function makeKeyInTurn<Result>(
   return keyTurnsOf(app).take(asker, make);
 }
 
-const refuseTurn = (why: 'gone' | 'refused') => (why === 'gone' ? gone() : refuseSignature());
+const refuseTurn = (why: Turned): Failure => (why === 'gone' ? gone() : refuseSignature());
 
 // A unit of weight is about a millisecond of a thread of the pool, which serves who comes first.
 const PLACES = { at_once: 2, waiting: 4096, waiting_each: 1024, longest_wait_ms: 5_000 };
@@ -175,27 +175,29 @@ const longSignatureTurnsOf = perApp(() => new FairTurns(LONG_PLACES, refuseTurn)
 export function signInTurn<Result>(
   app: App,
   caller: Caller,
-  key: KeyDescription,
+  key: SigningKey,
   sign: () => Promise<Result>,
 ): Promise<Result> {
-  return isCheap(key) ? sign() : signWhenDue(app, askerOf(caller), key, sign);
+  return isQuick(key) ? sign() : signWhenDue(app, askerOf(caller), key, sign);
 }
 
 /** As {@link signInTurn}, of what many wait for, whoever asked for it first: the server's own work. */
 export function signOwnInTurn<Result>(
   app: App,
-  key: KeyDescription,
+  key: SigningKey,
   sign: () => Promise<Result>,
 ): Promise<Result> {
-  return isCheap(key) ? sign() : signWhenDue(app, { party: OWN_PARTY }, key, sign);
+  return isQuick(key) ? sign() : signWhenDue(app, { party: OWN_PARTY }, key, sign);
 }
 
 async function signWhenDue<Result>(
   app: App,
   who: Asker,
-  key: KeyDescription,
+  key: SigningKey,
   sign: () => Promise<Result>,
 ): Promise<Result> {
+  const { managed_key_id: id } = key;
+  if (id !== undefined) return signOnDevice(app, who, id, { sign, refuse: refuseTurn });
   const turns = signatureTurnsOf(app);
   const weight = signingCost(key);
   const asker = { ...who, weight };

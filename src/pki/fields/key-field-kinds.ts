@@ -1,6 +1,6 @@
 import { comparedBy, eachText } from '../../core/comparison.ts';
 import type { FieldKind } from '../../core/field.ts';
-import { integer, shortList, text } from '../../core/fields.ts';
+import { integer, optional, shortList, text } from '../../core/fields.ts';
 import type { KeyType } from '../../x509/keys.ts';
 import { USUAL_BITS } from '../../x509/post-quantum.ts';
 
@@ -24,6 +24,11 @@ export const referenceList: FieldKind<string[]> = comparedBy(shortList, {
   form: eachText(reference),
 });
 
+/** A name or an id in whose letters upper case counts as lower case. */
+const lowerText: FieldKind<string> = comparedBy(text, {
+  form: eachText((name) => name.toLowerCase()),
+});
+
 /** A name that an issuer or key is given; blanks around it do not count. */
 export const newNameText: FieldKind<string> = comparedBy(text, {
   form: eachText((name) => name.trim()),
@@ -39,6 +44,12 @@ function openSize(usual: readonly number[]): FieldKind<number> {
     also: (size) => (size === '0' ? sizes : sizes.includes(size) ? ['0'] : []),
   });
 }
+
+/** What names the key of a device; with "kms" exactly one of them. */
+export const managedKeyFields = {
+  managed_key_name: optional(lowerText()).describe('With "kms": name of the managed key.'),
+  managed_key_id: optional(lowerText()).describe('With "kms": id (`uuid`) of the managed key.'),
+};
 
 /** 0: 2048 of an RSA key, 256 of an EC key, 65 of one of ML-DSA, 128 of one of SLH-DSA. */
 export const keySize = openSize([2048, 256, USUAL_BITS.mldsa, USUAL_BITS.slhdsa]);

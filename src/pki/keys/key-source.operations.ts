@@ -14,6 +14,7 @@ import { ownPaths } from '../mount-state/own-paths.ts';
 import { requireRoomForKey } from '../mount-state/room.ts';
 import { type MountState, resolveKey } from '../mount-state/state.ts';
 import { generateKey, handOut } from './generation.operations.ts';
+import { planTakenKey, takeManagedKey } from './managed-keys.operations.ts';
 import { sealKey } from './sealed-keys.operations.ts';
 import { signWith, signWithKey } from './signing.operations.ts';
 
@@ -21,7 +22,7 @@ import { signWith, signWithKey } from './signing.operations.ts';
 // their paths.
 
 const KEY_SOURCES = ['internal', 'exported', 'existing', 'kms'] as const;
-export type KeySource = Exclude<(typeof KEY_SOURCES)[number], 'kms'>;
+export type KeySource = (typeof KEY_SOURCES)[number];
 
 /** What the body says about the key; type and size stay unresolved, since not every source takes them. */
 export interface KeyRequest {
@@ -29,6 +30,8 @@ export interface KeyRequest {
   key_ref: string;
   key_type?: string | undefined;
   key_bits?: number | undefined;
+  managed_key_name?: string | undefined;
+  managed_key_id?: string | undefined;
   signature_bits: number;
 }
 
@@ -56,8 +59,7 @@ export function parseKeySource(exported: string): KeySource {
       'the "exported" path parameter must be "internal", "existing", "exported" or "kms"',
     );
   }
-  if (source !== 'kms') return source;
-  throw invalid('managed keys are not available: use internal, exported or existing');
+  return source;
 }
 
 /**
@@ -80,6 +82,16 @@ export async function prepareKey(
     return {
       handed_out: undefined,
       choose: (mountState) => chooseExistingKey(app, caller, mountState, key_ref),
+    };
+  }
+  if (source === 'kms') {
+    const taken = await takeManagedKey(app, caller, request);
+    return {
+      handed_out: undefined,
+      choose: async (mountState) => {
+        const planned = await planTakenKey(app, caller, mountState, { taken, key_name });
+        return { ...planned, sign: signerOf(app, caller, planned.key) };
+      },
     };
   }
   const fresh = await generateKey(app, caller, planKey(request));
@@ -116,13 +128,13 @@ async function chooseExistingKey(
 ): Promise<ChosenKey> {
   const key = resolveKey(mountState, key_ref);
   await refuseDeniedNow(caller, ownPaths(caller, 'key', key));
-  return {
-    key,
-    effects: [],
-    sign: (algorithm, data) =>
-      signInTurn(app, caller, key, () => signWithKey(app, caller.mount.id, key, algorithm, data)),
-  };
+  return { key, effects: [], sign: signerOf(app, caller, key) };
 }
+
+const signerOf =
+  (app: App, caller: Caller, key: Key): ChosenKey['sign'] =>
+  (algorithm, data) =>
+    signInTurn(app, caller, key, () => signWithKey(app, caller.mount.id, key, algorithm, data));
 
 function planKey(request: KeyRequest): KeyDescription {
   const wanted = request.key_type ?? 'rsa';

@@ -12,6 +12,7 @@ import { changeMountState, readMountState } from '../mount-state/operations.ts';
 import { ownPaths, RENAMED } from '../mount-state/own-paths.ts';
 import { type ListedPage, requirePage, resolveKey } from '../mount-state/state.ts';
 import { parseKeySource, prepareKey } from './key-source.operations.ts';
+import { describeManagedKey } from './managed-keys.operations.ts';
 
 /** All keys in order of their ids, or one page of them. @see P-241 */
 export async function listKeyInfo(app: App, caller: Caller, page: ListedPage) {
@@ -29,6 +30,7 @@ export async function readKey(app: App, caller: Caller, input: { key_ref: string
   return {
     data: {
       ...describeKey(key),
+      ...(await describeManagedKey(app, key)),
       subject_key_id: formatColonHex(keyIdentifier(key.public_key)),
     },
   };
@@ -92,8 +94,10 @@ export async function removeKey(
 interface NewKey {
   exported: 'internal' | 'exported' | 'kms';
   key_name?: string | undefined;
-  key_type: KeyType;
-  key_bits: number;
+  key_type?: KeyType | undefined;
+  key_bits?: number | undefined;
+  managed_key_name?: string | undefined;
+  managed_key_id?: string | undefined;
 }
 
 /** Makes a key and keeps it; the private part is answered only if it shall be `exported`. */

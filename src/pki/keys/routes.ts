@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { nothing } from '../../app/output.ts';
 import { type AnyRoute, vaultRoute } from '../../app/route.ts';
 import { choice, integer, optional, text } from '../../core/fields.ts';
-import { KEY_TYPES, keySize, newNameText } from '../fields/key-field-kinds.ts';
+import { KEY_TYPES, keySize, managedKeyFields, newNameText } from '../fields/key-field-kinds.ts';
 import { keySchema } from '../mount-state/key.ts';
 import { generateStoredKey, listKeyInfo, readKey, removeKey, updateKey } from './operations.ts';
 
@@ -38,19 +38,20 @@ export const keyRoutes: readonly AnyRoute[] = [
     access: { capability: 'update' },
     input: z.object({
       exported: choice(['internal', 'exported', 'kms'] as const).describe(
-        '"exported" answers the private key, once; "internal" never does.',
+        '"exported" answers the private key, once; "internal" never does; "kms" is a key of a device.',
       ),
       key_name: optional(newNameText()).describe('A name for the key, unique in the mount.'),
-      key_type: choice(KEY_TYPES, 'rsa').describe('Type of key.'),
-      key_bits: keySize(0).describe(
-        'Size; 0: 2048 for RSA, 256 for EC, 65 for ML-DSA, 128 for SLH-DSA.',
+      key_type: optional(choice(KEY_TYPES)).describe('Type of key; by default rsa. Not for "kms".'),
+      key_bits: optional(keySize()).describe(
+        'Size; 0: 2048 for RSA, 256 for EC, 65 for ML-DSA, 128 for SLH-DSA. Not for "kms".',
       ),
+      ...managedKeyFields,
     }),
     output: keySchema.extend({
       private_key: z.string().optional().describe('PEM; only with "exported".'),
     }),
-    failures: ['invalid', 'conflict', 'rate_limited'],
-    audit: ['exported', 'key_name', 'key_type', 'key_bits'],
+    failures: ['invalid', 'conflict', 'rate_limited', 'unavailable'],
+    audit: ['exported', 'key_name', 'key_type', 'key_bits', ...Object.keys(managedKeyFields)],
     run: generateStoredKey,
   }),
   vaultRoute({
@@ -61,6 +62,8 @@ export const keyRoutes: readonly AnyRoute[] = [
     access: { capability: 'read' },
     input: z.object({ key_ref }),
     output: keySchema.extend({
+      managed_key_id: z.string().optional().describe('Of a key that a device has.'),
+      managed_key_name: z.string().optional().describe('The same.'),
       subject_key_id: z.string().describe('RFC 5280 §4.2.1.2 (1), colon hex.'),
     }),
     failures: ['unresolved'],

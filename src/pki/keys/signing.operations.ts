@@ -1,6 +1,7 @@
 import type { KeyObject } from 'node:crypto';
 import type { App } from '../../app/app.ts';
 import { invalid } from '../../core/failure.ts';
+import { signWithManagedKey } from '../../system/managed-keys/signing.operations.ts';
 import { isCheap, type SignatureAlgorithm, signAsync, signSync } from '../../x509/algorithms.ts';
 import {
   assembleSigned,
@@ -14,10 +15,41 @@ import { signatureRoom } from '../../x509/signature-costs.ts';
 import type { Key } from '../mount-state/key.ts';
 import { openKey } from './sealed-keys.operations.ts';
 
+/** What makes signatures in the name of a key, wherever that is kept. */
+export interface Signer {
+  /** Of a key that is at hand; undefined: only {@link Signer.sign} can use it. For threads that sign by themselves. */
+  readonly private_key: KeyObject | undefined;
+  /**
+   * Answers at once what is quick.
+   *
+   * @throws Failure `unavailable` when the key cannot be reached
+   */
+  sign(algorithm: SignatureAlgorithm, data: Uint8Array): Uint8Array | Promise<Uint8Array>;
+}
+
+/** @throws Failure `unavailable` while the server is sealed */
+export async function openSigner(app: App, mount_id: string, key: Key): Promise<Signer> {
+  const { managed_key_id, public_key } = key;
+  if (managed_key_id !== undefined) {
+    const use = { mount_id, managed_key_id, public_key };
+    return {
+      private_key: undefined,
+      sign: (algorithm, data) => signWithManagedKey(app, use, algorithm, data),
+    };
+  }
+  return localSigner(await openKey(app, mount_id, key), key);
+}
+
+/** Signs with a key that is at hand: what is quick on the calling thread, the rest in the thread pool. */
+export const localSigner = (private_key: KeyObject, description: KeyDescription): Signer => ({
+  private_key,
+  sign: (algorithm, data) => signWith(private_key, description, algorithm, data),
+});
+
 /**
- * Signs with a stored key: what is quick on the calling thread, the rest in the thread pool.
+ * Signs with a stored key.
  *
- * @throws Failure `unavailable` while the server is sealed
+ * @throws Failure `unavailable` while the server is sealed, or the key cannot be reached
  */
 export async function signWithKey(
   app: App,
@@ -26,7 +58,7 @@ export async function signWithKey(
   algorithm: SignatureAlgorithm,
   data: Uint8Array,
 ): Promise<Uint8Array> {
-  return signWith(await openKey(app, mount_id, key), key, algorithm, data);
+  return (await openSigner(app, mount_id, key)).sign(algorithm, data);
 }
 
 /**

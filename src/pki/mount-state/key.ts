@@ -13,6 +13,8 @@ export interface Key {
   key_bits: number;
   /** SubjectPublicKeyInfo, DER. */
   public_key: Uint8Array;
+  /** Of a key that a device has; its private part is not here. */
+  managed_key_id?: string;
 }
 
 /** What is told of a key. */

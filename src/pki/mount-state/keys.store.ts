@@ -4,7 +4,7 @@ import type { PkiKeyRow } from '../../store/tables.ts';
 import { type Value, type Write, write } from '../../store/write.ts';
 import type { Key } from './key.ts';
 
-const COLUMNS = ['id', 'name', 'key_type', 'key_bits', 'public_key'] as const;
+const COLUMNS = ['id', 'name', 'key_type', 'key_bits', 'public_key', 'managed_key_id'] as const;
 
 /** All keys of a mount, in order of their ids; the private parts stay where they are. */
 export async function listKeys(db: Db, mount_id: string): Promise<Key[]> {
@@ -18,7 +18,10 @@ export async function listKeys(db: Db, mount_id: string): Promise<Key[]> {
       .limit(PAGE)
       .execute(),
   );
-  return rows as Key[];
+  return rows.map(({ managed_key_id, ...row }) => {
+    const key = row as Key;
+    return managed_key_id === null ? key : { ...key, managed_key_id };
+  });
 }
 
 /** @returns the private key as it was sealed */
@@ -37,7 +40,7 @@ export async function findSealedKey(
 }
 
 const insertRow = preparedWrite(
-  (sql, p: PkiKeyRow & Record<string, Value>) =>
+  (sql, p: PkiKeyRow & Record<string, Value | null>) =>
     sql.insertInto('pki_key').values({
       mount_id: p.mount_id,
       id: p.id,
@@ -46,13 +49,15 @@ const insertRow = preparedWrite(
       key_bits: p.key_bits,
       public_key: p.public_key,
       private_key_sealed: p.private_key_sealed,
+      managed_key_id: p.managed_key_id,
     }),
   { rows: 1, conflict: 'key name already in use' },
 );
 
 /** Prepared, as an import has a thousand of them. */
 export function insertKey(mount_id: string, key: Key, private_key_sealed: Uint8Array): Write {
-  return insertRow({ mount_id, ...key, private_key_sealed });
+  const { managed_key_id = null, ...facts } = key;
+  return insertRow({ mount_id, ...facts, managed_key_id, private_key_sealed });
 }
 
 export function saveKeyName(mount_id: string, id: string, name: string): Write {

@@ -9,6 +9,7 @@ import { toAsciiDnsName, toAsciiHostName } from '../fields/host-name.ts';
 import {
   KEY_TYPES,
   keySize,
+  managedKeyFields,
   newNameText,
   referenceText,
   signatureSize,
@@ -51,6 +52,7 @@ export const caKeyFields = {
   key_bits: optional(keySize()).describe(
     'Size of the key; 0: 2048 for RSA, 256 for EC, 65 for ML-DSA, 128 for SLH-DSA.',
   ),
+  ...managedKeyFields,
 };
 
 /** How that key signs. */

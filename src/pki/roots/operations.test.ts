@@ -88,7 +88,7 @@ const refusals: [fields: Record<string, unknown>, phrase: RegExp, why: string][]
   [{ key_name: 'default' }, /reserved keyword 'default'/, 'default is no name of a key either'],
   [{ issuer_name: '6F1c0b2e-0000-4000-8000-0123456789ab' }, /form of an ID/, 'an ID is no name'],
   [{ key_name: '6f1c0b2e-0000-4000-8000-0123456789ab' }, /form of an ID/, "nor a key's"],
-  [{ exported: 'kms' }, /managed keys are not available/, 'no managed keys here'],
+  [{ exported: 'kms' }, /key_type nor key_bits arguments/, 'a managed key has its type'],
   [{ exported: 'nonsense' }, /"exported" path parameter must be/, 'another way'],
   [{ key_type: 'dsa' }, /unknown key type/, 'a type nobody has'],
   [{ key_type: 'rsa', key_bits: 1024 }, /< 2048 bits are unsafe/, 'a small RSA key'],

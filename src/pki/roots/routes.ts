@@ -26,7 +26,7 @@ export const rootRoutes: readonly AnyRoute[] = paths.map(([id, path]) =>
     access: { capability: 'update' },
     input: z.object({
       exported: text().describe(
-        '"internal"; "exported" to be given the private key, once; "existing" for a key of the mount.',
+        '"internal"; "exported" to be given the private key, once; "existing" for a key of the mount; "kms" for a key of a device.',
       ),
       ...rootFields,
     }),

@@ -6,6 +6,7 @@ import { splitKey } from '../operations.ts';
 import {
   judgeShareCounts,
   openRootKey,
+  opensByItself,
   RECOVERY_PLACE,
   recoveryHash,
   type Seal,
@@ -46,7 +47,7 @@ async function requireRekeyable(app: App, target: RekeyTarget): Promise<Seal> {
       `rekeying is not supported for seal type ${seal.kind}: its key has no shares; use sys/rekey-recovery-key`,
     );
   }
-  if (target === 'recovery' && seal.kind !== 'keyfile') {
+  if (target === 'recovery' && !opensByItself(seal.kind)) {
     throw invalid('recovery rekeying not supported: use sys/rekey');
   }
   if (seal.threshold === 0) {

@@ -9,10 +9,11 @@ import { build } from '../../../store/database.ts';
 import type { Store } from '../../../store/store.ts';
 import { write } from '../../../store/write.ts';
 import { signSync } from '../../../x509/algorithms.ts';
+import { attachSignature, tbsOf } from '../../../x509/crl-assembly.ts';
 import { formatSerial } from '../../../x509/serial.ts';
 import { insertRevocation, readRevocationState } from '../../mount-state/revocations.store.ts';
 import type { CrlJob, CrlScope, Past } from './job.ts';
-import { makeCrl, remakeCrl, type SignedCrl } from './jobs.ts';
+import { makeCrl, makeUnsignedCrl, remakeCrl, type SignedCrl } from './jobs.ts';
 
 const { privateKey, publicKey } = generateKeyPairSync('ed25519');
 const public_key = publicKey.export({ format: 'der', type: 'spki' });
@@ -46,6 +47,17 @@ async function revoke(store: Store, from: number, to: number, issuer_id = 'a'): 
 const bytesOf = ({ crl }: SignedCrl): Buffer => Buffer.from(crl.der);
 
 eachEngine('making CRLs', (open) => {
+  test('a CRL that is laid out on one thread and signed on another has the bytes of one made at once', async () => {
+    const store = await open();
+    await revoke(store, 0, 30);
+    const { revision } = await readRevocationState(store.db, 'm');
+    const whole = await makeCrl(store.db, jobFor(revision), sign);
+    const layout = structuredClone(await makeUnsignedCrl(store.db, jobFor(revision)));
+    const crl = attachSignature(layout, 'PureEd25519', sign(tbsOf(layout)));
+    assert.deepEqual(Buffer.from(crl.der), bytesOf(whole));
+    assert.equal(crl.entries_at, whole.crl.entries_at);
+  });
+
   test('a CRL built upon an earlier one has the bytes of one built from all revocations', async () => {
     const store = await open();
     let basis: CrlJob['basis'];

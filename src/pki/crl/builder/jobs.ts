@@ -1,7 +1,12 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { Db } from '../../../store/database.ts';
 import { verify } from '../../../x509/algorithms.ts';
-import { type AssembledCrl, layOutCrl, type UnsignedCrl } from '../../../x509/crl-assembly.ts';
+import {
+  type AssembledCrl,
+  type CrlLayout,
+  layOutCrl,
+  type UnsignedCrl,
+} from '../../../x509/crl-assembly.ts';
 import { parsePublicKey } from '../../../x509/keys.ts';
 import { RevokedEntriesWriter } from '../../../x509/revoked-certificates.ts';
 import { decodeSerial, MAX_SERIAL_BYTES } from '../../../x509/serial.ts';
@@ -63,6 +68,11 @@ export async function remakeCrl(
   const key = parsePublicKey(signed.public_key);
   if (!verify(key, job.algorithm, tbs, signed.signature)) return undefined;
   return attachSignature(job.algorithm, signed.signature);
+}
+
+/** A new CRL without its signature, for a key that only another thread can use. */
+export async function makeUnsignedCrl(db: Db, job: CrlJob): Promise<CrlLayout> {
+  return (await layOut(db, job)).layout;
 }
 
 async function layOut(db: Db, job: CrlJob): Promise<UnsignedCrl> {

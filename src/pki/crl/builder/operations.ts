@@ -4,9 +4,8 @@ import { Failure } from '../../../core/failure.ts';
 import { FewInTurn } from '../../../core/fairness/few-in-turn.ts';
 import { OnDemandThread } from '../../../core/on-demand.pool.ts';
 import { isCheap } from '../../../x509/algorithms.ts';
-import type { AssembledCrl } from '../../../x509/crl-assembly.ts';
-import { openKey } from '../../keys/sealed-keys.operations.ts';
-import { signWithKey } from '../../keys/signing.operations.ts';
+import { type AssembledCrl, attachSignature, tbsOf } from '../../../x509/crl-assembly.ts';
+import { openSigner, type Signer, signWithKey } from '../../keys/signing.operations.ts';
 import type { Key } from '../../mount-state/key.ts';
 import { type CrlJob, spanOf } from './job.ts';
 import { makeCrl, remakeCrl, type SignedCrl } from './jobs.ts';
@@ -34,11 +33,20 @@ export async function makeSignedCrl(
       );
     return isCheap(key) ? make() : costlyOf(app)(make);
   }
+  let opened: Signer | undefined;
   const answer = await makingOf(app).run(async () => {
     // In its turn: a server that is sealed meanwhile has no key any more.
-    const task: CrlTask = { kind: 'make', key: await openKey(app, mount_id, key) };
+    opened = await openSigner(app, mount_id, key);
+    const { private_key } = opened;
+    const task: CrlTask = private_key ? { kind: 'make', key: private_key } : { kind: 'lay out' };
     return { job, task };
   });
+  if (answer.type === 'laid out' && opened) {
+    const signature = await opened.sign(job.algorithm, tbsOf(answer.layout));
+    const crl = attachSignature(answer.layout, job.algorithm, signature);
+    reportExternalMemory(crl.der);
+    return { crl, signature };
+  }
   if (answer.type !== 'made') throw new Error(`the CRL thread answered "${answer.type}"`);
   return { crl: answer.crl, signature: answer.signature };
 }

@@ -2,7 +2,7 @@ import { parentPort, workerData } from 'node:worker_threads';
 import { Failure } from '../../../core/failure.ts';
 import { type DatabasePlace, openReading } from '../../../store/reading.ts';
 import { signSync } from '../../../x509/algorithms.ts';
-import { makeCrl, remakeCrl } from './jobs.ts';
+import { makeCrl, makeUnsignedCrl, remakeCrl } from './jobs.ts';
 import type { FromCrlThread, ToCrlThread } from './messages.ts';
 import { reportExternalMemory } from './weight.ts';
 
@@ -24,6 +24,8 @@ async function work(order: ToCrlThread): Promise<void> {
       const { key } = task;
       const signed = await makeCrl(db, job, (tbs) => signSync(key, job.algorithm, tbs));
       send({ id, type: 'made', ...signed });
+    } else if (task.kind === 'lay out') {
+      send({ id, type: 'laid out', layout: await makeUnsignedCrl(db, job) });
     } else {
       send({ id, type: 'remade', crl: await remakeCrl(db, job, task) });
     }

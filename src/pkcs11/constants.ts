@@ -1,0 +1,138 @@
+/** Numbers of PKCS #11 v2.40 and v3.0 that are used here, by their names in the standard's header files. */
+
+export const CKR: Readonly<Record<string, number>> = {
+  CKR_OK: 0x0,
+  CKR_HOST_MEMORY: 0x2,
+  CKR_SLOT_ID_INVALID: 0x3,
+  CKR_GENERAL_ERROR: 0x5,
+  CKR_FUNCTION_FAILED: 0x6,
+  CKR_ARGUMENTS_BAD: 0x7,
+  CKR_ATTRIBUTE_READ_ONLY: 0x10,
+  CKR_ATTRIBUTE_SENSITIVE: 0x11,
+  CKR_ATTRIBUTE_TYPE_INVALID: 0x12,
+  CKR_ATTRIBUTE_VALUE_INVALID: 0x13,
+  CKR_DATA_INVALID: 0x20,
+  CKR_DATA_LEN_RANGE: 0x21,
+  CKR_DEVICE_ERROR: 0x30,
+  CKR_DEVICE_MEMORY: 0x31,
+  CKR_DEVICE_REMOVED: 0x32,
+  CKR_ENCRYPTED_DATA_INVALID: 0x40,
+  CKR_ENCRYPTED_DATA_LEN_RANGE: 0x41,
+  CKR_FUNCTION_CANCELED: 0x50,
+  CKR_FUNCTION_NOT_SUPPORTED: 0x54,
+  CKR_KEY_HANDLE_INVALID: 0x60,
+  CKR_KEY_SIZE_RANGE: 0x62,
+  CKR_KEY_TYPE_INCONSISTENT: 0x63,
+  CKR_KEY_FUNCTION_NOT_PERMITTED: 0x68,
+  CKR_MECHANISM_INVALID: 0x70,
+  CKR_MECHANISM_PARAM_INVALID: 0x71,
+  CKR_OBJECT_HANDLE_INVALID: 0x82,
+  CKR_OPERATION_ACTIVE: 0x90,
+  CKR_OPERATION_NOT_INITIALIZED: 0x91,
+  CKR_PIN_INCORRECT: 0xa0,
+  CKR_PIN_INVALID: 0xa1,
+  CKR_PIN_LEN_RANGE: 0xa2,
+  CKR_PIN_EXPIRED: 0xa3,
+  CKR_PIN_LOCKED: 0xa4,
+  CKR_SESSION_CLOSED: 0xb0,
+  CKR_SESSION_COUNT: 0xb1,
+  CKR_SESSION_HANDLE_INVALID: 0xb3,
+  CKR_SESSION_READ_ONLY: 0xb5,
+  CKR_TEMPLATE_INCOMPLETE: 0xd0,
+  CKR_TEMPLATE_INCONSISTENT: 0xd1,
+  CKR_TOKEN_NOT_PRESENT: 0xe0,
+  CKR_TOKEN_NOT_RECOGNIZED: 0xe1,
+  CKR_TOKEN_WRITE_PROTECTED: 0xe2,
+  CKR_USER_ALREADY_LOGGED_IN: 0x100,
+  CKR_USER_NOT_LOGGED_IN: 0x101,
+  CKR_USER_PIN_NOT_INITIALIZED: 0x102,
+  CKR_USER_TYPE_INVALID: 0x103,
+  CKR_BUFFER_TOO_SMALL: 0x150,
+  CKR_CRYPTOKI_NOT_INITIALIZED: 0x190,
+  CKR_CRYPTOKI_ALREADY_INITIALIZED: 0x191,
+};
+
+/** What the standard calls a return value; its number where it has no name here. */
+export function nameOfResult(code: number): string {
+  const found = Object.entries(CKR).find(([, number]) => number === code);
+  return found?.[0] ?? `0x${code.toString(16)}`;
+}
+
+/** Answers of a module that has lost its token, its session or itself: it is to be loaded anew. */
+export const LOST: ReadonlySet<string> = new Set([
+  'CKR_HOST_MEMORY',
+  'CKR_SLOT_ID_INVALID',
+  'CKR_GENERAL_ERROR',
+  'CKR_FUNCTION_FAILED',
+  'CKR_DEVICE_ERROR',
+  'CKR_DEVICE_MEMORY',
+  'CKR_DEVICE_REMOVED',
+  'CKR_FUNCTION_CANCELED',
+  'CKR_KEY_HANDLE_INVALID',
+  'CKR_OBJECT_HANDLE_INVALID',
+  'CKR_OPERATION_ACTIVE',
+  'CKR_OPERATION_NOT_INITIALIZED',
+  'CKR_SESSION_CLOSED',
+  'CKR_SESSION_COUNT',
+  'CKR_SESSION_HANDLE_INVALID',
+  'CKR_TOKEN_NOT_PRESENT',
+  'CKR_TOKEN_NOT_RECOGNIZED',
+  'CKR_USER_NOT_LOGGED_IN',
+  'CKR_CRYPTOKI_NOT_INITIALIZED',
+]);
+
+/** Answers to a PIN that is not to be tried again: tokens count wrong ones, and lock. */
+export const PIN_REFUSED: ReadonlySet<string> = new Set([
+  'CKR_PIN_INCORRECT',
+  'CKR_PIN_INVALID',
+  'CKR_PIN_LEN_RANGE',
+  'CKR_PIN_EXPIRED',
+  'CKR_PIN_LOCKED',
+  'CKR_USER_PIN_NOT_INITIALIZED',
+]);
+
+export const CKM = {
+  RSA_PKCS_KEY_PAIR_GEN: 0x0,
+  RSA_PKCS: 0x1,
+  RSA_PKCS_PSS: 0xd,
+  SHA256: 0x250,
+  SHA384: 0x260,
+  SHA512: 0x270,
+  EC_KEY_PAIR_GEN: 0x1040,
+  ECDSA: 0x1041,
+  EC_EDWARDS_KEY_PAIR_GEN: 0x1055,
+  EDDSA: 0x1057,
+  AES_KEY_GEN: 0x1080,
+  AES_GCM: 0x1087,
+} as const;
+
+export const CKG_MGF1 = { sha256: 0x2, sha384: 0x3, sha512: 0x4 } as const;
+
+export const CKO = { PUBLIC_KEY: 2, PRIVATE_KEY: 3, SECRET_KEY: 4 } as const;
+
+export const CKK = { RSA: 0x0, EC: 0x3, AES: 0x1f, EC_EDWARDS: 0x40 } as const;
+
+export const CKA = {
+  CLASS: 0x0,
+  TOKEN: 0x1,
+  PRIVATE: 0x2,
+  LABEL: 0x3,
+  KEY_TYPE: 0x100,
+  ID: 0x102,
+  SENSITIVE: 0x103,
+  ENCRYPT: 0x104,
+  DECRYPT: 0x105,
+  SIGN: 0x108,
+  VERIFY: 0x10a,
+  MODULUS: 0x120,
+  MODULUS_BITS: 0x121,
+  PUBLIC_EXPONENT: 0x122,
+  VALUE_LEN: 0x161,
+  EXTRACTABLE: 0x162,
+  EC_PARAMS: 0x180,
+  EC_POINT: 0x181,
+} as const;
+
+export const CKF = { RW_SESSION: 0x2, SERIAL_SESSION: 0x4, OS_LOCKING_OK: 0x2 } as const;
+
+export const CKU_USER = 1;

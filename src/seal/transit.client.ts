@@ -1,0 +1,112 @@
+import { readFileSync } from 'node:fs';
+import { request as httpRequest, type IncomingMessage } from 'node:http';
+import { request as httpsRequest } from 'node:https';
+import { z } from 'zod';
+import type { TransitSeal } from '../config/seal-settings.ts';
+import { Failure } from '../core/failure.ts';
+
+/** For all of one request, in milliseconds. */
+const DEADLINE_MS = 10_000;
+/** Of an answer, in bytes. */
+const MOST_BYTES = 64 << 10;
+
+const encrypted = z.object({ data: z.object({ ciphertext: z.string().min(1).max(4096) }) });
+const decrypted = z.object({ data: z.object({ plaintext: z.base64() }) });
+
+/** Has the other server encrypt a key. @throws Failure `unavailable` */
+export async function encryptByTransit(seal: TransitSeal, key: Uint8Array): Promise<Uint8Array> {
+  const plaintext = Buffer.from(key).toString('base64');
+  const answer = encrypted.safeParse(await ask(seal, 'encrypt', { plaintext }));
+  if (answer.success) return Buffer.from(answer.data.data.ciphertext, 'utf8');
+  throw refuse(seal, 'its answer has no ciphertext');
+}
+
+/** Has it decrypt what {@link encryptByTransit} gave. @throws Failure `unavailable` */
+export async function decryptByTransit(seal: TransitSeal, key: Uint8Array): Promise<Uint8Array> {
+  const ciphertext = Buffer.from(key).toString('utf8');
+  const answer = decrypted.safeParse(await ask(seal, 'decrypt', { ciphertext }));
+  if (answer.success) return new Uint8Array(Buffer.from(answer.data.data.plaintext, 'base64'));
+  throw refuse(seal, 'its answer has no plaintext');
+}
+
+/** What comes of it goes to the log of whoever starts the server: it names the address, and nothing that was sent. */
+const refuse = ({ address }: TransitSeal, why: string): Failure =>
+  new Failure('unavailable', `the transit engine at ${address} did not do it: ${why}`);
+
+async function ask(
+  seal: TransitSeal,
+  what: 'encrypt' | 'decrypt',
+  body: Readonly<Record<string, string>>,
+): Promise<unknown> {
+  const { status, text } = await post(seal, what, JSON.stringify(body));
+  if (status !== 200) throw refuse(seal, `it answered ${status}`);
+  try {
+    return JSON.parse(text);
+  } catch {
+    throw refuse(seal, 'its answer is no JSON');
+  }
+}
+
+function post(
+  seal: TransitSeal,
+  what: string,
+  body: string,
+): Promise<{ status: number; text: string }> {
+  const { address, mount_path, key_name, token, namespace } = seal;
+  const url = new URL(`/v1/${mount_path}/${what}/${key_name}`, address);
+  const { promise, resolve, reject } = Promise.withResolvers<{ status: number; text: string }>();
+  const fail = (why: string): void => reject(refuse(seal, why));
+  const options = {
+    method: 'POST',
+    signal: AbortSignal.timeout(DEADLINE_MS),
+    headers: {
+      'content-type': 'application/json',
+      'content-length': Buffer.byteLength(body),
+      'x-vault-token': token,
+      'x-vault-request': 'true',
+      ...(namespace !== undefined && { 'x-vault-namespace': namespace }),
+    },
+    ...trustOf(seal),
+  };
+  // Redirects are not followed: what is sent is for this server alone.
+  const send = url.protocol === 'https:' ? httpsRequest : httpRequest;
+  const request = send(url, options, (answer) => {
+    gather(answer).then(
+      (text) => resolve({ status: answer.statusCode ?? 0, text }),
+      (error: unknown) => fail(reasonOf(error)),
+    );
+  });
+  request.on('error', (error) => fail(reasonOf(error)));
+  request.end(body);
+  return promise;
+}
+
+function trustOf(seal: TransitSeal): { ca?: Buffer; servername?: string } {
+  const { tls_ca_cert, tls_server_name } = seal;
+  try {
+    return {
+      ...(tls_ca_cert !== undefined && { ca: readFileSync(tls_ca_cert) }),
+      ...(tls_server_name !== undefined && { servername: tls_server_name }),
+    };
+  } catch (error) {
+    throw refuse(seal, `seal.tls_ca_cert cannot be read: ${reasonOf(error)}`);
+  }
+}
+
+async function gather(answer: IncomingMessage): Promise<string> {
+  const pieces: Buffer[] = [];
+  let length = 0;
+  for await (const piece of answer) {
+    const bytes = Buffer.from(piece);
+    length += bytes.length;
+    if (length > MOST_BYTES) throw new Error('its answer is too long');
+    pieces.push(bytes);
+  }
+  return Buffer.concat(pieces).toString('utf8');
+}
+
+function reasonOf(error: unknown): string {
+  if (!(error instanceof Error)) return String(error);
+  if (error.name === 'TimeoutError' || error.name === 'AbortError') return 'it takes too long';
+  return 'code' in error ? String(error.code) : error.message;
+}

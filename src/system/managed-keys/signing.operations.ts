@@ -1,0 +1,220 @@
+import { createHash } from 'node:crypto';
+import { setImmediate as nextTurn } from 'node:timers/promises';
+import { askerOf, makeKeyInTurn, signInTurn } from '../../access/concurrency/operations.ts';
+import type { App } from '../../app/app.ts';
+import type { Caller } from '../../app/caller.ts';
+import type { NothingResult } from '../../app/output.ts';
+import { Failure, invalid } from '../../core/failure.ts';
+import { findMountById } from '../../mounts/operations.ts';
+import { askModule } from '../../pkcs11/operations.ts';
+import { type PublicAttributes, RefusedOrder } from '../../pkcs11/orders.ts';
+import { publicKeyInfoOf } from '../../pkcs11/public-key.ts';
+import { encodeSignature, prepareSignature } from '../../pkcs11/signature.ts';
+import {
+  chooseSignatureAlgorithm,
+  type SignatureAlgorithm,
+  signatureFacts,
+  verifyAsync,
+} from '../../x509/algorithms.ts';
+import { judgeKeyParameters } from '../../x509/key-sizes.ts';
+import { describePublicKey, type KeyDescription, parsePublicKey } from '../../x509/keys.ts';
+import {
+  judgeUse,
+  keyRefOf,
+  mechanismFacts,
+  pairKindOf,
+  type StoredManagedKey,
+} from './managed-key.ts';
+import { openPin, readManagedKeys, requireManagedKey } from './operations.ts';
+
+const tokenOf = (app: App, key: StoredManagedKey) => ({
+  slot: key.slot === '' ? undefined : key.slot,
+  token_label: key.token_label === '' ? undefined : key.token_label,
+  pin: openPin(app, key),
+  force_rw_session: key.force_rw_session,
+});
+
+/** The public half of a key that a token has. */
+export interface ManagedPair extends KeyDescription {
+  /** SubjectPublicKeyInfo, DER. */
+  public_key: Uint8Array;
+}
+
+/**
+ * The pair of a managed key: the one in the token, or one that is made there where the settings allow it. That the
+ * private key is the public one's has been shown.
+ *
+ * @throws Failure `invalid` where there is none, or none that certificates can have; `unavailable` where the token
+ *   cannot be reached
+ */
+export async function preparePair(
+  app: App,
+  caller: Caller,
+  managed: StoredManagedKey,
+): Promise<ManagedPair> {
+  const aside = caller.aside ?? ((work) => work());
+  const told = await aside(() => findOrMakePair(app, caller, managed));
+  const public_key = readPair(told);
+  const found = describePublicKey(public_key);
+  const { key_type } = mechanismFacts(managed);
+  if (found.key_type !== key_type) {
+    throw invalid(
+      `the managed key "${managed.name}" is of type ${found.key_type} in its token, and its mechanism one of ${key_type}`,
+    );
+  }
+  const verdict = judgeKeyParameters(found.key_type, found.key_bits);
+  if (!verdict.allowed) throw invalid(`the managed key "${managed.name}": ${verdict.because}`);
+  const pair = { ...found, public_key };
+  await proveSigning(app, caller, managed, pair);
+  return pair;
+}
+
+async function findOrMakePair(
+  app: App,
+  caller: Caller,
+  managed: StoredManagedKey,
+): Promise<PublicAttributes> {
+  const { library, name, key_label } = managed;
+  const place = { token: tokenOf(app, managed), key: keyRefOf(managed) };
+  const found = await askModule(app, library, { kind: 'find pair', ...place });
+  if (found.type === 'pair' && found.pair) return found.pair;
+  if (!managed.allow_generate_key) {
+    throw invalid(
+      `the token has no key for the managed key "${name}", and allow_generate_key is false`,
+    );
+  }
+  if (key_label === '') {
+    throw invalid(`a key for the managed key "${name}" can be made only with a key_label`);
+  }
+  const wanted = pairKindOf(managed, mechanismFacts(managed).key_type);
+  const made = await makeKeyInTurn(app, askerOf(caller), () =>
+    askModule(app, library, { kind: 'make pair', ...place, wanted }),
+  );
+  if (made.type === 'pair' && made.pair) return made.pair;
+  throw new Failure('unavailable', `the token does not find the key that it made for "${name}"`);
+}
+
+function readPair(told: PublicAttributes): Uint8Array {
+  try {
+    return publicKeyInfoOf(told);
+  } catch (error) {
+    throw error instanceof RefusedOrder ? invalid(error.message) : error;
+  }
+}
+
+const PROBE_BYTES = 32;
+
+async function proveSigning(
+  app: App,
+  caller: Caller,
+  managed: StoredManagedKey,
+  pair: ManagedPair,
+  algorithm = algorithmOf(managed, pair),
+): Promise<void> {
+  const data = app.randomBytes(PROBE_BYTES);
+  const key = { ...pair, managed_key_id: managed.uuid };
+  await signInTurn(app, caller, key, () => signThere(app, managed, pair, algorithm, data));
+}
+
+function algorithmOf(
+  managed: StoredManagedKey,
+  pair: ManagedPair,
+  signature_bits = 256,
+): SignatureAlgorithm {
+  return chooseSignatureAlgorithm({
+    ...pair,
+    use_pss: mechanismFacts(managed).pss,
+    signature_bits,
+  });
+}
+
+/**
+ * Signs for a mount with a key that its token has. The mount must be allowed to use it at each signature.
+ *
+ * @param use.public_key the key that must have signed
+ * @throws Failure `invalid` where the mount may not use the key, or the key not this algorithm; `unavailable` where the
+ *   token cannot be reached, or signs with another key
+ */
+export async function signWithManagedKey(
+  app: App,
+  use: { mount_id: string; managed_key_id: string; public_key: Uint8Array },
+  algorithm: SignatureAlgorithm,
+  data: Uint8Array,
+): Promise<Uint8Array> {
+  const managed = (await readManagedKeys(app)).get(use.managed_key_id);
+  const mount = await findMountById(app, use.mount_id);
+  if (!managed || !mount) throw new Failure('unavailable', 'there is no such managed key');
+  const because = judgeUse(managed, mount);
+  if (because !== undefined) throw invalid(because);
+  return signThere(app, managed, use, algorithm, data);
+}
+
+async function signThere(
+  app: App,
+  managed: StoredManagedKey,
+  { public_key }: { public_key: Uint8Array },
+  algorithm: SignatureAlgorithm,
+  data: Uint8Array,
+): Promise<Uint8Array> {
+  const { pss, key_type } = signatureFacts(algorithm);
+  const facts = mechanismFacts(managed);
+  if (facts.key_type !== key_type || facts.pss !== pss) {
+    throw invalid(
+      `the managed key "${managed.name}" does not sign ${algorithm}: its mechanism is ${managed.mechanism}${facts.pss ? ', so that use_pss is needed' : ''}`,
+    );
+  }
+  const prepared = prepareSignature(algorithm, data, await hashLong(algorithm, data));
+  const place = { token: tokenOf(app, managed), key: keyRefOf(managed) };
+  const signed = await askModule(app, managed.library, { kind: 'sign', ...place, ...prepared });
+  if (signed.type !== 'bytes') throw new Error(`the module answered "${signed.type}"`);
+  const signature = encodeSignature(prepared.mechanism, signed.bytes);
+  // Another key may bear the label by now, and a device can err: what does not verify goes nowhere.
+  if (await verifyAsync(parsePublicKey(public_key), algorithm, data, signature)) return signature;
+  throw new Failure(
+    'unavailable',
+    `the token did not sign with the key that the managed key "${managed.name}" stands for`,
+  );
+}
+
+/** Data of which a digest takes longer than a turn of the event loop, in bytes: long CRLs. */
+const LONG = 1 << 20;
+
+async function hashLong(
+  algorithm: SignatureAlgorithm,
+  data: Uint8Array,
+): Promise<Uint8Array | undefined> {
+  const { hash } = signatureFacts(algorithm);
+  if (data.length <= LONG || hash === undefined) return undefined;
+  const hashing = createHash(hash);
+  for (let at = 0; at < data.length; at += LONG) {
+    hashing.update(data.subarray(at, at + LONG));
+    await nextTurn();
+  }
+  return Uint8Array.from(hashing.digest());
+}
+
+const HASH_BITS: Readonly<Record<string, number>> = {
+  'sha2-256': 256,
+  'sha2-384': 384,
+  'sha2-512': 512,
+};
+
+/** Signs something random, and verifies it; a key that is not there is made where that is allowed. */
+export async function testManagedKey(
+  app: App,
+  caller: Caller,
+  input: { type: string; name: string; hash_algorithm: string; use_pss: boolean },
+): Promise<NothingResult> {
+  const managed = await requireManagedKey(app, input);
+  const bits = HASH_BITS[input.hash_algorithm];
+  if (bits === undefined) {
+    throw invalid(`hash_algorithm may be ${Object.keys(HASH_BITS).join(', ')}`);
+  }
+  const pair = await preparePair(app, caller, managed);
+  const facts = mechanismFacts(managed);
+  if (input.use_pss && !facts.pss) {
+    throw invalid('use_pss: the mechanism of the key is another one');
+  }
+  await proveSigning(app, caller, managed, pair, algorithmOf(managed, pair, bits));
+  return {};
+}

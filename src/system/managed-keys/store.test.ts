@@ -1,0 +1,59 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { eachEngine } from '../../../test/support/engines.ts';
+import { insertKey } from '../../pki/mount-state/keys.store.ts';
+import type { ManagedKey } from './managed-key.ts';
+import {
+  deleteManagedKey,
+  holdManagedKey,
+  isManagedKeyUsed,
+  listManagedKeys,
+  saveManagedKey,
+} from './store.ts';
+
+const KEY: ManagedKey = {
+  ...{ uuid: 'k-1', name: 'root', type: 'pkcs11', library: 'soft', slot: '1', token_label: '' },
+  ...{ key_label: 'a', key_id: '0x01', mechanism: '0x1041', key_bits: 0, curve: 'P256' },
+  ...{ force_rw_session: true, max_parallel: 1, allow_generate_key: true, allow_store_key: false },
+  ...{ allow_replace_key: false, any_mount: false, usages: ['sign'] },
+};
+const PIN = Uint8Array.of(1, 0, 255);
+
+eachEngine('managed keys', (open) => {
+  test('one reads back as saved, and is written again only as it was read', async () => {
+    const store = await open();
+    await store.commit([saveManagedKey(KEY, PIN, undefined)]);
+    const found = (await listManagedKeys(store.db)).get('k-1');
+    assert.ok(found);
+    const { pin_sealed, version, ...told } = found;
+    assert.deepEqual(told, KEY);
+    assert.deepEqual([Uint8Array.from(pin_sealed), version], [PIN, 1]);
+    await store.commit([saveManagedKey({ ...KEY, usages: [] }, PIN, found)]);
+    await assert.rejects(store.commit([saveManagedKey(KEY, PIN, found)]), { kind: 'conflict' });
+    await assert.rejects(store.commit([deleteManagedKey(found)]), { kind: 'conflict' });
+    const twin = saveManagedKey({ ...KEY, uuid: 'k-2' }, PIN, undefined);
+    await assert.rejects(store.commit([twin]), { kind: 'conflict' }, 'a name is given once');
+  });
+
+  test('one that a key of a mount stands for stays, and none is taken that is not there', async () => {
+    const store = await open();
+    await store.commit([saveManagedKey(KEY, PIN, undefined)]);
+    const found = (await listManagedKeys(store.db)).get('k-1');
+    assert.ok(found);
+    const taken = (managed_key_id: string, id: string) =>
+      insertKey(
+        'm',
+        { ...{ id, name: '', key_type: 'ec', key_bits: 256 }, public_key: PIN, managed_key_id },
+        new Uint8Array(0),
+      );
+    assert.equal(await isManagedKeyUsed(store.db, 'k-1'), false);
+    await store.commit([taken('k-1', 'a')]);
+    assert.equal(await isManagedKeyUsed(store.db, 'k-1'), true);
+    await assert.rejects(store.commit([deleteManagedKey(found)]), { kind: 'conflict' });
+    await store.commit([holdManagedKey(found)]);
+    const other = holdManagedKey({ ...found, version: 2 });
+    await assert.rejects(store.commit([other]), { kind: 'conflict' });
+    await assert.rejects(store.commit([taken('k-none', 'b')]));
+    assert.equal((await listManagedKeys(store.db)).size, 1);
+  });
+});

@@ -1,0 +1,164 @@
+/** Authorities whose keys SoftHSM has, from the API to OpenSSL. */
+
+import assert from 'node:assert/strict';
+import { renameSync } from 'node:fs';
+import { test } from 'node:test';
+import { inReverse, newDirectory } from '../support/node-process.ts';
+import { withOpenssl } from '../support/openssl.ts';
+import { startTestServer } from '../support/server.ts';
+import { findSoftHsm, makeSoftToken, PIN } from '../support/softhsm.ts';
+
+const { path: library, skip } = findSoftHsm();
+
+const kinds: [name: string, key: object][] = [
+  ['rsa', { mechanism: '0x0001', key_bits: '2048' }],
+  ['p256', { mechanism: '4161', curve: 'P256' }],
+  ['p384', { mechanism: '0x1041', curve: 'P384' }],
+  ['p521', { mechanism: '0x1041', curve: 'P521' }],
+  ['ed25519', { mechanism: '0x1057' }],
+];
+
+async function openServer(t: Parameters<typeof inReverse>[0]) {
+  const scope = inReverse(t);
+  const token = makeSoftToken(scope);
+  const kms_library = [{ name: 'soft', type: 'pkcs11' as const, library, timeout_ms: 20_000 }];
+  const { call } = await startTestServer(scope, { config: { kms_library } });
+  return { call, token };
+}
+
+for (const [name, key] of kinds) {
+  test(`${name}: root, leaf, CRL and OCSP of a key in a token verify with OpenSSL`, {
+    skip,
+  }, async (t) => {
+    const { call, token } = await openServer(t);
+    const written = await call('POST', `sys/managed-keys/pkcs11/${name}`, {
+      ...{ library: 'soft', slot: token.slot, pin: PIN, key_label: name, key_id: '0x0a0b' },
+      ...{ allow_generate_key: true, any_mount: true, ...key },
+    });
+    assert.equal(written.status, 204, written.text);
+    assert.equal((await call('POST', `sys/managed-keys/pkcs11/${name}/test/sign`)).status, 204);
+    await call('POST', 'sys/mounts/hsm', { type: 'pki' });
+    const root = await call('POST', 'hsm/root/generate/kms', {
+      ...{ common_name: `Root ${name}`, managed_key_name: name },
+      ...{ key_usage: 'CertSign,CRLSign,DigitalSignature' },
+    });
+    assert.equal(root.status, 200, root.text);
+    await call('POST', 'hsm/roles/any', { allow_any_name: true, key_type: 'ec', key_bits: 256 });
+    const issue = { common_name: 'a.test', ttl: '1h' };
+    const [leaf, revoked] = [
+      await call('POST', 'hsm/issue/any', issue),
+      await call('POST', 'hsm/issue/any', issue),
+    ];
+    assert.equal(leaf.status, 200, leaf.text);
+    const serial_number = revoked.textAt('data.serial_number');
+    assert.equal((await call('POST', 'hsm/revoke', { serial_number })).status, 200);
+    const crl = await call('GET', 'hsm/crl/pem');
+    const responses: [string, Uint8Array][] = [];
+    withOpenssl((openssl) => {
+      openssl.write('root.pem', root.textAt('data.certificate'));
+      openssl.write('leaf.pem', leaf.textAt('data.certificate'));
+      openssl.write('revoked.pem', revoked.textAt('data.certificate'));
+      openssl.write('crl.pem', crl.text);
+      openssl.must('verify', '-CAfile', 'root.pem', 'root.pem');
+      const checked = ['-CAfile', 'root.pem', '-CRLfile', 'crl.pem', '-crl_check'];
+      openssl.must('verify', ...checked, 'leaf.pem');
+      assert.match(openssl.run('verify', ...checked, 'revoked.pem').text, /certificate revoked/);
+      assert.match(openssl.must('crl', '-in', 'crl.pem', '-CAfile', 'root.pem'), /verify OK/);
+      for (const one of ['leaf', 'revoked']) {
+        const asked = ['-issuer', 'root.pem', '-cert', `${one}.pem`, '-reqout', `${one}.req`];
+        openssl.must('ocsp', ...asked);
+        responses.push([one, openssl.read(`${one}.req`)]);
+      }
+    });
+    for (const [one, body] of responses) {
+      const answer = await call('POST', 'hsm/ocsp', body, {
+        headers: { 'content-type': 'application/ocsp-request' },
+      });
+      withOpenssl((openssl) => {
+        openssl.write('root.pem', root.textAt('data.certificate'));
+        openssl.write('cert.pem', (one === 'leaf' ? leaf : revoked).textAt('data.certificate'));
+        openssl.write('answer.der', answer.bytes);
+        const asked = ['-issuer', 'root.pem', '-cert', 'cert.pem', '-CAfile', 'root.pem'];
+        const told = openssl.must('ocsp', '-respin', 'answer.der', ...asked, '-no_nonce');
+        assert.match(told, one === 'leaf' ? /cert.pem: good/ : /cert.pem: revoked/);
+      });
+    }
+  });
+}
+
+test('an RSA key of PSS signs with every hash, and nothing else', { skip }, async (t) => {
+  const { call, token } = await openServer(t);
+  await call('POST', 'sys/managed-keys/pkcs11/pss', {
+    ...{ library: 'soft', slot: token.slot, pin: PIN, key_label: 'pss', any_mount: true },
+    ...{ mechanism: '0x000d', key_bits: '2048', allow_generate_key: true },
+  });
+  for (const hash_algorithm of ['sha2-256', 'sha2-384', 'sha2-512']) {
+    const asked = { hash_algorithm, use_pss: true };
+    const tested = await call('POST', 'sys/managed-keys/pkcs11/pss/test/sign', asked);
+    assert.equal(tested.status, 204, tested.text);
+  }
+  await call('POST', 'sys/mounts/hsm', { type: 'pki' });
+  const body = { common_name: 'Root', managed_key_name: 'pss' };
+  const root = await call('POST', 'hsm/root/generate/kms', body);
+  assert.equal(root.status, 400);
+  assert.match(root.text, /use_pss is needed/);
+});
+
+test('the key of a seal is in a token, and the data opens with it alone', { skip }, async (t) => {
+  const scope = inReverse(t);
+  const token = makeSoftToken(scope, 'seals');
+  const directory = newDirectory(scope);
+  const ends: (() => Promise<void>)[] = [];
+  const start = () =>
+    startTestServer(
+      { after: (end) => void ends.push(end) },
+      {
+        directory,
+        config: {
+          ...{ mode: 'server', dev_root_token: undefined },
+          kms_library: [{ name: 'soft', type: 'pkcs11', library, timeout_ms: 20_000 }],
+          seal: {
+            ...{ type: 'pkcs11', library: 'soft', slot: undefined, token_label: 'seals' },
+            ...{ pin: PIN, key_label: 'seal', generate_key: true },
+          },
+        },
+      },
+    );
+  scope.after(async () => {
+    for (const end of ends.splice(0)) await end();
+  });
+  const first = await start();
+  const made = await first.call('PUT', 'sys/init', {});
+  assert.equal(made.status, 200, made.text);
+  for (const end of ends.splice(0)) await end();
+  const second = await start();
+  assert.equal((await second.call('GET', 'sys/seal-status')).field('sealed'), false);
+  for (const end of ends.splice(0)) await end();
+  renameSync(token.folder, `${token.folder}-gone`);
+  await assert.rejects(start(), { kind: 'unavailable' });
+});
+
+test('a token that goes away is 503, and its return is found without anybody’s doing', {
+  skip,
+}, async (t) => {
+  const { call, token } = await openServer(t);
+  await call('POST', 'sys/managed-keys/pkcs11/gone', {
+    ...{ library: 'soft', token_label: token.token_label, pin: PIN, key_label: 'gone' },
+    ...{ mechanism: '0x1041', curve: 'P256', allow_generate_key: true, any_mount: true },
+  });
+  await call('POST', 'sys/mounts/hsm', { type: 'pki' });
+  const body = { common_name: 'Root', managed_key_name: 'gone', ttl: '10h' };
+  assert.equal((await call('POST', 'hsm/root/generate/kms', body)).status, 200);
+  await call('POST', 'hsm/roles/any', { allow_any_name: true });
+  const issue = () => call('POST', 'hsm/issue/any', { common_name: 'a.test', ttl: '1h' });
+  assert.equal((await issue()).status, 200);
+  renameSync(token.folder, `${token.folder}-gone`);
+  const gone = await issue();
+  assert.equal(gone.status, 503, gone.text);
+  assert.ok(!gone.text.includes(PIN));
+  renameSync(`${token.folder}-gone`, token.folder);
+  for (let tries = 0; (await issue()).status !== 200; tries += 1) {
+    assert.ok(tries < 50);
+    await new Promise((resolve) => setTimeout(resolve, 100));
+  }
+});

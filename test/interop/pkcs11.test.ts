@@ -1,0 +1,137 @@
+import assert from 'node:assert/strict';
+import { randomBytes } from 'node:crypto';
+import { renameSync } from 'node:fs';
+import { test } from 'node:test';
+import type { KeyPairKind } from '../../src/pkcs11/orders.ts';
+import { ModuleProcess } from '../../src/pkcs11/process.pool.ts';
+import { publicKeyInfoOf } from '../../src/pkcs11/public-key.ts';
+import { encodeSignature, prepareSignature } from '../../src/pkcs11/signature.ts';
+import { type SignatureAlgorithm, verify } from '../../src/x509/algorithms.ts';
+import { parsePublicKey } from '../../src/x509/keys.ts';
+import type { Scope } from '../support/node-process.ts';
+import { findSoftHsm, makeSoftToken, PIN } from '../support/softhsm.ts';
+
+const { path: library, skip } = findSoftHsm();
+
+function openToken(scope: Scope) {
+  const { token_label, folder, slot } = makeSoftToken(scope);
+  const log = { warn: () => undefined };
+  const module = new ModuleProcess({ name: 'softhsm', library, timeout_ms: 10_000, log });
+  scope.after(() => module.stop());
+  return { module, token: { token_label, pin: PIN }, folder, slot };
+}
+
+const CURVE = {
+  256: '06082a8648ce3d030107',
+  384: '06052b81040022',
+  521: '06052b81040023',
+} as const;
+const ec = (bits: keyof typeof CURVE): KeyPairKind => ({
+  key_type: 'ec',
+  ecParams: Buffer.from(CURVE[bits], 'hex'),
+});
+const kinds: [KeyPairKind, SignatureAlgorithm[]][] = [
+  [{ key_type: 'rsa', key_bits: 2048 }, ['SHA256WithRSA', 'SHA512WithRSA', 'SHA384WithRSAPSS']],
+  [ec(256), ['ECDSAWithSHA256']],
+  [ec(384), ['ECDSAWithSHA384']],
+  [ec(521), ['ECDSAWithSHA512']],
+  [{ key_type: 'ed25519' }, ['PureEd25519']],
+];
+
+test('keys are made in a token and sign there, and what they sign verifies', {
+  skip,
+}, async (t) => {
+  const { module, token } = openToken(t);
+  for (const [at, [wanted, algorithms]] of kinds.entries()) {
+    const key = { label: `key ${at}`, id: Uint8Array.of(at + 1) };
+    const made = await module.run({ kind: 'make pair', token, key, wanted });
+    const found = await module.run({ kind: 'find pair', token, key: { id: key.id } });
+    assert.ok(made.type === 'pair' && made.pair && found.type === 'pair');
+    assert.deepEqual(found.pair, made.pair);
+    const publicKey = parsePublicKey(publicKeyInfoOf(made.pair));
+    for (const algorithm of algorithms) {
+      const text = randomBytes(1_000);
+      const { mechanism, data } = prepareSignature(algorithm, text);
+      const order = { kind: 'sign', token, key: { label: key.label }, mechanism, data } as const;
+      const signed = await module.run(order);
+      assert.ok(signed.type === 'bytes');
+      const signature = encodeSignature(mechanism, signed.bytes);
+      assert.ok(verify(publicKey, algorithm, text, signature), algorithm);
+    }
+  }
+});
+
+test('a key that is not there is told apart from one that is, and two of a name are refused', {
+  skip,
+}, async (t) => {
+  const { module, token } = openToken(t);
+  const key = { label: 'twice' };
+  assert.deepEqual(await pairOf(module, token, key), undefined);
+  const wanted = { key_type: 'ec', ecParams: Buffer.from(CURVE[256], 'hex') } as const;
+  await module.run({ kind: 'make pair', token, key, wanted });
+  assert.ok(await pairOf(module, token, key));
+  await assert.rejects(module.run({ kind: 'make pair', token, key, wanted }), { refusal: 'key' });
+  await assert.rejects(pairOf(module, token, key), { refusal: 'key' });
+});
+
+async function pairOf(module: ModuleProcess, token: { pin: string }, key: { label: string }) {
+  const found = await module.run({ kind: 'find pair', token, key });
+  assert.ok(found.type === 'pair');
+  return found.pair;
+}
+
+test('a PIN that is wrong is refused also while another one has opened the token', {
+  skip,
+}, async (t) => {
+  const { module, token } = openToken(t);
+  const key = { label: 'none' };
+  await pairOf(module, token, key);
+  await assert.rejects(pairOf(module, { ...token, pin: '0000' }, key), { refusal: 'pin' });
+  await pairOf(module, token, key);
+});
+
+test('a token that is gone is unavailable, and one that is back works again by itself', {
+  skip,
+}, async (t) => {
+  const { module, token, folder } = openToken(t);
+  const key = { label: 'here' };
+  const made = await module.run({
+    kind: 'make pair',
+    token,
+    key,
+    wanted: { key_type: 'ec', ecParams: Buffer.from(CURVE[256], 'hex') },
+  });
+  assert.ok(made.type === 'pair' && made.pair);
+  const { mechanism, data } = prepareSignature('ECDSAWithSHA256', randomBytes(10));
+  const order = { kind: 'sign', token, key, mechanism, data } as const;
+  await module.run(order);
+  renameSync(folder, `${folder}-gone`);
+  await module.stop('the device was pulled');
+  await assert.rejects(module.run(order), { kind: 'unavailable' });
+  renameSync(`${folder}-gone`, folder);
+  for (let tries = 0; ; tries += 1) {
+    const signed = await module.run(order).catch((error: Error) => error);
+    if (!(signed instanceof Error)) break;
+    assert.ok(tries < 50, signed.message);
+    await new Promise((resolve) => setTimeout(resolve, 100));
+  }
+});
+
+test('a secret key of a token encrypts and decrypts, and tells what was changed', {
+  skip,
+}, async (t) => {
+  const { module, token } = openToken(t);
+  const key = { label: 'seal' };
+  await module.run({ kind: 'make secret', token, key });
+  const gcm = { iv: randomBytes(12), aad: Buffer.from('where') };
+  const data = randomBytes(32);
+  const locked = await module.run({ kind: 'encrypt', token, key, gcm, data });
+  assert.ok(locked.type === 'bytes' && locked.bytes.length === 48);
+  const opened = await module.run({ kind: 'decrypt', token, key, gcm, data: locked.bytes });
+  assert.ok(opened.type === 'bytes');
+  assert.deepEqual(Buffer.from(opened.bytes), data);
+  const elsewhere = { ...gcm, aad: Buffer.from('elsewhere') };
+  await assert.rejects(
+    module.run({ kind: 'decrypt', token, key, gcm: elsewhere, data: locked.bytes }),
+  );
+});

@@ -1,0 +1,67 @@
+/** The transit engine of another server, as far as a seal asks it: keys are in memory, and it can be told to fail. */
+
+import { createCipheriv, createDecipheriv, randomBytes } from 'node:crypto';
+import { once } from 'node:events';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import type { TransitSeal } from '../../src/config/seal-settings.ts';
+import type { Scope } from './node-process.ts';
+
+export interface FakeTransit {
+  settings: TransitSeal;
+  /** What it answers in place of what it was asked for; undefined: what it should. */
+  instead: { status: number; body: string } | undefined;
+  asked: number;
+}
+
+const TOKEN = 's.transit-token';
+
+export async function startFakeTransit(test: Scope): Promise<FakeTransit> {
+  const key = randomBytes(32);
+  const fake: FakeTransit = {
+    settings: {
+      ...{ type: 'transit', address: '', token: TOKEN, key_name: 'gatehouse' },
+      ...{ mount_path: 'transit/unseal', namespace: undefined },
+      ...{ tls_ca_cert: undefined, tls_server_name: undefined },
+    },
+    instead: undefined,
+    asked: 0,
+  };
+  const answer = (url: string, token: unknown, text: string): { status: number; body: string } => {
+    fake.asked += 1;
+    if (fake.instead) return fake.instead;
+    if (token !== TOKEN) return { status: 403, body: '{"errors":["permission denied"]}' };
+    const { plaintext, ciphertext } = JSON.parse(text);
+    const [, what] = /^\/v1\/transit\/unseal\/(encrypt|decrypt)\/gatehouse$/.exec(url) ?? [];
+    if (what === 'encrypt') {
+      const iv = randomBytes(12);
+      const cipher = createCipheriv('aes-256-gcm', key, iv);
+      const bytes = Buffer.from(plaintext, 'base64');
+      const sealed = Buffer.concat([iv, cipher.update(bytes), cipher.final(), cipher.getAuthTag()]);
+      return told({ ciphertext: `vault:v1:${sealed.toString('base64')}` });
+    }
+    if (what !== 'decrypt') return { status: 404, body: '{"errors":[]}' };
+    const sealed = Buffer.from(String(ciphertext).replace('vault:v1:', ''), 'base64');
+    const opening = createDecipheriv('aes-256-gcm', key, sealed.subarray(0, 12));
+    opening.setAuthTag(sealed.subarray(-16));
+    const bytes = Buffer.concat([opening.update(sealed.subarray(12, -16)), opening.final()]);
+    return told({ plaintext: bytes.toString('base64') });
+  };
+  const server = createServer(async (request, response) => {
+    let text = '';
+    for await (const piece of request) text += piece;
+    const { status, body } = answer(request.url ?? '', request.headers['x-vault-token'], text);
+    response.writeHead(status, { 'content-type': 'application/json' }).end(body);
+  });
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  test.after(() => server.close());
+  const { port } = server.address() as AddressInfo;
+  fake.settings = { ...fake.settings, address: `http://127.0.0.1:${port}` };
+  return fake;
+}
+
+const told = (data: object): { status: number; body: string } => ({
+  status: 200,
+  body: JSON.stringify({ request_id: 'x', data }),
+});
