@@ -37,12 +37,12 @@ export interface TransitSeal {
 
 export const SEAL_TYPES = ['shamir', 'keyfile', 'pkcs11', 'transit'] as const;
 
-const SEAL_TYPE = {
+const typeOf = (otherwise: string) => ({
   takes: '`shamir`, `keyfile`, `pkcs11`, `transit`',
-  otherwise: '`shamir`',
+  otherwise,
   description:
     'all but `shamir` unseal at the start by themselves; see [keys in hardware](managed-keys.md#unsealing)',
-};
+});
 
 const neededFor = (type: string, description: string) =>
   text.meta({ otherwise: `none; needed for \`${type}\``, description });
@@ -81,55 +81,64 @@ const OTHERS = {
   tls_server_name: ignored,
 };
 
-const options = [
-  z.strictObject({ ...OTHERS, type: z.literal('shamir').meta(SEAL_TYPE) }),
-  z.strictObject({
-    ...OTHERS,
-    type: z.literal('keyfile').meta(SEAL_TYPE),
-    path: neededFor('keyfile', 'the file with the unseal key, mode 0600'),
-  }),
-  z.strictObject({
-    ...OTHERS,
-    type: z.literal('pkcs11').meta(SEAL_TYPE),
-    library: neededFor('pkcs11', 'name of a `kms_library`'),
-    slot: number.optional().describe('number of the slot; this or `token_label`'),
-    token_label: text.optional().describe('label of the token'),
-    pin: neededFor('pkcs11', 'what opens the token; the file is for its owner alone, then'),
-    key_label: neededFor('pkcs11', 'label of the AES key in the token'),
-    generate_key: flag
-      .default(false)
-      .describe('make the AES key when the server is initialised and it is not there'),
-  }),
-  z.strictObject({
-    ...OTHERS,
-    type: z.literal('transit').meta(SEAL_TYPE),
-    address: httpAddress.describe('of the server whose transit engine encrypts the seal key'),
-    token: neededFor('transit', 'a token of that server that may encrypt and decrypt with the key'),
-    key_name: readBy(segments, (name) => name).meta({
-      takes: 'text',
-      otherwise: 'none; needed for `transit`',
-      description: 'name of the key there',
-    }),
-    mount_path: segments.default('transit').describe('where the engine is mounted there'),
-    namespace: text.optional().describe('namespace there'),
-    tls_ca_cert: text
-      .optional()
-      .meta({ otherwise: "the system's", description: 'PEM file of the authorities to trust' }),
-    tls_server_name: text
-      .optional()
-      .meta({ otherwise: 'the host', description: 'name that its certificate must have' }),
-  }),
-] as const;
+const sealWith = (otherwise: string) => {
+  const described = typeOf(otherwise);
+  return z.discriminatedUnion(
+    'type',
+    [
+      z.strictObject({ ...OTHERS, type: z.literal('shamir').meta(described) }),
+      z.strictObject({
+        ...OTHERS,
+        type: z.literal('keyfile').meta(described),
+        path: neededFor('keyfile', 'the file with the unseal key, mode 0600'),
+      }),
+      z.strictObject({
+        ...OTHERS,
+        type: z.literal('pkcs11').meta(described),
+        library: neededFor('pkcs11', 'name of a `kms_library`'),
+        slot: number.optional().describe('number of the slot; this or `token_label`'),
+        token_label: text.optional().describe('label of the token'),
+        pin: neededFor('pkcs11', 'what opens the token; the file is for its owner alone, then'),
+        key_label: neededFor('pkcs11', 'label of the AES key in the token'),
+        generate_key: flag
+          .default(false)
+          .describe('make the AES key when the server is initialised and it is not there'),
+      }),
+      z.strictObject({
+        ...OTHERS,
+        type: z.literal('transit').meta(described),
+        address: httpAddress.describe('of the server whose transit engine encrypts the seal key'),
+        token: neededFor(
+          'transit',
+          'a token of that server that may encrypt and decrypt with the key',
+        ),
+        key_name: readBy(segments, (name) => name).meta({
+          takes: 'text',
+          otherwise: 'none; needed for `transit`',
+          description: 'name of the key there',
+        }),
+        mount_path: segments.default('transit').describe('where the engine is mounted there'),
+        namespace: text.optional().describe('namespace there'),
+        tls_ca_cert: text
+          .optional()
+          .meta({ otherwise: "the system's", description: 'PEM file of the authorities to trust' }),
+        tls_server_name: text
+          .optional()
+          .meta({ otherwise: 'the host', description: 'name that its certificate must have' }),
+      }),
+    ],
+    { error: oneOf(mustBeOneOf(SEAL_TYPES)) },
+  );
+};
 
-const oneSeal = z.discriminatedUnion('type', options, { error: oneOf(mustBeOneOf(SEAL_TYPES)) });
-export const seal = z.preprocess((value) => value ?? { type: 'shamir' }, oneSeal);
+export const seal = z.preprocess((value) => value ?? { type: 'shamir' }, sealWith('`shamir`'));
 
 /** `former_seal`: how the seal is opened that the data is to be moved from. */
-export const formerSeal = z.preprocess((value) => value ?? undefined, oneSeal.optional());
+export const formerSeal = z.preprocess((value) => value ?? undefined, sealWith('none').optional());
 
 /** @throws Failure `invalid` for a seal that the other settings do not go with */
 export function sealOf(
-  given: z.output<typeof oneSeal>,
+  given: z.output<ReturnType<typeof sealWith>>,
   libraries: readonly KmsLibrary[],
   section = 'seal',
 ): SealSettings {

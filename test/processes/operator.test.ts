@@ -80,6 +80,33 @@ test('an operator initialises a server, unseals it share by share, and seals it 
   assert.equal((await seal({ VAULT_TOKEN: token })).code, 0, 'the known variable works as well');
 });
 
+test('an operator moves the data from shares to a key file, share by share', async (t) => {
+  const directory = newDirectory(t);
+  const storage = { type: 'sqlite', path: join(directory, 'data') };
+  const path = join(directory, 'seal.key');
+  writeFileSync(path, new Uint8Array(32).fill(3), { mode: 0o600 });
+  const first = await startProgram(t, ['server', '-config', configFile(directory, storage)]);
+  const made = await runProgram([
+    ...['operator', 'init', '-key-shares=2', '-key-threshold=2', '-format=json'],
+    `-address=${first.url.origin}`,
+  ]);
+  const shares: string[] = JSON.parse(made.stdout).unseal_keys_b64;
+  first.signal('SIGTERM');
+  await first.ended;
+  const seals = { seal: { type: 'keyfile', path }, former_seal: { type: 'shamir' } };
+  const moving = await startProgram(t, [
+    ...['server', '-config', configFile(directory, storage, seals)],
+  ]);
+  const give = (input: string, ...flags: string[]) =>
+    runProgram(['operator', 'unseal', `-address=${moving.url.origin}`, ...flags], { input });
+  const silent = await give(shares[0] ?? '');
+  assert.equal(silent.code, 1);
+  assert.match(silent.stderr, /migrate option not provided/);
+  await give(shares[0] ?? '', '-migrate');
+  const moved = JSON.parse((await give(shares[1] ?? '', '-migrate', '-format=json')).stdout);
+  assert.deepEqual([moved.type, moved.sealed, moved.migration], ['keyfile', false, false]);
+});
+
 const refusedCommands: [what: string, args: string[], code: number, line: RegExp][] = [
   [
     'a server that is not there',

@@ -6,8 +6,9 @@ import { formatOf } from '../output.ts';
 import { PLACE_FLAGS, readPlace } from '../place.ts';
 
 /** Said with every backup, for whoever believes that one file is enough. */
-const NOT_IN_IT = `Not in it: what opens the seal (the key file, or the shares of the unseal key) and the
-configuration. Keep those elsewhere; a backup without them is of no use to anybody.`;
+const NOT_IN_IT = `Not in it: what opens the seal (shares of the unseal key, the key file, or the key of
+a device or transit engine) and the configuration. Keep those elsewhere; a backup without them is of
+no use to anybody.`;
 
 export const backupCommand: Command = {
   usage: 'operator backup (-config FILE | -data DIR) OUT',

@@ -12,19 +12,19 @@ export const initCommand: Command = {
   usage: 'operator init [flags]',
   summary: 'initialise a new server: make its keys and its first token',
   about: `Initialises a new server: makes its keys, their shares and its first token, and shows shares and
-token this once. With a key file as the seal the shares are of the recovery key, which makes a
-new root token later and unseals nothing.`,
+token this once. With a seal that opens by itself (a key file, a device, a transit engine) the
+shares are of the recovery key, which makes a new root token later and unseals nothing.`,
   flags: {
     ...CLIENT_FLAGS,
     'key-shares': { value: 'N', help: `shares of the unseal key (${DEFAULT_SHARES})` },
     'key-threshold': { value: 'N', help: `how many of them unseal (${DEFAULT_THRESHOLD})` },
     'recovery-shares': {
       value: 'N',
-      help: `with a key file: shares of the recovery key (${DEFAULT_SHARES}), 0 for no such key`,
+      help: `of a seal that opens by itself: shares of the recovery key (${DEFAULT_SHARES}), 0 for none`,
     },
     'recovery-threshold': {
       value: 'N',
-      help: `with a key file: how many of them count (${DEFAULT_THRESHOLD})`,
+      help: `of a seal that opens by itself: how many of them count (${DEFAULT_THRESHOLD})`,
     },
   },
   async run({ flags }) {

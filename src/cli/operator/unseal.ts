@@ -12,6 +12,7 @@ asked for on the terminal, where it does not show, or read from standard input. 
 from the command line, which every user of the machine can see.`,
   flags: {
     ...CLIENT_FLAGS,
+    migrate: { value: true, help: 'move to the seal of the configuration from its former_seal' },
     reset: { value: true, help: 'forget the shares given so far; asks for one of the shares' },
   },
   async run({ flags }) {
@@ -25,7 +26,11 @@ from the command line, which every user of the machine can see.`,
       const key = isBegun ? { key: await readSecret('Unseal share') } : {};
       status = await api.call('PUT', 'sys/unseal', { reset: true, ...key });
     } else if (status.sealed === true) {
-      status = await api.call('PUT', 'sys/unseal', { key: await readSecret('Unseal share') });
+      const migrate = flags.has('migrate');
+      // A seal that was made without recovery shares has nobody who could give one.
+      const isAsked = !migrate || status.t !== 0;
+      const key = isAsked ? { key: await readSecret('Unseal share') } : {};
+      status = await api.call('PUT', 'sys/unseal', { ...key, ...(migrate && { migrate }) });
     }
     console.log(statusText(status, format));
     return 0;

@@ -132,8 +132,8 @@ function algorithmOf(
  * Signs for a mount with a key that its token has. The mount must be allowed to use it at each signature.
  *
  * @param use.public_key the key that must have signed
- * @throws Failure `invalid` where the mount may not use the key, or the key not this algorithm; `unavailable` where the
- *   token cannot be reached, or signs with another key
+ * @throws Failure `unavailable` where the mount may not use the key any more, the token cannot be reached, or signs with
+ *   another key; `invalid` where the key does not sign by this algorithm
  */
 export async function signWithManagedKey(
   app: App,
@@ -145,7 +145,8 @@ export async function signWithManagedKey(
   const mount = await findMountById(app, use.mount_id);
   if (!managed || !mount) throw new Failure('unavailable', 'there is no such managed key');
   const because = judgeUse(managed, mount);
-  if (because !== undefined) throw invalid(because);
+  // Not the request's fault: what the mount may use was changed since the key was taken.
+  if (because !== undefined) throw new Failure('unavailable', because);
   return signThere(app, managed, use, algorithm, data);
 }
 
