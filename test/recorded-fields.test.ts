@@ -33,6 +33,10 @@ const NEEDLESS: Readonly<Record<string, string>> = {
   nonce: 'tells attempts apart, in the answer of each',
   csr: 'what it comes to is in the certificate',
   certificate: 'told by its serial number',
+  crls: 'what they come to is in the answer, and they are signed',
+  revoked_certs: 'the same of what is revoked',
+  extensions: 'what they come to is in what is signed',
+
   cert_metadata: 'is kept by the serial number, which is told',
   stored_shares: 'has no effect',
   backup: 'refused',

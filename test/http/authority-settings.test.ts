@@ -137,6 +137,7 @@ test('URLs of an issuer take the place of all those of its mount', async () => {
 test('settings of lists have their defaults, are changed one by one, and stay as they were written', async () => {
   await call('POST', 'sys/mounts/lists', { type: 'pki' });
   const defaults = {
+    allow_expired_cert_revocation: false,
     auto_rebuild: false,
     auto_rebuild_grace_period: '12h',
     cross_cluster_revocation: false,

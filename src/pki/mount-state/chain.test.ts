@@ -128,11 +128,14 @@ test('of many of a name those are tried that the certificate names, and few othe
 });
 
 test('what is known of a pair of a name takes a few bytes', async () => {
-  await chainOf(makeRing(60).members, '0');
-  const { members } = makeRing(120);
-  const before = heapUsed();
-  await chainOf(members, '0');
-  const each = (heapUsed() - before) / (120 * 119);
-  assert.ok(each < 20, `${each} bytes of heap for each pair`);
-  assert.equal(members.length, 120);
+  let least = Number.POSITIVE_INFINITY;
+  // The least of some: what is compiled meanwhile takes memory as well.
+  for (let at = 0; at < 4; at++) {
+    const { members } = makeRing(120);
+    const before = heapUsed();
+    await chainOf(members, '0');
+    least = Math.min(least, (heapUsed() - before) / (120 * 119));
+    assert.equal(members.length, 120);
+  }
+  assert.ok(least < 20, `${least} bytes of heap for each pair`);
 });

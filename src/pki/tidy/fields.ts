@@ -71,7 +71,7 @@ const pace = {
 
 export const tidySchema = z.object({
   ...flags,
-  tidy_revocation_list: optional(flag()).describe('The old name of tidy_revoked_certs.'),
+  tidy_revocation_list: optional(flag()).describe('Old name of tidy_revoked_certs.'),
   ...buffers,
   ...pace,
   dry_run: flag(false).describe('Only count what would be removed, and remove nothing.'),

@@ -9,7 +9,7 @@ const ofIssuer = {
   name_forms: { issuer_ref: 'default_word' },
   see: ['RFC 5280 §5'],
   access: { capability: 'update' },
-  audit: ['issuer_ref', 'crl_number', 'delta_crl_base_number'],
+  audit: ['issuer_ref', 'crl_number', 'delta_crl_base_number', 'next_update', 'format'],
   output: z.object({ crl: z.string().describe('PEM, or base64 of the DER.') }),
   failures: ['invalid', 'unresolved', 'rate_limited'],
 } as const;
