@@ -15,6 +15,9 @@ export const ATTRIBUTE_OID = {
   domain_component: '0.9.2342.19200300.100.1.25',
 } as const;
 
+/** Of subjects of old: RFC 5280 §4.1.2.6 has it among the alternative names. */
+export const EMAIL_ADDRESS_OID = '1.2.840.113549.1.9.1';
+
 /** Extensions of certificates, CRLs and entries: RFC 5280 §4.2, §5.2, §5.3. */
 export const EXTENSION_OID = {
   subjectKeyIdentifier: '2.5.29.14',

@@ -592,6 +592,21 @@ test('what changes while the service is asked counts: the settings, and the toke
   assert.equal(ended.status, 403, ended.text);
 });
 
+test('a key that is blocked while the service is asked is not certified', async () => {
+  const csr = makeCsr({ subject: { common_name: 'a.example.com' } });
+  const made = await call('POST', 'pki/sign-verbatim', { csr, ttl: '1h' });
+  assert.equal(made.status, 200, made.text);
+  const serial_number = made.textAt('data.serial_number');
+  service.answer = async (one) => {
+    const revoked = await call('POST', 'pki/revoke', { serial_number, reason: 'keyCompromise' });
+    assert.equal(revoked.status, 200, revoked.text);
+    return grant(one);
+  };
+  const refused = await call('POST', 'pki/external-policy/sign', { csr });
+  assert.equal(refused.status, 400, refused.text);
+  assert.match(refused.text, /refusing to certify a blocked key/);
+});
+
 async function tokenWith(policy: string, more: Fields = {}): Promise<string> {
   const name = `p${Math.random().toString(36).slice(2)}`;
   await call('PUT', `sys/policies/acl/${name}`, { policy });

@@ -1,6 +1,7 @@
 /** Why certificates are revoked, and what follows from it, asked of a server. */
 
 import assert from 'node:assert/strict';
+import { generateKeyPairSync } from 'node:crypto';
 import { after, before, test } from 'node:test';
 import { parsePem } from '../../src/core/pem.ts';
 import { parseCertificate } from '../../src/x509/certificate.ts';
@@ -134,6 +135,28 @@ test('after keyCompromise the key is certified on no path of its mount', async (
     await must(call('POST', 'pki/sign/web', { csr }));
     await must(call('POST', 'other/sign/web', { csr: request }));
   }
+});
+
+test('after keyCompromise a key of the mount is in no new root either', async () => {
+  const brought = generateKeyPairSync('ec', { namedCurve: 'P-256' }).privateKey;
+  const pem_bundle = String(brought.export({ type: 'pkcs8', format: 'pem' }));
+  const imported = await must(call('POST', 'pki/keys/import', { pem_bundle }));
+  const asked = { common_name: 'R2', key_ref: imported.textAt('data.key_id') };
+  const root = await must(call('POST', 'pki/root/generate/existing', asked));
+  const request = await must(call('POST', 'pki/intermediate/generate/existing', asked));
+  const made = await must(
+    call('POST', 'pki/sign-verbatim', { csr: request.textAt('data.csr'), ttl: '1h' }),
+  );
+  const serial_number = made.textAt('data.serial_number');
+  await must(revoke({ serial_number, reason: 'keyCompromise' }));
+  for (const path of ['root/generate', 'issuers/generate/root', 'root/rotate']) {
+    const refused = await call('POST', `pki/${path}/existing`, asked);
+    assert.equal(refused.status, 400, path);
+    assert.match(refused.text, /refusing to certify a blocked key/);
+  }
+  const certificate = root.textAt('data.certificate');
+  const refused = await call('POST', 'pki/root/sign-self-issued', { certificate });
+  assert.match(refused.text, /refusing to certify a blocked key/);
 });
 
 test('after another reason the key is certified as before', async () => {

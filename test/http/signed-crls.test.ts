@@ -225,3 +225,21 @@ test('an issuer that may not sign CRLs, or is unknown, signs none', async () => 
     assert.equal(stranger.status, 403);
   }
 });
+
+test('an issuer whose signatures are long signs such lists as well', async () => {
+  for (const key_type of ['mldsa', 'slhdsa-sha2-f']) {
+    const made = await call('POST', 'pki/root/generate/internal', { common_name: 'PQ', key_type });
+    const { subjectPublicKeyInfo } = parseCertificate(derOf(made.textAt('data.certificate')));
+    const issuer = `pki/issuer/${made.textAt('data.issuer_id')}`;
+    const revoked_certs = [{ serial_number: '01:02', revocation_time: 1_700_000_000 }];
+    const body = { crl_number: 1, revoked_certs };
+    const signed = await call('POST', `${issuer}/sign-revocation-list`, body);
+    assert.equal(signed.status, 200, signed.text);
+    const crls = [signed.textAt('data.crl')];
+    const again = await call('POST', `${issuer}/resign-crls`, { crl_number: 2, crls });
+    assert.equal(again.status, 200, again.text);
+    const crl = parseCrl(derOf(again.textAt('data.crl')));
+    assert.ok(isCrlSignedBy(crl, subjectPublicKeyInfo));
+    assert.deepEqual(entriesOf(crl), [['01:02', 1_700_000_000]]);
+  }
+});

@@ -137,6 +137,31 @@ test('a revoked authority is on the CRL of who signed it and in its OCSP answers
   assert.deepEqual((await listedBy(path, rootId)).sort(), serials.toSorted());
 });
 
+for (const how of ['both, the root last', 'both, the root first', 'all at once'] as const) {
+  test(`a revoked authority that is removed with its root is a revoked one when it comes again: ${how}`, async () => {
+    const path = await mount();
+    const root = makeAuthority('Root');
+    const child = makeAuthority('Child', { by: root });
+    const [rootId = '', childId = ''] = await bring(path, root, child);
+    const revoked_at = (await revoke(path, childId)).field('data.revocation_time');
+    const one = [childId, rootId].map((id) => `issuer/${id}`);
+    const removed = how === 'all at once' ? ['root'] : one;
+    if (how === 'both, the root first') removed.reverse();
+    for (const ref of removed) {
+      assert.ok((await call('DELETE', `${path}/${ref}`)).status < 300);
+    }
+    for (const authorities of [[child], [root, child]]) {
+      await bring(path, ...authorities);
+      const keys = (await call('LIST', `${path}/issuers`)).field('data.keys') as string[];
+      const read = await Promise.all(keys.map((id) => call('GET', `${path}/issuer/${id}`)));
+      const found = read.find((one) => one.textAt('data.certificate') === child.pem);
+      assert.ok(found);
+      assert.equal(found.field('data.revocation_time'), revoked_at);
+      assert.equal(found.textAt('data.usage'), 'crl-signing,ocsp-signing,read-only');
+    }
+  });
+}
+
 test('it is on the CRL of one that signed it and is imported later', async () => {
   const path = await mount();
   const root = makeAuthority('Root');

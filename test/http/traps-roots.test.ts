@@ -1,7 +1,7 @@
 /** Roots, issuers and keys, asked of a server. */
 
 import assert from 'node:assert/strict';
-import { createPrivateKey, X509Certificate } from 'node:crypto';
+import { createPrivateKey, generateKeyPairSync, X509Certificate } from 'node:crypto';
 import { after, before, test } from 'node:test';
 import { parsePem } from '../../src/core/pem.ts';
 import { parseCertificate } from '../../src/x509/certificate.ts';
@@ -349,4 +349,20 @@ test('a URL that is none is refused by the name of its parameter, and changes no
   }
   const urls = await call('GET', `${path}/config/urls`);
   assert.deepEqual(urls.field('data.ocsp_servers'), ['http://o.test']);
+});
+
+test('a weak key that was imported is in no root', async () => {
+  const path = await mount();
+  for (const [options, says] of [
+    [{ modulusLength: 1024 }, /RSA keys < 2048 bits are unsafe/],
+    [{ modulusLength: 2048, publicExponent: 3 }, /refusing to certify a weak key/],
+  ] as const) {
+    const { privateKey } = generateKeyPairSync('rsa', options);
+    const pem_bundle = String(privateKey.export({ type: 'pkcs8', format: 'pem' }));
+    const imported = await call('POST', `${path}/keys/import`, { pem_bundle });
+    const asked = { common_name: 'R', key_ref: imported.textAt('data.key_id') };
+    const refused = await call('POST', `${path}/root/generate/existing`, asked);
+    assert.equal(refused.status, 400, refused.text);
+    assert.match(refused.text, says);
+  }
 });

@@ -194,3 +194,29 @@ test('name constraints of the issuer hold for a request that is signed as it is'
     assert.match(refused.text, /name constraints refuse it/);
   }
 });
+
+/** Of `CN=any thing, emailAddress=a@b.test`, by an Ed25519 key. */
+const WITH_EMAIL = [
+  '-----BEGIN CERTIFICATE REQUEST-----',
+  'MIGsMGACAQAwLTESMBAGA1UEAwwJYW55IHRoaW5nMRcwFQYJKoZIhvcNAQkBFghh',
+  'QGIudGVzdDAqMAUGAytlcAMhACQOw3H6zoj+QJXjoKDYzl8aZPzDoHS6R/HkiIaV',
+  'iya1oAAwBQYDK2VwA0EAObHGErMceBBH364zJwhhnxPPeC4GP+wOB+o0cARecLjZ',
+  'ZBN2Bj2N1uPwnKbjU7kNetkvQKuKHD5N8cR9zhzkBg==',
+  '-----END CERTIFICATE REQUEST-----',
+].join('\n');
+test('name constraints hold for an e-mail address in the subject', async () => {
+  const of = (domain: string) => ({ permitted_email_addresses: domain, key_type: 'ec' });
+  for (const [issuer_name, domain, status] of [
+    ['mails', 'b.test', 200],
+    ['others', 'example.com', 400],
+  ] as const) {
+    const root = { common_name: 'mails', issuer_name, ttl: '8760h', ...of(domain) };
+    await must(call('POST', 'pki/root/generate/internal', root));
+    for (const path of ['sign-verbatim', 'sign-intermediate']) {
+      const sent = { csr: WITH_EMAIL, use_csr_values: true, ttl: '1h' };
+      const answer = await call('POST', `pki/issuer/${issuer_name}/${path}`, sent);
+      assert.equal(answer.status, status, answer.text);
+      if (status === 400) assert.match(answer.text, /name constraints refuse it/);
+    }
+  }
+});

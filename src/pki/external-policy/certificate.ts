@@ -7,7 +7,7 @@ import { type Extension, findExtension } from '../../x509/extensions.ts';
 import { parseExtKeyUsage } from '../../x509/key-usages.ts';
 import { EXTENSION_OID } from '../../x509/oids.ts';
 import { isForServers } from '../fields/usages.ts';
-import { commonNamesOf } from '../profile/csr-fields.ts';
+import { commonNamesOf, subjectEmailsOf } from '../profile/csr-fields.ts';
 import { checkNameConstraints, type IssuingFacts } from '../profile/issuing.ts';
 import type { LeafContext, LeafPlan } from '../profile/leaf.ts';
 import { NO_ROLE, planValidity } from '../profile/validity.ts';
@@ -134,9 +134,10 @@ function checkNames(certificate: Certificate, mode: IssuanceMode, issuer: Issuin
   const mayServe =
     mode !== 'ica' || keyUsage?.some((usage) => !OF_AUTHORITIES.has(usage)) !== false;
   const names = csrNames(certificate);
+  const email = [...names.email, ...subjectEmailsOf(certificate)];
   const unknown = subjectAltNames?.unknown ?? [];
   for (const common_name of ['', ...(mayServe ? commonNamesOf(certificate) : [])]) {
-    checkNameConstraints(issuer, { ...names, common_name, unknown, is_for_servers });
+    checkNameConstraints(issuer, { ...names, email, common_name, unknown, is_for_servers });
   }
 }
 

@@ -167,6 +167,8 @@ async function planDecided(
   const chosen = answer.issuer_ref || asked.issuer_ref || 'default';
   const context = await readPolicyContext(app, caller, mountState, { chosen, answer, policy });
   await requireFreeSerial(app, caller, mountState, certificate);
+  // It may have been blocked while the service was asked.
+  await refuseBlockedKey(app, caller.mount.id, subject.subjectPublicKeyInfo);
   const { serialNumber } = certificate;
   try {
     const { mode } = asked;

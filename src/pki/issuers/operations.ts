@@ -4,6 +4,7 @@ import type { App } from '../../app/app.ts';
 import type { Caller } from '../../app/caller.ts';
 import type { DataResult, NothingResult } from '../../app/output.ts';
 import { mergePatch } from '../../core/patches.ts';
+import type { Effect } from '../../store/write.ts';
 import { classIdOf, numberWarnings, warnOfChange } from '../crl/issuer-class.ts';
 import { describeIssuer, type Issuer, type IssuerRecord, recordOf } from '../mount-state/issuer.ts';
 import { deleteAllIssuers, deleteIssuer, saveIssuer } from '../mount-state/issuers.store.ts';
@@ -171,9 +172,13 @@ export async function removeIssuer(
   return changeMountState<DataResult<null>>(app, caller, async (mountState) => {
     const issuer = findIssuer(mountState, input.issuer_ref);
     if (!issuer) return { effects: [], result: { data: null } };
+    // Who signed those beneath it is known as long as it is there.
+    const concerned = [...mountState.issuers.values()].filter(
+      ({ id, signed_by }) => id === issuer.id || signed_by === issuer.id,
+    );
     const effects = [
       deleteIssuer(caller.mount.id, issuer.id),
-      ...(await planLastingEntry(app, caller.mount.id, issuer)),
+      ...(await planLastingEntries(app, caller, concerned)),
       ...rememberFormer(caller.mount.id, mountState, [formerOf(issuer)]),
     ];
     const warnings: string[] = [];
@@ -195,6 +200,16 @@ export async function removeIssuer(
   });
 }
 
+async function planLastingEntries(
+  app: App,
+  { mount }: Caller,
+  issuers: Iterable<Issuer>,
+): Promise<Effect[]> {
+  const lasting: Effect[] = [];
+  for (const issuer of issuers) lasting.push(...(await planLastingEntry(app, mount.id, issuer)));
+  return lasting;
+}
+
 /**
  * Removes all issuers and keys of the mount; what they signed stays, and so do revocations.
  *
@@ -207,10 +222,12 @@ export async function removeRoot(app: App, caller: Caller): Promise<NothingResul
   return changeMountState(app, caller, async (mountState) => {
     await refuseDeniedNow(caller, pathsOfAll(caller, mountState));
     const former = [...mountState.issuers.values()].map(formerOf);
+    const lasting = await planLastingEntries(app, caller, mountState.issuers.values());
     return {
       effects: [
         deleteAllIssuers(caller.mount.id),
         deleteAllKeys(caller.mount.id),
+        ...lasting,
         ...rememberFormer(caller.mount.id, mountState, former),
       ],
       defaults: { default_issuer: '', default_key: '' },

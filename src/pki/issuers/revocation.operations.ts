@@ -4,7 +4,7 @@ import type { App } from '../../app/app.ts';
 import type { Caller } from '../../app/caller.ts';
 import type { DataResult } from '../../app/output.ts';
 import type { Effect } from '../../store/write.ts';
-import { findCertificate } from '../certificates/store.ts';
+import { findCertificate, insertCertificate } from '../certificates/store.ts';
 import { classIdOf, numberWarnings, planClass, warnOfUnsigned } from '../crl/issuer-class.ts';
 import { scheduleCrl } from '../crl/operations.ts';
 import { isRoot } from '../mount-state/chain.ts';
@@ -113,15 +113,22 @@ function warnOfRevoked(mountState: MountState, issuer: Issuer): string[] {
 
 /**
  * What keeps a revoked issuer that is removed on the CRL of who signed it: while it is there, it is on that by itself.
+ * Its certificate is stored with that, so that it is known when it is imported anew, whoever signed it is gone by then.
  *
- * @see P-246
+ * @see P-246, P-248
  */
 export async function planLastingEntry(
   app: App,
   mount_id: string,
-  { certificate: { serial }, signed_by: issuer_id, revoked_at_ms }: Issuer,
+  { certificate, signed_by: issuer_id, revoked_at_ms }: Issuer,
 ): Promise<Effect[]> {
   if (revoked_at_ms === undefined || issuer_id === '') return [];
+  const { serial, notBefore: not_before, notAfter: not_after, raw: der } = certificate;
   if (await findRevocation(app.db, mount_id, serial)) return [];
-  return insertRevocation(mount_id, { serial, issuer_id, revoked_at_ms, reason: 0 });
+  const entry = { serial, issuer_id, revoked_at_ms, reason: 0, not_after };
+  // Of another certificate, which is not revoked by that.
+  if (await findCertificate(app.db, mount_id, serial)) return insertRevocation(mount_id, entry);
+  const subject_cn = certificate.subjectName.fields.common_name ?? '';
+  const row = { serial, issuer_id, role: '', subject_cn, not_before, not_after, der };
+  return [...insertCertificate(mount_id, row, []), ...planRevocation(mount_id, entry)];
 }

@@ -2,7 +2,7 @@ import type { Csr } from '../../x509/csr.ts';
 import { findExtension, parseSubjectKeyIdentifier } from '../../x509/extensions.ts';
 import { parseExtKeyUsage, parseKeyUsage } from '../../x509/key-usages.ts';
 import { NAME_CONSTRAINT_FIELDS, parseNameConstraints } from '../../x509/name-constraints.ts';
-import { ATTRIBUTE_OID, EXTENSION_OID } from '../../x509/oids.ts';
+import { ATTRIBUTE_OID, EMAIL_ADDRESS_OID, EXTENSION_OID } from '../../x509/oids.ts';
 import type { RequestedNames } from '../roles/name-policy.ts';
 import type { Role } from '../roles/role.ts';
 import type { SignRequest } from './request.ts';
@@ -104,9 +104,15 @@ export function fieldsOfWholeCsr(
 }
 
 /** Every common name of a request, or a certificate: of several, a client may match any. */
-export function commonNamesOf(csr: Pick<Csr, 'subjectName'>): string[] {
-  return csr.subjectName.attributes
+export const commonNamesOf = (csr: Pick<Csr, 'subjectName'>): string[] =>
+  valuesOf(csr, ATTRIBUTE_OID.common_name);
+
+/** E-mail addresses in a subject: name constraints hold for them as well. @see RFC 5280 §4.2.1.10 */
+export const subjectEmailsOf = (csr: Pick<Csr, 'subjectName'>): string[] =>
+  valuesOf(csr, EMAIL_ADDRESS_OID);
+
+const valuesOf = ({ subjectName }: Pick<Csr, 'subjectName'>, type: string): string[] =>
+  subjectName.attributes
     .flat()
-    .filter(({ oid }) => oid === ATTRIBUTE_OID.common_name)
+    .filter(({ oid }) => oid === type)
     .map(({ value }) => value);
-}

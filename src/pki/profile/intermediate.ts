@@ -31,7 +31,7 @@ import {
   planCaSubject,
   planCaUsages,
 } from './ca-request.ts';
-import { commonNamesOf } from './csr-fields.ts';
+import { commonNamesOf, subjectEmailsOf } from './csr-fields.ts';
 import { checkCsrKey, type SignedCsr } from './csr-rules.ts';
 import { checkNameConstraints, type IssuingFacts } from './issuing.ts';
 import type { CertificatePlan } from './plan.ts';
@@ -95,8 +95,10 @@ export function planIntermediate(
   const { key_usage, ext_key_usage } = usages;
   // A CA's common name is no host's, unless its key may serve as one.
   const mayServe = key_usage.some((usage) => !OF_AUTHORITIES.has(usage.toLowerCase()));
+  const { names, unknown } = content;
+  const email = [...names.email, ...content.subject_emails];
   for (const common_name of ['', ...(mayServe ? content.common_names : [])]) {
-    checkNameConstraints(issuer, { ...content.names, common_name, unknown: content.unknown });
+    checkNameConstraints(issuer, { ...names, email, common_name, unknown });
   }
   const validity = planValidity({
     now: context.now,
@@ -167,6 +169,7 @@ interface Content {
   subject: Uint8Array;
   names: RequestedNames;
   common_names: readonly string[];
+  subject_emails: readonly string[];
   /** Alternative names that are not taken apart. */
   unknown: readonly Uint8Array[];
   /** Those that are not in `extensions` already. */
@@ -185,6 +188,7 @@ function takeParameters(request: CaNameRequest): Content {
     subject,
     names: { ...sans, common_name, serial_number, user_ids: [] },
     common_names: [common_name],
+    subject_emails: [],
     unknown: [],
     planned_names: sans,
     extensions: [],
@@ -222,6 +226,7 @@ function takeCsrValues(request: IntermediateRequest, { csr }: SignedCsr): Conten
     subject: csr.subject,
     names,
     common_names: commonNamesOf(csr),
+    subject_emails: subjectEmailsOf(csr),
     unknown: csr.subjectAltNames?.unknown ?? [],
     planned_names: { dns: [], email: [], ip: [], uri: [], other: [] },
     key_usage: usage && parseKeyUsage(usage.value),

@@ -9,6 +9,7 @@ import { describePublicKey, type KeyDescription } from '../../x509/keys.ts';
 import { EXTENSION_OID } from '../../x509/oids.ts';
 import { pemText } from '../fields/field-kinds.ts';
 import { CA_KEY_USAGES } from './ca-request.ts';
+import { subjectEmailsOf } from './csr-fields.ts';
 import { checkCsrKey } from './csr-rules.ts';
 import { checkNameConstraints, type IssuingFacts } from './issuing.ts';
 import type { CertificatePlan } from './plan.ts';
@@ -79,7 +80,8 @@ export function planSelfIssued(request: SelfIssuedRequest, issuer: IssuingFacts)
     );
   }
   const { unknown = [], ...names } = given.subjectAltNames ?? NO_NAMES_AT_ALL;
-  checkNameConstraints(issuer, { ...names, common_name: '', unknown });
+  const email = [...names.email, ...subjectEmailsOf(given)];
+  checkNameConstraints(issuer, { ...names, email, common_name: '', unknown });
   const { pathLength } = given;
   const certificate: CertificatePlan = {
     subject: given.subject,

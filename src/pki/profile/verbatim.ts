@@ -9,7 +9,7 @@ import { checkSignatureSize } from '../fields/key-parameters.ts';
 import { chooseExtKeyUsages, isForServers } from '../fields/usages.ts';
 import type { RequestedNames } from '../roles/name-policy.ts';
 import type { Role } from '../roles/role.ts';
-import { commonNamesOf, fieldsOfWholeCsr } from './csr-fields.ts';
+import { commonNamesOf, fieldsOfWholeCsr, subjectEmailsOf } from './csr-fields.ts';
 import {
   checkCsrKey,
   findCsrBasicConstraints,
@@ -92,8 +92,9 @@ export function planVerbatim(
   const is_for_servers = isForServers(ext_key_usage);
   const unknown = csr.subjectAltNames?.unknown ?? [];
   const common_names = commonNamesOf(csr);
+  const email = [...names.email, ...subjectEmailsOf(csr)];
   for (const common_name of ['', ...common_names]) {
-    checkNameConstraints(issuer, { ...names, common_name, unknown, is_for_servers });
+    checkNameConstraints(issuer, { ...names, email, common_name, unknown, is_for_servers });
   }
   const validity = planValidity({
     now: context.now,

@@ -9,18 +9,20 @@ import { formatSerial } from '../../x509/serial.ts';
 import { encodeCertificate, withPrivateKey } from '../certificates/answer.ts';
 import { insertCertificate } from '../certificates/store.ts';
 import { checkSignatureSize } from '../fields/key-parameters.ts';
+import { refuseBlockedKey } from '../keys/blocked.operations.ts';
 import { type ChosenKey, parseKeySource, prepareKey } from '../keys/key-source.operations.ts';
 import { signCertificate } from '../keys/signing.operations.ts';
 import { DEFAULT_SETTINGS, type IssuerRecord } from '../mount-state/issuer.ts';
 import { insertIssuer } from '../mount-state/issuers.store.ts';
-import { checkNewName } from '../mount-state/key.ts';
+import { checkNewName, type Key } from '../mount-state/key.ts';
 import { changeMountState, planDefaultChange } from '../mount-state/operations.ts';
 import { ownPaths } from '../mount-state/own-paths.ts';
 import { requireRoomForIssuer } from '../mount-state/room.ts';
 import type { MountState } from '../mount-state/state.ts';
-import { planRootOnThread } from '../planning/operations.ts';
+import { planRootOnThread, requireSoundKeyOf } from '../planning/operations.ts';
 import { isHeavyRequest } from '../planning/task.ts';
 import { MOST_CA_BYTES } from '../profile/ca-request.ts';
+import { checkCsrKey } from '../profile/csr-rules.ts';
 import { planRoot, type RootRequest, type WantedRoot } from '../profile/root.ts';
 import type { GeneratedRoot } from './generated-root.ts';
 
@@ -62,6 +64,7 @@ async function makeRoot(
     const issuer_name = await chooseName(mountState);
     const chosen = await prepared.choose(mountState);
     const { key } = chosen;
+    if (source === 'existing' || source === 'kms') await requireCertifiable(app, caller, key);
     const now_ms = app.now();
     const mount = await presentMount(app, caller.mount);
     const root = await signRoot(app, caller, { request, now_ms, mount, mountState, chosen });
@@ -101,6 +104,17 @@ async function makeRoot(
       result: { data, warnings },
     };
   });
+}
+
+/**
+ * Refuses a key that was not made here for this root as it would be refused in a request for a certificate.
+ *
+ * @throws Failure `invalid` for a weak key, and for a blocked one
+ */
+async function requireCertifiable(app: App, caller: Caller, key: Key): Promise<void> {
+  checkCsrKey(key, { key_type: 'any', key_bits: 0 });
+  await requireSoundKeyOf(app, caller, key, key.public_key);
+  await refuseBlockedKey(app, caller.mount.id, key.public_key);
 }
 
 interface RootContext {

@@ -16,6 +16,7 @@ import { runIfFree } from '../../start/jobs.ts';
 import { build } from '../../store/database.ts';
 import { write } from '../../store/write.ts';
 import { formatSerial } from '../../x509/serial.ts';
+import { insertMetadata, listMetadataSerials } from '../certificates/metadata/store.ts';
 import { CERTIFICATES, insertCertificate, listSerials } from '../certificates/store.ts';
 import { readCrl } from '../crl/operations.ts';
 import { writeCrlConfig } from '../crl/settings.operations.ts';
@@ -135,6 +136,26 @@ eachEngine('tidying', (open) => {
       .execute();
     assert.equal(names.filter(({ serial }) => serial === serialOf(0)).length, 0);
     assert.equal(names.filter(({ serial }) => serial === serialOf(121)).length, 2);
+  });
+
+  test('what is kept with certificates goes once they have ended, stored or not', async () => {
+    const { app, clock, mount } = await makeMount(await openShared());
+    await store(app, mount, { to: 1, not_after: clock.now - 2 * HOUR });
+    const ends = [...Array(120).fill(clock.now - 2 * HOUR), clock.now - HOUR, clock.now + 1];
+    for (const [number, not_after] of ends.entries()) {
+      const of = { mount_id: mount.id, serial: serialOf(number), issuer_id: 'i', role: 'web' };
+      await app.store.commit([insertMetadata({ ...of, not_after, data: Uint8Array.of(1) })]);
+    }
+    const sent = { tidy_cert_metadata: true, safety_buffer: HOUR };
+    for (const dry_run of [true, false]) {
+      const { status } = await tidy(app, mount, { ...sent, dry_run });
+      assert.equal(status.state, 'Finished');
+      assert.equal(status.cert_metadata_deleted_count, 120);
+      assert.equal(status.total_count, 120);
+    }
+    const left = await listMetadataSerials(app.db, { mount_id: mount.id, after: '', limit: 1000 });
+    assert.deepEqual(left, [serialOf(120), serialOf(121)]);
+    assert.ok((await serials(app, mount)).includes(serialOf(0)), 'the certificate itself stays');
   });
 
   test('a revocation outlives its certificate, until revoked certificates are tidied', async () => {

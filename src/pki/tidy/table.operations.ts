@@ -1,6 +1,7 @@
 import { tidyCertificates, tidyUnreadable } from './certificates.operations.ts';
 import type { TidyFlag } from './fields.ts';
 import { tidyIssuers } from './issuers.operations.ts';
+import { tidyMetadata } from './metadata.operations.ts';
 import { tidyAssociations, tidyRevocations } from './revocations.operations.ts';
 import type { TidyOperation } from './work.ts';
 
@@ -18,7 +19,7 @@ export const TIDY_OPERATIONS: readonly TidyOperation[] = [
   nothing('tidy_acme'),
   nothing('tidy_revocation_queue'),
   nothing('tidy_cross_cluster_revoked_certs'),
-  nothing('tidy_cert_metadata'),
+  tidyMetadata,
   nothing('tidy_cmpv2_nonce_store'),
 ];
 

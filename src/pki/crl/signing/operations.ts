@@ -11,6 +11,7 @@ import type { Extension } from '../../../x509/extensions.ts';
 import { keyIdentifier } from '../../../x509/keys.ts';
 import { RevokedEntriesWriter, type RevokedEntry } from '../../../x509/revoked-certificates.ts';
 import { formatSerial } from '../../../x509/serial.ts';
+import { signatureRoom } from '../../../x509/signature-costs.ts';
 import { signWithKey } from '../../keys/signing.operations.ts';
 import type { Issuer } from '../../mount-state/issuer.ts';
 import type { Key } from '../../mount-state/key.ts';
@@ -178,7 +179,13 @@ async function signEntries(app: App, caller: Caller, content: Content) {
     ...(base_number !== undefined && { deltaBase: BigInt(base_number) }),
     extensions,
   });
-  const unsigned = layOutCrl(frame, writer, undefined, (length) => new Uint8Array(length));
+  const unsigned = layOutCrl(
+    frame,
+    writer,
+    undefined,
+    (length) => new Uint8Array(length),
+    signatureRoom(algorithm),
+  );
   const signature = await signInTurn(app, caller, key, () =>
     signWithKey(app, caller.mount.id, key, algorithm, unsigned.tbs),
   );
