@@ -744,6 +744,21 @@ const OTHERS: [one: RegExp, other: RegExp, why: string][] = [
     /^pki-(issuer-)?(issue|sign)-with-role$/,
     'one goes by the issuer of the role, the other by that of the path',
   ],
+  [
+    /^pki-(issuer-)?sign-verbatim(-with-role)?$/,
+    /^pki-(issuer-)?sign-verbatim(-with-role)?$/,
+    'the issuer is that of the path, of its role or the default one',
+  ],
+  [
+    /^pki-(issuer-)?(issue-with-role|sign-with-role|sign-verbatim(-with-role)?)$/,
+    /^pki-(issuer-)?external-policy-/,
+    'a service decides there, and no role',
+  ],
+  [
+    /^pki-(issuer-)?external-policy-/,
+    /^pki-(issuer-)?external-policy-/,
+    'the service is told which, and operations ask at the path of the issuer that it names',
+  ],
   [/^pki-(configure-issuers|replace-root)$/, /^pki-configure-keys$/, 'an issuer is no key'],
   [/^pki-configure-keys$/, /^pki-replace-root$/, 'a key is no issuer'],
   [/^pki-revoke-with-key$/, /^pki-revoke$/, 'revokes what one has the key of, and nothing else'],
