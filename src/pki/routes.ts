@@ -1,4 +1,5 @@
 import type { AnyRoute } from '../app/route.ts';
+import { celRoleRoutes } from './cel/routes.ts';
 import { metadataRoutes } from './certificates/metadata/routes.ts';
 import { certificateRoutes } from './certificates/routes.ts';
 import { configRoutes } from './config/routes.ts';
@@ -6,6 +7,7 @@ import { crlRoutes } from './crl/routes.ts';
 import { exportRoutes } from './export/routes.ts';
 import { importRoutes } from './imports/routes.ts';
 import { intermediateRoutes } from './intermediates/routes.ts';
+import { celIssuanceRoutes } from './issuance/cel/routes.ts';
 import { issuanceRoutes } from './issuance/routes.ts';
 import { issuerRoutes } from './issuers/routes.ts';
 import { keyRoutes } from './keys/routes.ts';
@@ -21,8 +23,10 @@ export const pkiRoutes: readonly AnyRoute[] = [
   ...issuerRoutes,
   ...importRoutes,
   ...issuanceRoutes,
+  ...celIssuanceRoutes,
   ...keyRoutes,
   ...roleRoutes,
+  ...celRoleRoutes,
   ...certificateRoutes,
   ...exportRoutes,
   ...metadataRoutes,
