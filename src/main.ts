@@ -16,6 +16,10 @@ const gatehouse: CommandGroup = {
       load: async () => (await import('./cli/server.ts')).serverCommand,
     },
     operator: operatorCommands,
+    pki: {
+      summary: 'look after a certificate authority',
+      load: async () => (await import('./cli/pki/pki.ts')).pkiCommands,
+    },
     audit: {
       summary: 'check audit records',
       load: async () => (await import('./cli/audit/audit.ts')).auditCommands,

@@ -9,6 +9,7 @@ import { importRoutes } from './imports/routes.ts';
 import { intermediateRoutes } from './intermediates/routes.ts';
 import { celIssuanceRoutes } from './issuance/cel/routes.ts';
 import { issuanceRoutes } from './issuance/routes.ts';
+import { trialRoutes } from './issuance/trial/routes.ts';
 import { issuerRoutes } from './issuers/routes.ts';
 import { keyRoutes } from './keys/routes.ts';
 import { ocspRoutes } from './ocsp/routes.ts';
@@ -24,6 +25,7 @@ export const pkiRoutes: readonly AnyRoute[] = [
   ...importRoutes,
   ...issuanceRoutes,
   ...celIssuanceRoutes,
+  ...trialRoutes,
   ...keyRoutes,
   ...roleRoutes,
   ...celRoleRoutes,

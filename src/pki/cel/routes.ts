@@ -19,7 +19,7 @@ const change = {
   path,
   output,
   failures: ['invalid', 'conflict', 'rate_limited', 'unavailable'],
-  audit: ['name'],
+  audit: ['name', 'cel_program'],
 } as const;
 
 export const celRoleRoutes: readonly AnyRoute[] = [

@@ -93,7 +93,7 @@ const answerOf = ({ format, remove_roots_from_chain }: CelIssueInput | CelSignIn
 const nameOf = (role: string): string => `cel/${role}`;
 
 /** What a program makes of a caller is committed for who the caller is then. */
-const storageOf = ({ role }: Described): StorageRules => ({
+export const storageOf = ({ role }: Described): StorageRules => ({
   no_store: role.no_store,
   generate_lease: role.generate_lease,
   allowed_domains_template: true,

@@ -13,6 +13,9 @@ const { cert_metadata: __, ...celSignFields } = signFields;
 
 export const celIssueSchema = z.looseObject({ role, ...celIssueFields });
 export const celSignSchema = z.looseObject({ role, ...celSignFields });
+/** Of either, for what is not issued. */
+export const celTrialSchema = z.looseObject({ role, ...celIssueFields, ...celSignFields });
+export type CelTrialInput = z.output<typeof celTrialSchema>;
 export type CelIssueInput = z.output<typeof celIssueSchema>;
 export type CelSignInput = z.output<typeof celSignSchema>;
 
