@@ -338,3 +338,22 @@ test('a program that makes too much is refused, and the next one is evaluated', 
   const { reply } = await issued('cel/issue/documented', { common_name: 'example.com', ttl: '1h' });
   assert.equal(reply.status, 200);
 });
+
+test('while a program takes too long, requests for certificates are decided', async () => {
+  const expression = 'request.l.all(a, request.l.all(b, request.l.all(c, true))) ? "a" : "b"';
+  await must(write('endless', { expression }));
+  await must(call('POST', 'pki/roles/any', { allow_any_name: true, key_type: 'any', ttl: '1h' }));
+  const l = Array.from({ length: 5000 }, (_, at) => at);
+  let isOver = false;
+  const endless = call('POST', 'pki/cel/issue/endless', { l }).finally(() => {
+    isOver = true;
+  });
+  // A key that is looked at on the planning thread, which is another one.
+  const csr = makeCsr({ subject: { common_name: 'a.test' }, key: 'rsa-2048' });
+  await must(call('POST', 'pki/sign/any', { csr }));
+  assert.equal(isOver, false);
+  const ended = await endless;
+  assert.equal(ended.status, 503);
+  assert.equal(errorOf(ended), 'the program was not evaluated: it takes too long');
+  await issued('cel/issue/documented', { common_name: 'example.com', ttl: '1h' });
+});

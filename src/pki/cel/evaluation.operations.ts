@@ -1,4 +1,4 @@
-import { planInTurn } from '../../access/concurrency/operations.ts';
+import { evaluateInTurn } from '../../access/concurrency/operations.ts';
 import { type App, perApp } from '../../app/app.ts';
 import type { Caller } from '../../app/caller.ts';
 import { Failure } from '../../core/failure.ts';
@@ -32,11 +32,8 @@ export async function evaluateOnThread(
   return verdict;
 }
 
-/** As much as a certificate that is decided on beside others. */
-const WEIGHT = 32;
-
 function runInTurn(app: App, caller: Caller, task: CelTask): Promise<CelVerdict | undefined> {
-  return planInTurn(app, caller, WEIGHT, () => threadOf(app).run({ task }));
+  return evaluateInTurn(app, caller, () => threadOf(app).run({ task }));
 }
 
 /** An evaluation that is within its bounds takes some tenths of a second. */
