@@ -1,4 +1,4 @@
-import { Worker } from 'node:worker_threads';
+import { type ResourceLimits, Worker } from 'node:worker_threads';
 import type { Logger } from 'pino';
 import { Failure } from './failure.ts';
 
@@ -23,6 +23,8 @@ interface ThreadWork<Answer, Result> {
    * orders that are not to be begun twice; whoever gives them watches over them.
    */
   deadline_ms: number | undefined;
+  /** Memory that it has; by default as much as the program. */
+  limits?: ResourceLimits;
   /** @throws Failure as the thread refused; any other Error as it failed */
   read(answer: Answer): Result;
 }
@@ -90,10 +92,14 @@ export class OnDemandThread<Order extends object, Answer extends { id: number },
   }
 
   #start(): Worker {
-    const { beside, name, data } = this.#work;
+    const { beside, name, data, limits } = this.#work;
     // Type stripping leaves file names alone, so a built program names the built file.
     const extension = beside.endsWith('.ts') ? 'ts' : 'js';
-    const worker = new Worker(new URL(`./thread.${extension}`, beside), { name, workerData: data });
+    const worker = new Worker(new URL(`./thread.${extension}`, beside), {
+      name,
+      workerData: data,
+      ...(limits && { resourceLimits: limits }),
+    });
     worker.on('message', (answer: Answer) => {
       if (this.#worker === worker) this.#finish(answer);
     });

@@ -1,4 +1,5 @@
 import type { AnyRoute } from '../app/route.ts';
+import { celRoleRoutes } from './cel/routes.ts';
 import { metadataRoutes } from './certificates/metadata/routes.ts';
 import { certificateRoutes } from './certificates/routes.ts';
 import { configRoutes } from './config/routes.ts';
@@ -8,7 +9,9 @@ import { exportRoutes } from './export/routes.ts';
 import { externalPolicyRoutes } from './external-policy/routes.ts';
 import { importRoutes } from './imports/routes.ts';
 import { intermediateRoutes } from './intermediates/routes.ts';
+import { celIssuanceRoutes } from './issuance/cel/routes.ts';
 import { issuanceRoutes } from './issuance/routes.ts';
+import { trialRoutes } from './issuance/trial/routes.ts';
 import { issuerRoutes } from './issuers/routes.ts';
 import { keyRoutes } from './keys/routes.ts';
 import { ocspRoutes } from './ocsp/routes.ts';
@@ -24,8 +27,11 @@ export const pkiRoutes: readonly AnyRoute[] = [
   ...issuerRoutes,
   ...importRoutes,
   ...issuanceRoutes,
+  ...celIssuanceRoutes,
+  ...trialRoutes,
   ...keyRoutes,
   ...roleRoutes,
+  ...celRoleRoutes,
   ...certificateRoutes,
   ...exportRoutes,
   ...metadataRoutes,

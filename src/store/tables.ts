@@ -268,6 +268,13 @@ export interface Tables {
     /** As in the body; empty for one that is too long to name anything. */
     issuer_ref: string;
   }>;
+  /** Programs that decide on certificates; the tag is another one with each body. */
+  pki_cel_role: {
+    mount_id: string;
+    name: string;
+    body: string;
+    body_tag: string;
+  };
   pki_certificate: PkiCertificateRow;
   /** What those who asked for a certificate want to be kept with it. */
   pki_certificate_metadata: {

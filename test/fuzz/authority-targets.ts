@@ -2,6 +2,8 @@
 
 import { z } from 'zod';
 import { encodePem } from '../../src/core/pem.ts';
+import { evaluateProgram } from '../../src/pki/cel/evaluate.ts';
+import { readDescribed } from '../../src/pki/profile/cel-template.ts';
 import { readCsrValues } from '../../src/pki/profile/csr-fields.ts';
 import { readCsr } from '../../src/pki/profile/csr-rules.ts';
 import { intermediateFields, planIntermediate } from '../../src/pki/profile/intermediate.ts';
@@ -48,7 +50,24 @@ function signItself(bytes: Uint8Array): void {
   if (lintTbsCertificate(tbs).length === 0) encodeTbsCertificate(tbs);
 }
 
+const EXPRESSIONS = [
+  'has(request.a) && request.a.matches("^[a-z]+$") ? ValidationOutput{template: CertTemplate{DNSNames: [request.a], NotAfter: now + duration("1h")}} : "no"',
+  '[1, 2u, 3.5].map(x, x > 1 ? string(x) : "é").filter(y, y != b"\\x00").exists(z, z in {"a": [null, true]})',
+  'ValidationOutput{key_type: "ec", key_bits: uint(request.n), template: CertTemplate{IPAddresses: [net.IP{IP: b"abcd"}], URIs: [url.URL{Scheme: "a", Host: "b"}]}}',
+  'decode_json(encode_json({"a": request.l})).a[0].split(",").join("-").replace("-", "--") + r"x"',
+].map((text) => new TextEncoder().encode(text));
+const ANSWERED = { a: 'abc', n: 256, l: ['x,y', 'z'], deep: { a: [{}] } };
+
+function evaluate(bytes: Uint8Array): void {
+  const expression = Buffer.from(bytes).toString('utf8');
+  const program = { variables: [{ name: 'v', expression }], expression: 'v' };
+  const given = { request: ANSWERED, now: NOW * 1000, use_csr: false };
+  const verdict = evaluateProgram({ ...given, program, identity: undefined, groups: [] });
+  if (verdict.allowed) readDescribed(verdict.output, { now: NOW, isForCsr: false });
+}
+
 export const authorityTargets: readonly FuzzTarget[] = [
   { name: 'intermediate', corpus: corpus.requests, read: signRequest },
+  { name: 'cel', corpus: EXPRESSIONS, read: evaluate },
   { name: 'self-issued', corpus: corpus.selfIssued, read: signItself },
 ];

@@ -64,6 +64,7 @@ import {
   listTokenMacs,
   listUnhashedTokens,
 } from '../../src/broker/vault/tokens/store.ts';
+import { listCelRoleNames } from '../../src/pki/cel/store.ts';
 import {
   listEndedMetadata,
   listMetadataSerials,
@@ -205,6 +206,7 @@ export const readsOf = (ids: readonly string[]): Read[] => [
     (db) => listCertificates(db, 'm', { ...search, name: '*.test', expires_after: 7 }),
   ],
   ['names of roles', /name>/, (db) => listRoleNames(db, { mount_id: 'm', ...page })],
+  ['names of CEL roles', /name>/, (db) => listCelRoleNames(db, { mount_id: 'm', ...page })],
   ['accessors of tokens', /token_\d \(accessor>/, (db) => listAccessors(db, page)],
   ['failed log-ins', /failure_1 \(id>/, (db) => listFailures(db, page)],
   [

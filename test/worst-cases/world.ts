@@ -63,6 +63,9 @@ export async function makeWorld({ url, directory }: Place): Promise<World> {
   const domains = { allowed_domains: ['example.com', '*.example.org'], allow_subdomains: true };
   const named = { ...domains, ...any, allow_glob_domains: true, key_type: 'any' };
   await done('POST', 'pki/roles/named', named);
+  const program =
+    'ValidationOutput{key_type: "ec", template: CertTemplate{Subject: PKIX.Name{CommonName: has(request.common_name) ? string(request.common_name) : "a.test"}}}';
+  await done('POST', 'pki/cel/roles/web', { cel_program: { expression: program } });
   const leaf = await done('POST', 'pki/issue/web', {
     common_name: 'a.test',
     key_type: 'ec',

@@ -233,19 +233,56 @@ const planTurnsOf = perApp(
  * @param weight how much work it is, in units of the work that an RSA key of 2048 bits makes
  * @throws Failure `rate_limited` as {@link hashWithinLimit}
  */
-export async function planInTurn<Result>(
+export function planInTurn<Result>(
   app: App,
   caller: Caller,
   weight: number,
   plan: () => Promise<Result>,
 ): Promise<Result> {
-  const turns = planTurnsOf(app);
+  return takeAside(app, caller, { turns: planTurnsOf(app), weight, refuse: refusePlan }, plan);
+}
+
+const programTurnsOf = perApp(
+  () =>
+    new FairTurns(
+      { ...PLAN_PLACES, waiting: 256, waiting_each: 64, longest_wait_ms: 10_000 },
+      (why) => (why === 'gone' ? gone() : refuseProgram()),
+    ),
+);
+
+/**
+ * Evaluates a program that somebody has written on the thread for that when it is the caller's turn. What takes long there holds
+ * up other programs, by network in turns, and nothing else.
+ *
+ * @throws Failure `rate_limited` as {@link hashWithinLimit}
+ */
+export function evaluateInTurn<Result>(
+  app: App,
+  caller: Caller,
+  evaluate: () => Promise<Result>,
+): Promise<Result> {
+  const line = { turns: programTurnsOf(app), weight: 1, refuse: refuseProgram };
+  return takeAside(app, caller, line, evaluate);
+}
+
+function refuseProgram(): Failure {
+  const because = 'too many programs are being evaluated, try again in a second';
+  return new Failure('rate_limited', because, { retry_after: 1 });
+}
+
+/** What the caller may do is let go of while it waits. */
+async function takeAside<Result>(
+  app: App,
+  caller: Caller,
+  { turns, weight, refuse }: { turns: FairTurns; weight: number; refuse(): Failure },
+  work: () => Promise<Result>,
+): Promise<Result> {
   const asker = { ...askerOf(caller), weight };
   if (!turns.hasPlaceFor(asker)) {
     await patienceOf(app).wait(asker);
-    throw refusePlan();
+    throw refuse();
   }
-  const take = (): Promise<Result> => turns.take(asker, plan);
+  const take = (): Promise<Result> => turns.take(asker, work);
   return caller.aside ? caller.aside(take) : take();
 }
 

@@ -96,6 +96,25 @@ async function tellGroups(
   return told;
 }
 
+/**
+ * The groups that an entity is in, by itself or by other groups.
+ *
+ * @returns undefined where they are more than `most`
+ */
+export function listGroupsOfEntity(
+  app: App,
+  entity_id: string,
+  most: number,
+): Promise<{ id: string; name: string }[] | undefined> {
+  return withGroupsOf(app, { id: entity_id, kind: 'entity' }, async ({ direct, above }) => {
+    const ids = [...new Set([...direct, ...above])];
+    if (ids.length > most) return undefined;
+    const groups: { id: string; name: string }[] = [];
+    for await (const { id, name } of readGroupsById(app.db, ids)) groups.push({ id, name });
+    return groups;
+  });
+}
+
 /** What is asked for of those groups that somebody is in. */
 async function keysOfGroups(
   app: App,

@@ -18,7 +18,7 @@ import type { LeafContext } from '../profile/leaf.ts';
 import { listLookedUp } from '../roles/compiled-rules.ts';
 import { requireRole } from '../roles/operations.ts';
 import type { Role } from '../roles/role.ts';
-import { holdIssuanceContext, holdRolelessContext } from './store.ts';
+import { holdCelContext, holdIssuanceContext, holdRolelessContext } from './store.ts';
 
 export interface Target {
   /** Name of the role. */
@@ -73,6 +73,16 @@ export async function readVerbatimContext(
     ? holdIssuanceContext({ ...ids, role: name, role_tag: found.body_tag })
     : holdRolelessContext(ids);
   return { role: found?.role, held, issuer, key, context };
+}
+
+/** What a certificate rests on that a program has described. */
+export async function readCelContext(
+  app: App,
+  caller: Caller,
+  { role, role_tag, issuer_ref }: { role: string; role_tag: string; issuer_ref: string },
+): Promise<IssuerContext & { context: LeafContext }> {
+  const { ids, ...basis } = await readBasis(app, await readMountOf(app, caller), issuer_ref);
+  return { held: holdCelContext({ ...ids, role, role_tag }), ...basis };
 }
 
 /** Who signs, and under which settings of the mount. */

@@ -103,11 +103,12 @@ export async function signRequest(
   );
 }
 
-async function decideSign(
+/** Decides on a CSR within a role, where it takes long beside others. */
+export async function decideSign(
   app: App,
   caller: Caller,
   { input, readCsr }: { input: SignRequest & Target; readCsr(): Promise<SignedCsr> },
-  { role, context }: IssuanceContext,
+  { role, context }: Pick<IssuanceContext, 'role' | 'context'>,
 ): Promise<Subject & { plan: LeafPlan }> {
   if (isHeavyLeaf(role, input)) {
     const { role: _, issuer_ref: __, latest: ___, ...request } = input;
@@ -131,11 +132,11 @@ export function requireSubject({ subjectPublicKeyInfo, key }: Omit<PlannedLeaf, 
 }
 
 /** At once but for what takes long. */
-function decideIssue(
+export function decideIssue(
   app: App,
   caller: Caller,
   input: IssueRequest & Target,
-  { role, context }: IssuanceContext,
+  { role, context }: Pick<IssuanceContext, 'role' | 'context'>,
 ): { plan: LeafPlan; key: KeyDescription } | Promise<{ plan: LeafPlan; key: KeyDescription }> {
   if (isHeavyLeaf(role, input)) {
     const { role: _, issuer_ref: __, latest: ___, password: ____, ...request } = input;

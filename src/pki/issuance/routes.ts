@@ -32,14 +32,15 @@ const audit = [
   'sid',
   'extensions',
 ];
-const issuance = {
+/** What endpoints that issue have in common. */
+export const ISSUANCE = {
   method: 'POST',
   access: { capability: 'update' },
   failures: ['invalid', 'unresolved', 'conflict', 'rate_limited', 'unavailable'],
   audit,
 } as const;
-const issue = { ...issuance, output: issuedSchema, run: issueCertificate };
-const sign = { ...issuance, see: ['RFC 2986'], output: signedLeafSchema, run: signCsr };
+const issue = { ...ISSUANCE, output: issuedSchema, run: issueCertificate };
+const sign = { ...ISSUANCE, see: ['RFC 2986'], output: signedLeafSchema, run: signCsr };
 const verbatim = {
   ...sign,
   audit: [

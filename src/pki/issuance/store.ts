@@ -62,3 +62,25 @@ export const holdRolelessContext = preparedHold<Basis>(
       .forShare(),
   { rows: 1, conflict: CHANGED },
 );
+
+/** {@link holdIssuanceContext} of a certificate that a program has described. */
+export const holdCelContext = preparedHold<BasisWithRole>(
+  (from, p) =>
+    from
+      .selectFrom(['pki_cel_role', 'pki_authority', 'pki_issuer', 'pki_key', 'mount'])
+      .select('pki_cel_role.name')
+      .where('pki_cel_role.mount_id', '=', p.mount_id)
+      .where('pki_cel_role.name', '=', p.role)
+      .where('pki_cel_role.body_tag', '=', p.role_tag)
+      .where('pki_authority.mount_id', '=', p.mount_id)
+      .where('pki_authority.issuing_version', '=', p.issuing_version)
+      .where('pki_issuer.mount_id', '=', p.mount_id)
+      .where('pki_issuer.id', '=', p.issuer_id)
+      .where('pki_issuer.version', '=', p.issuer_version)
+      .where('pki_key.mount_id', '=', p.mount_id)
+      .where('pki_key.id', '=', p.key_id)
+      .where('mount.id', '=', p.mount_id)
+      .where('mount.body_tag', '=', p.mount_tag)
+      .forShare(),
+  { rows: 1, conflict: CHANGED },
+);

@@ -73,6 +73,15 @@ export async function signCertificate(
   sign: (algorithm: SignatureAlgorithm, data: Uint8Array) => Uint8Array | Promise<Uint8Array>,
   most_bytes: number = MAX_CERTIFICATE_BYTES,
 ): Promise<Uint8Array> {
+  const data = encodeSound(tbs, most_bytes);
+  return assembleSigned(data, tbs.signatureAlgorithm, await sign(tbs.signatureAlgorithm, data));
+}
+
+/** What is signed, once it is found to be well made. @throws Failure as {@link signCertificate} */
+export function encodeSound(
+  tbs: TbsCertificate,
+  most_bytes: number = MAX_CERTIFICATE_BYTES,
+): Uint8Array {
   const problems = lintTbsCertificate(tbs);
   if (problems.length > 0) {
     throw invalid(`no valid certificate can be made of this: ${tellSome(problems)}`);
@@ -84,7 +93,7 @@ export async function signCertificate(
       `no valid certificate can be made of this: ${data.length} bytes, at most ${most} are accepted before it is signed`,
     );
   }
-  return assembleSigned(data, tbs.signatureAlgorithm, await sign(tbs.signatureAlgorithm, data));
+  return data;
 }
 
 /** A certificate of thousands of names can have as many problems. */

@@ -16,7 +16,9 @@ import type {
 import type { IssuingFacts } from '../profile/issuing.ts';
 import type { PlannedRoot, WantedRoot } from '../profile/root.ts';
 import type { SelfIssuedPlan, SelfIssuedRequest } from '../profile/self-issued.ts';
+import type { AdmittedName } from '../roles/admitting-rules.ts';
 import {
+  type ExplainTask,
   type FromPlanThread,
   type LeafTask,
   type Planned,
@@ -90,6 +92,17 @@ export async function planSelfIssuedOnThread(
   const planned = await runInTurn(app, caller, { kind: 'self-issued', request, issuer });
   if (planned.of !== 'self-issued') throw new Error(`the planning thread planned a ${planned.of}`);
   return planned;
+}
+
+/** Tells by which of a role's rules names are let in. @throws Failure as {@link planLeafOnThread} */
+export async function explainOnThread(
+  app: App,
+  caller: Caller,
+  task: Omit<ExplainTask, 'kind'>,
+): Promise<AdmittedName[]> {
+  const planned = await runInTurn(app, caller, { kind: 'explain', ...task });
+  if (planned.of !== 'explained') throw new Error(`the planning thread planned a ${planned.of}`);
+  return planned.names;
 }
 
 function runInTurn(app: App, caller: Caller, task: PlanTask): Promise<Planned> {

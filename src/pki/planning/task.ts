@@ -1,4 +1,5 @@
 import type { FailureDetail, FailureKind } from '../../core/failure.ts';
+import type { IdentityFacts } from '../../core/identity-template.ts';
 import { memoizeWeak } from '../../core/memoize-weak.ts';
 import type { Csr } from '../../x509/csr.ts';
 import type { KeyDescription } from '../../x509/keys.ts';
@@ -15,6 +16,7 @@ import {
 } from '../profile/intermediate.ts';
 import type { IssuingFacts } from '../profile/issuing.ts';
 import { type LeafContext, type LeafPlan, planIssue, planSign } from '../profile/leaf.ts';
+import { collectCsrNames, collectNames } from '../profile/names.ts';
 import type { IssueRequest, SignRequest, VerbatimRequest } from '../profile/request.ts';
 import { type PlannedRoot, planRoot, type RootRequest, type WantedRoot } from '../profile/root.ts';
 import {
@@ -23,6 +25,7 @@ import {
   type SelfIssuedRequest,
 } from '../profile/self-issued.ts';
 import { planVerbatim, type VerbatimRole } from '../profile/verbatim.ts';
+import { type AdmittedName, listAdmitted } from '../roles/admitting-rules.ts';
 import { LIGHT_PATTERNS } from '../roles/compiled-rules.ts';
 import type { Role } from '../roles/role.ts';
 
@@ -42,8 +45,17 @@ export type PlanTask =
   | { kind: 'csr'; request: IntermediateCsrRequest }
   | { kind: 'intermediate'; request: IntermediateRequest; context: IntermediateContext }
   | { kind: 'self-issued'; request: SelfIssuedRequest; issuer: IssuingFacts }
+  | ExplainTask
   /** DER. */
   | { kind: 'key'; subjectPublicKeyInfo: Uint8Array };
+
+/** By which of a role's rules the names of a request are let in. */
+export interface ExplainTask {
+  kind: 'explain';
+  role: Role;
+  request: IssueRequest & Partial<Pick<SignRequest, 'csr'>>;
+  identity: IdentityFacts | undefined;
+}
 
 export interface PlannedLeaf {
   plan: LeafPlan;
@@ -66,6 +78,7 @@ export type Planned =
   | ({ of: 'csr' } & IntermediateCsrPlan)
   | ({ of: 'intermediate' } & PlannedIntermediate)
   | ({ of: 'self-issued' } & SelfIssuedPlan)
+  | { of: 'explained'; names: AdmittedName[] }
   | { of: 'key' };
 
 /**
@@ -86,12 +99,23 @@ export function runPlanTask(task: PlanTask): Planned {
       requireSoundKey(plan.subjectPublicKeyInfo);
       return { of: 'self-issued', ...plan };
     }
+    case 'explain':
+      return { of: 'explained', names: explain(task) };
     case 'key':
       requireSoundKey(task.subjectPublicKeyInfo);
       return { of: 'key' };
     default:
       return { of: 'leaf', ...planLeafTask(task) };
   }
+}
+
+function explain({ role, request, identity }: ExplainTask): AdmittedName[] {
+  const { csr = '' } = request;
+  const { names } =
+    csr === ''
+      ? collectNames(request, role)
+      : collectCsrNames(request, requireCsrSync(csr).csr, role);
+  return listAdmitted(role, names, identity);
 }
 
 function planLeafTask(task: LeafTask): PlannedLeaf {

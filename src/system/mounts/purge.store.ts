@@ -38,6 +38,7 @@ const PAGED: Readonly<Record<Exclude<MountTable, 'token'>, Paged>> = {
   pki_count: { keys: ['name'] },
   pki_tidy: { keys: ['mount_id'] },
   pki_role: { keys: ['name'], long: ['body'] },
+  pki_cel_role: { keys: ['name'], long: ['body'] },
   pki_issuer: { keys: ['id'], long: ['certificate', 'body'] },
   pki_key: { keys: ['id'], long: ['private_key_sealed'] },
   pki_config: { keys: ['name'], long: ['body'], at_once: 32 },

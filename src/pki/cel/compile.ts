@@ -1,0 +1,194 @@
+import { type CelEnv, celEnv, parse, plan } from '@bufbuild/cel';
+import { Budget } from './budget.ts';
+import { makeFunctions, makeRegularExpressions } from './functions.ts';
+import { makeRegistry, NAMESPACE, TYPE_NAMES } from './messages.ts';
+import { type CelProgram, checkProgram, GIVEN, MAX_EXPRESSION, refuseProgram } from './program.ts';
+
+type Parsed = ReturnType<typeof parse>['expr'];
+type Evaluation = ReturnType<typeof plan>;
+
+/** An expression that can be evaluated, and what it is called in refusals. */
+export interface Compiled {
+  /** Of a variable; undefined for the main expression. */
+  name: string | undefined;
+  place: string;
+  evaluate: Evaluation;
+}
+
+/** Parts of an expression that lie within each other, and all of them. */
+const DEEPEST = 100;
+const MOST_PARTS = 4_000;
+/** Macros within macros, such as `a.all(x, b.exists(y, …))`. */
+const DEEPEST_MACROS = 3;
+
+const registry = makeRegistry();
+
+/**
+ * Compiles a program for one evaluation.
+ *
+ * @throws Failure `invalid` naming the expression that is wrong, and why
+ */
+export function compileProgram(program: CelProgram, budget = new Budget()): Compiled[] {
+  checkProgram(program);
+  const env = celEnv({
+    namespace: NAMESPACE,
+    registry,
+    funcs: makeFunctions(budget),
+    re2: makeRegularExpressions(budget),
+  });
+  const known = new Set<string>(GIVEN);
+  const compiled = program.variables.map(({ name, expression }, index) => {
+    const place = `variables[${index}] ${name}`;
+    const evaluate = compileExpression(env, expression, place, known);
+    known.add(name);
+    return { name, place, evaluate };
+  });
+  const evaluate = compileExpression(env, program.expression, 'expression', known);
+  return [...compiled, { name: undefined, place: 'expression', evaluate }];
+}
+
+function compileExpression(
+  env: CelEnv,
+  expression: string,
+  place: string,
+  known: ReadonlySet<string>,
+): Evaluation {
+  const broken = (error: unknown) => refuseProgram(`${place}: ${shortReason(error)}`);
+  if (expression.length > MAX_EXPRESSION) {
+    throw broken(new Error(`at most ${MAX_EXPRESSION} characters`));
+  }
+  requireShallow(expression, broken);
+  try {
+    const parsed = parse(expression);
+    new PartWalk(env).visit(parsed.expr, { known, depth: 0, macros: 0 });
+    return plan(env, parsed);
+  } catch (error) {
+    throw broken(error);
+  }
+}
+
+export function shortReason(error: unknown): string {
+  const text = error instanceof Error ? error.message : String(error);
+  const plain = text.replace(/^<input>:/, 'at ');
+  return plain.length > 300 ? `${plain.slice(0, 300)}…` : plain;
+}
+
+/** Before it is read: the reader goes down as far as brackets and signs do. */
+function requireShallow(expression: string, broken: (error: Error) => Error): void {
+  let depth = 0;
+  let deepest = 0;
+  let questions = 0;
+  // Those within texts count as well, which nobody misses.
+  for (const one of expression) {
+    if ('([{'.includes(one)) depth += 1;
+    if (')]}'.includes(one)) depth -= 1;
+    if (one === '?') questions += 1;
+    deepest = Math.max(deepest, depth + questions);
+  }
+  if (deepest > DEEPEST) throw broken(new Error('too many parts within each other'));
+}
+
+interface Within {
+  known: ReadonlySet<string>;
+  depth: number;
+  macros: number;
+}
+
+/** Refuses what nobody has declared, and what would take too long. */
+class PartWalk {
+  readonly #env: CelEnv;
+  #parts = 0;
+
+  constructor(env: CelEnv) {
+    this.#env = env;
+  }
+
+  visit(part: Parsed | undefined, within: Within): void {
+    if (!part) return;
+    this.#parts += 1;
+    if (this.#parts > MOST_PARTS) throw new Error(`it has more than ${MOST_PARTS} parts`);
+    if (within.depth > DEEPEST) throw new Error('too many parts within each other');
+    const { exprKind } = part;
+    const next = { ...within, depth: within.depth + 1 };
+    switch (exprKind.case) {
+      case 'identExpr':
+        requireKnown(exprKind.value.name, within.known);
+        return;
+      case 'selectExpr':
+        this.visit(exprKind.value.operand, next);
+        return;
+      case 'callExpr':
+        this.#requireFunction(exprKind.value.function);
+        this.visit(exprKind.value.target, next);
+        for (const one of exprKind.value.args) this.visit(one, next);
+        return;
+      case 'listExpr':
+        for (const one of exprKind.value.elements) this.visit(one, next);
+        return;
+      case 'structExpr':
+        requireMessage(exprKind.value);
+        for (const { keyKind, value } of exprKind.value.entries) {
+          if (keyKind.case === 'mapKey') this.visit(keyKind.value, next);
+          this.visit(value, next);
+        }
+        return;
+      case 'comprehensionExpr':
+        this.#visitMacro(exprKind.value, next);
+        return;
+      default:
+    }
+  }
+
+  #requireFunction(name: string): void {
+    if (SYNTAX.has(name) || this.#env.funcs.find(name)) return;
+    throw new Error(`there is no function ${JSON.stringify(name)}`);
+  }
+
+  #visitMacro(
+    macro: Extract<Parsed['exprKind'], { case: 'comprehensionExpr' }>['value'],
+    within: Within,
+  ): void {
+    const macros = within.macros + 1;
+    if (macros > DEEPEST_MACROS) {
+      throw new Error(`at most ${DEEPEST_MACROS} macros within each other`);
+    }
+    const known = new Set([...within.known, macro.iterVar, macro.iterVar2, macro.accuVar]);
+    this.visit(macro.iterRange, within);
+    this.visit(macro.accuInit, within);
+    const inner = { ...within, known, macros };
+    this.visit(macro.loopCondition, inner);
+    this.visit(macro.loopStep, inner);
+    this.visit(macro.result, inner);
+  }
+}
+
+/** What the language itself does. */
+const SYNTAX = new Set(['_[_]', '_?_:_', '_&&_', '_||_', '@not_strictly_false']);
+
+function requireMessage({
+  messageName,
+  entries,
+}: Extract<Parsed['exprKind'], { case: 'structExpr' }>['value']): void {
+  if (messageName === '') return;
+  const name = messageName.replace(/^[.]/, '');
+  const message = registry.getMessage(`${NAMESPACE}.${name}`) ?? registry.getMessage(name);
+  if (!message) throw new Error(`there is no type ${JSON.stringify(name)}`);
+  const known = new Set(message.fields.map((field) => field.name));
+  for (const { keyKind } of entries) {
+    if (keyKind.case !== 'fieldKey' || known.has(keyKind.value)) continue;
+    throw new Error(`${name} has no field ${JSON.stringify(keyKind.value)}`);
+  }
+}
+
+/** Types that expressions may name, e.g. `type(request.ttl) == string`. */
+const TYPES = new Set(
+  'int uint double bool string bytes list map null_type type timestamp duration'.split(' '),
+);
+
+function requireKnown(name: string, known: ReadonlySet<string>): void {
+  const plain = name.startsWith('.') ? name.slice(1) : name;
+  if (known.has(plain) || TYPES.has(plain) || TYPE_NAMES.has(plain)) return;
+  throw new Error(
+    `${JSON.stringify(name)} is not known here: variables are known after their place`,
+  );
+}

@@ -1,0 +1,70 @@
+import { evaluateInTurn } from '../../access/concurrency/operations.ts';
+import { type App, perApp } from '../../app/app.ts';
+import type { Caller } from '../../app/caller.ts';
+import { Failure } from '../../core/failure.ts';
+import { OnDemandThread } from '../../core/on-demand.pool.ts';
+import type { CelQuestion, CelVerdict } from './evaluate.ts';
+import type { CelProgram } from './program.ts';
+import type { CelTask, FromCelThread, ToCelThread } from './task.ts';
+
+/**
+ * Refuses a program that cannot be compiled.
+ *
+ * @throws Failure `invalid` naming the expression; `rate_limited` when too many wait; `unavailable` when it
+ *   takes too long
+ */
+export async function requireCompiling(
+  app: App,
+  caller: Caller,
+  program: CelProgram,
+): Promise<void> {
+  await runInTurn(app, caller, { kind: 'compile', program });
+}
+
+/** Asks a program about a request. @throws Failure as {@link requireCompiling} */
+export async function evaluateOnThread(
+  app: App,
+  caller: Caller,
+  question: CelQuestion,
+): Promise<CelVerdict> {
+  const verdict = await runInTurn(app, caller, { kind: 'evaluate', question });
+  if (!verdict) throw new Error('a program was evaluated to nothing');
+  return verdict;
+}
+
+function runInTurn(app: App, caller: Caller, task: CelTask): Promise<CelVerdict | undefined> {
+  return evaluateInTurn(app, caller, () => threadOf(app).run({ task }));
+}
+
+/** An evaluation that is within its bounds takes some tenths of a second. */
+const DEADLINE_MS = 5_000;
+
+/** What programs make is counted; what makes more all the same ends the thread, and nothing else. */
+const LIMITS = { maxOldGenerationSizeMb: 192, maxYoungGenerationSizeMb: 32 };
+
+const threadOf = perApp((app) => {
+  const thread = new OnDemandThread<Omit<ToCelThread, 'id'>, FromCelThread, CelVerdict | undefined>(
+    {
+      name: 'cel',
+      beside: import.meta.url,
+      log: app.log,
+      undone: 'the program was not evaluated',
+      deadline_ms: DEADLINE_MS,
+      limits: LIMITS,
+      read: readAnswer,
+    },
+  );
+  app.onClose(() => thread.stop());
+  return thread;
+});
+
+function readAnswer(answer: FromCelThread): CelVerdict | undefined {
+  switch (answer.type) {
+    case 'done':
+      return answer.verdict;
+    case 'refused':
+      throw new Failure(answer.kind, answer.message, answer.detail);
+    case 'failed':
+      throw new Error(answer.message);
+  }
+}

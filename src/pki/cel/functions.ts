@@ -1,0 +1,183 @@
+import {
+  type CelFunc,
+  type CelList,
+  CelScalar,
+  type CelValue,
+  celFunc,
+  celList,
+  celMethod,
+  listType,
+} from '@bufbuild/cel';
+import { strings } from '@bufbuild/cel/ext';
+import { RE2JS } from 're2js';
+import type { Budget } from './budget.ts';
+import { fromJsonText, toJsonText } from './json.ts';
+
+const { STRING, BYTES, BOOL, INT, DYN } = CelScalar;
+const LIST = listType(DYN);
+const STRINGS = listType(STRING);
+
+/** Of a regular expression, in characters and in instructions of its program. */
+const MAX_PATTERN = 512;
+const MAX_INSTRUCTIONS = 2_000;
+
+/** Functions that would make long values out of short ones, or take long: each spends from the budget. */
+const REPLACED = new Set([
+  ...['replace', 'join', 'split', 'format', 'strings.quote'],
+  ...['lowerAscii', 'upperAscii'],
+]);
+
+/**
+ * What programs may call besides the language's own. What makes values is counted, so that no program makes more
+ * than the budget has; regular expressions take time in proportion to the text.
+ */
+export function makeFunctions(budget: Budget): CelFunc[] {
+  return [
+    ...strings.filter(({ name }) => !REPLACED.has(name)),
+    ...conversions(budget),
+    ...additions(budget),
+    ...textFunctions(budget),
+    celFunc('check_valid_email', [DYN], BOOL, isEmail),
+    celFunc('decode_json', [DYN], DYN, (text) =>
+      typeof text === 'string' ? fromJsonText(text, budget) : false,
+    ),
+    celFunc('encode_json', [DYN], DYN, (value) => toJsonText(value, budget)),
+  ];
+}
+
+/** What makes another value of the same length. */
+function conversions(budget: Budget): CelFunc[] {
+  const counted = <Value extends string | Uint8Array>(value: Value): Value => {
+    budget.spend(value.length);
+    return value;
+  };
+  return [
+    celFunc('bytes', [STRING], BYTES, (text) => Buffer.from(counted(text))),
+    celFunc('string', [BYTES], STRING, (bytes) =>
+      new TextDecoder('utf-8', { fatal: true }).decode(counted(bytes)),
+    ),
+    celMethod('lowerAscii', STRING, [], STRING, function () {
+      return counted(this).replace(/[A-Z]+/g, (letters) => letters.toLowerCase());
+    }),
+    celMethod('upperAscii', STRING, [], STRING, function () {
+      return counted(this).replace(/[a-z]+/g, (letters) => letters.toUpperCase());
+    }),
+  ];
+}
+
+function additions(budget: Budget): CelFunc[] {
+  return [
+    celFunc('_+_', [STRING, STRING], STRING, (a, b) => {
+      budget.spend(a.length + b.length);
+      return a + b;
+    }),
+    celFunc('_+_', [BYTES, BYTES], BYTES, (a, b) => {
+      budget.spend(a.length + b.length);
+      return new Uint8Array(Buffer.concat([a, b]));
+    }),
+    // Macros build their lists so, one by one: those of the library would lie within each other.
+    celFunc('_+_', [LIST, LIST], LIST, (a, b) => {
+      budget.list(a.size + b.size);
+      budget.spend(1 + b.size + (a.size >> 6));
+      return append(a, b);
+    }),
+  ];
+}
+
+/** What the lists are of that were made here: to copy an array is quicker than to go through a list. */
+const arraysOf = new WeakMap<CelList, CelValue[]>();
+
+function append(a: CelList, b: CelList): CelList {
+  const items = (arraysOf.get(a) ?? [...a]).concat(arraysOf.get(b) ?? [...b]);
+  const list = celList(items);
+  arraysOf.set(list, items);
+  return list;
+}
+
+function textFunctions(budget: Budget): CelFunc[] {
+  const replace = (text: string, from: string, to: string, most = -1n): string => {
+    const pieces = text.split(from);
+    const times = most < 0n ? pieces.length - 1 : Math.min(Number(most), pieces.length - 1);
+    budget.spend(text.length + times * to.length);
+    const left = pieces.slice(0, times + 1).join(to);
+    return [left, ...pieces.slice(times + 1)].join(from);
+  };
+  const join = (list: Iterable<unknown>, separator = ''): string => {
+    const texts = [...list].map((one) => {
+      if (typeof one !== 'string') throw new Error('join: a list of texts is wanted');
+      budget.spend(one.length + separator.length);
+      return one;
+    });
+    return texts.join(separator);
+  };
+  const split = (text: string, separator: string, most = -1n) => {
+    budget.spend(text.length);
+    const pieces = text.split(separator);
+    if (most >= 0n && pieces.length > Number(most)) {
+      const kept = pieces.slice(0, Math.max(Number(most) - 1, 0));
+      const rest = pieces.slice(kept.length).join(separator);
+      pieces.splice(0, pieces.length, ...(most === 0n ? [] : [...kept, rest]));
+    }
+    budget.list(pieces.length);
+    return pieces;
+  };
+  return [
+    celMethod('replace', STRING, [STRING, STRING], STRING, function (from, to) {
+      return replace(this, from, to);
+    }),
+    celMethod('replace', STRING, [STRING, STRING, INT], STRING, function (from, to, most) {
+      return replace(this, from, to, most);
+    }),
+    celMethod('join', LIST, [], STRING, function () {
+      return join(this);
+    }),
+    celMethod('join', LIST, [STRING], STRING, function (separator) {
+      return join(this, separator);
+    }),
+    celMethod('split', STRING, [STRING], STRINGS, function (separator) {
+      return split(this, separator);
+    }),
+    celMethod('split', STRING, [STRING, INT], STRINGS, function (separator, most) {
+      return split(this, separator, most);
+    }),
+  ];
+}
+
+/** A text with one `@`, in the form that certificates have mailboxes in. */
+function isEmail(value: unknown): boolean {
+  if (typeof value !== 'string' || value.length > 320) return false;
+  return /^[\w.!#$%&'*+/=?^`{|}~-]{1,64}@[A-Za-z0-9](?:[A-Za-z0-9.-]{0,253}[A-Za-z0-9])?$/.test(
+    value,
+  );
+}
+
+/** What `matches` compiles with: nothing is tried twice (RE2). */
+export function makeRegularExpressions(budget: Budget) {
+  const known = new Map<string, RE2JS>();
+  return {
+    compile(pattern: string) {
+      const compiled = known.get(pattern) ?? compilePattern(pattern, budget);
+      known.set(pattern, compiled);
+      return {
+        test(text: string): boolean {
+          budget.spend(text.length * (1 + (compiled.programSize() >> 4)));
+          return compiled.matcher(text).find();
+        },
+      };
+    },
+  };
+}
+
+function compilePattern(pattern: string, budget: Budget): RE2JS {
+  if (pattern.length > MAX_PATTERN) {
+    throw new Error(`matches: a regular expression has at most ${MAX_PATTERN} characters`);
+  }
+  budget.spend(pattern.length * 64);
+  const compiled = RE2JS.compile(pattern);
+  if (compiled.programSize() > MAX_INSTRUCTIONS) {
+    throw new Error(
+      'matches: the regular expression is too large once its repetitions are written out',
+    );
+  }
+  return compiled;
+}

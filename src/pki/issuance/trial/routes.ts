@@ -1,0 +1,50 @@
+import { z } from 'zod';
+import { type AnyRoute, vaultRoute } from '../../../app/route.ts';
+import { text } from '../../../core/fields.ts';
+import { issueFields, signFields } from '../../profile/request.ts';
+import { celTrialSchema, keepingSent } from '../cel/request.ts';
+import { ISSUANCE } from '../routes.ts';
+import { trialSchema } from './answer.ts';
+import { tryCelRole, tryRole } from './operations.ts';
+
+const role = text().describe('Name of the role.');
+const fields = { ...issueFields, ...signFields };
+const trial = {
+  ...ISSUANCE,
+  output: trialSchema,
+  failures: ['invalid', 'unresolved', 'rate_limited', 'unavailable'],
+} as const;
+
+// Whoever may not issue is not told what would be issued.
+
+const toldOf = (paths: readonly (readonly [`/v1/${string}`, readonly string[]])[]) =>
+  paths.map(([path, names]) => ({ path, fields: names, when: [] }));
+
+export const trialRoutes: readonly AnyRoute[] = [
+  vaultRoute({
+    ...trial,
+    id: 'pki-test-role',
+    path: '/v1/{mount}/roles/{role}/test',
+    summary: 'Say what a role would let be issued, and by which rule, without issuing it',
+    input: z.object({ role, ...fields }),
+    sets_also: toldOf([
+      ['/v1/{mount}/issue/{role}', Object.keys(issueFields)],
+      ['/v1/{mount}/sign/{role}', Object.keys(signFields)],
+    ]),
+    run: tryRole,
+  }),
+  keepingSent(
+    vaultRoute({
+      ...trial,
+      id: 'pki-test-cel-role',
+      path: '/v1/{mount}/cel/roles/{role}/test',
+      summary: 'Say what the program of a CEL role would let be issued, without issuing it',
+      input: celTrialSchema,
+      sets_also: toldOf([
+        ['/v1/{mount}/cel/issue/{role}', Object.keys(issueFields)],
+        ['/v1/{mount}/cel/sign/{role}', Object.keys(signFields)],
+      ]),
+      run: tryCelRole,
+    }),
+  ),
+];
