@@ -231,6 +231,8 @@ const UNRECORDED: Readonly<Record<string, string>> = {
   'src/cli/operator/restore.ts': 'the record is in the set',
   'src/start/jobs.ts': 'who has a job',
   'src/pki/crl/publishing.operations.ts': 'a CRL of revocations that were recorded',
+  'src/pki/expiration/delivery.operations.ts': 'that a warning was taken, or is tried again',
+  'src/pki/expiration/walking.operations.ts': 'a warning of what was recorded, and how far they go',
   'src/pki/issuance/names.operations.ts':
     'names that lead to nothing until their certificate is there',
   'src/store/job-lock.ts': 'who has a job',
@@ -256,6 +258,8 @@ const URL_PARSERS: Readonly<Record<string, string>> = {
   'src/cli/api-client.ts': "a user's own configuration",
   'src/core/domain-names.ts': 'whatever has a host that is short enough',
   'src/core/postgres-url.ts': "a server's own configuration",
+  'src/pki/expiration/webhook.client.ts':
+    'the address of a receiver, which was parsed when it was written',
 };
 /** Files that normalize texts, and what keeps marks from being put into order pair by pair. */
 const NORMALIZERS: Readonly<Record<string, string>> = {

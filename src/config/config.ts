@@ -8,6 +8,7 @@ import {
   PUBLIC_CONNECTION_DEFAULTS,
 } from './connections.ts';
 import { parseAddress, parseHosts } from './kinds.ts';
+import { DEV_OUTGOING, type SmtpServer } from './outgoing.ts';
 import type { ReachRules } from './reach-rules.ts';
 import { readSettings } from './read.ts';
 import { parseRecoveryKey } from './recovery-key.ts';
@@ -63,6 +64,10 @@ export interface Config extends Listener {
   cors: Cors;
   /** Which Vault servers the broker may be sent to. */
   credential_stores: ReachRules;
+  /** Where receivers of warnings may be. */
+  webhooks: ReachRules;
+  /** What mail is handed to; undefined: none is sent. */
+  smtp: SmtpServer | undefined;
   /** Address that clients reach this server at, for links in answers. */
   api_address: string;
   dev_root_token: string | undefined;
@@ -136,6 +141,7 @@ export function devConfig(flags: DevFlags): Config {
     cors: CORS_DEFAULTS,
     connections: CONNECTION_DEFAULTS,
     credential_stores: { allow_loopback: true, allowed_networks: [], denied_networks: [] },
+    ...DEV_OUTGOING,
     allowed_hosts: parseHosts('flag -allowed-hosts', [
       ...(['0.0.0.0', '::'].includes(listen.host) ? [] : [hostText(listen.host)]),
       ...(flags.allowed_hosts ?? '').split(',').filter((one) => one !== ''),
@@ -184,6 +190,8 @@ export function parseConfig(text: string): Config {
     cors,
     connections: connectionsOf(listener),
     credential_stores,
+    webhooks: settings.webhooks,
+    smtp: settings.smtp,
     allowed_hosts: settings.allowed_hosts,
     api_address: api_address ?? `${scheme}://${listener.address.written}`,
     dev_root_token: undefined,

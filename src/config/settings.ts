@@ -23,6 +23,7 @@ import {
   texts,
 } from './kinds.ts';
 import { listener, publicListener } from './listeners.ts';
+import { smtp, webhooks } from './outgoing.ts';
 import { parseRecoveryKey } from './recovery-key.ts';
 import { parseSyslogAddress, SYSLOG_FACILITIES } from './syslog.ts';
 
@@ -234,6 +235,8 @@ export const settings = z.strictObject({
     }),
     denied_networks: absentAsNull(blocks.default([])).describe('where they must not be'),
   }),
+  webhooks,
+  smtp,
   cors: section({
     allowed_origins: absentAsNull(texts.default(CORS_DEFAULTS.allowed_origins)).meta({
       otherwise: "`serve://boundary`, the desktop client's",

@@ -7,6 +7,8 @@ import type { ResultOf } from '../app/output.ts';
 import { Failure } from '../core/failure.ts';
 import { readMounts } from '../mounts/operations.ts';
 import { listCertificateCounts } from '../pki/certificates/store.ts';
+import { deliveryCounts } from '../pki/expiration/delivery.operations.ts';
+import { countWaiting } from '../pki/expiration/store.ts';
 import {
   describeMetrics,
   emptyHistogram,
@@ -84,19 +86,41 @@ async function mayRead({ acl, asked }: Caller): Promise<boolean> {
   return (await judgeAccess(acl, asked)).allowed;
 }
 
+const gauge = (name: string, help: string, value: number, labels = {}): Sample => ({
+  name: `gatehouse_${name}`,
+  help,
+  kind: 'gauge',
+  labels,
+  value,
+});
+const counter = (name: string, help: string, value: number, labels = {}): Sample => ({
+  ...gauge(name, help, value, labels),
+  kind: 'counter',
+});
+
+/** Warnings before certificates end. */
+async function countWarnings(app: App): Promise<Sample[]> {
+  const counts = Object.entries(deliveryCounts(app));
+  const waiting = await countWaiting(app.db);
+  const told = 'Certificates whose end receivers were told of.';
+  const refused = 'Attempts to deliver a warning that failed.';
+  return [
+    ...counts.map(([channel, { delivered }]) =>
+      counter('expiration_warnings_total', told, delivered, { channel }),
+    ),
+    ...counts.map(([channel, { failed }]) =>
+      counter('expiration_warnings_failed_total', refused, failed, { channel }),
+    ),
+    ...counts.map(([channel]) =>
+      gauge('expiration_warnings_waiting', 'Messages on their way.', waiting.get(channel) ?? 0, {
+        channel,
+      }),
+    ),
+  ];
+}
+
 async function collect(app: App): Promise<Sample[]> {
   const { requests, loop } = metersOf(app);
-  const gauge = (name: string, help: string, value: number, labels = {}): Sample => ({
-    name: `gatehouse_${name}`,
-    help,
-    kind: 'gauge',
-    labels,
-    value,
-  });
-  const counter = (name: string, help: string, value: number, labels = {}): Sample => ({
-    ...gauge(name, help, value, labels),
-    kind: 'counter',
-  });
   const store = app.store.stats();
   const memory = readMemory();
   const delay = 'Delay of the event loop.';
@@ -117,6 +141,7 @@ async function collect(app: App): Promise<Sample[]> {
     ...(await countCertificates(app)).map(([mount, count]) =>
       gauge('certificates_stored', 'Certificates stored, by mount.', count, { mount }),
     ),
+    ...(await countWarnings(app)),
     counter('store_write_sets_total', 'Write sets taken.', store.sets),
     counter('store_write_sets_refused_total', 'Write sets refused.', store.refused),
     counter('store_batches_total', 'Transactions committed.', store.batches),

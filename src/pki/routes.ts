@@ -3,6 +3,7 @@ import { metadataRoutes } from './certificates/metadata/routes.ts';
 import { certificateRoutes } from './certificates/routes.ts';
 import { configRoutes } from './config/routes.ts';
 import { crlRoutes } from './crl/routes.ts';
+import { expirationRoutes } from './expiration/routes.ts';
 import { exportRoutes } from './export/routes.ts';
 import { importRoutes } from './imports/routes.ts';
 import { intermediateRoutes } from './intermediates/routes.ts';
@@ -27,6 +28,7 @@ export const pkiRoutes: readonly AnyRoute[] = [
   ...exportRoutes,
   ...metadataRoutes,
   ...configRoutes,
+  ...expirationRoutes,
   ...revocationRoutes,
   ...crlRoutes,
   ...ocspRoutes,

@@ -13,6 +13,7 @@ import { sessionJobs } from '../broker/sessions/jobs.ts';
 import { vaultJobs } from '../broker/vault/leases/jobs.ts';
 import { nodeName } from '../config/config.ts';
 import { isConflict } from '../core/failure.ts';
+import { expirationJobs } from '../pki/expiration/jobs.ts';
 import {
   acquireLease,
   findHolder,
@@ -34,6 +35,7 @@ const periodicJobs: readonly Job[] = [
   ...remainsJobs,
   ...lockoutJobs,
   ...auditJobs,
+  ...expirationJobs,
   ...authTokenJobs,
   ...listJobs,
   ...sessionJobs,

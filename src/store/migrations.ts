@@ -52,6 +52,7 @@ import { incarnation } from './migrations/0072-incarnation.ts';
 import { issuingVersions } from './migrations/0073-issuing-versions.ts';
 import { auditHeaders } from './migrations/0074-audit-headers.ts';
 import { certificateMetadata } from './migrations/0084-certificate-metadata.ts';
+import { expirationWarnings } from './migrations/0105-expiration-warnings.ts';
 
 /** In order of their numbers; a new one is added at the end. */
 export const MIGRATIONS: readonly Migration[] = [
@@ -106,6 +107,7 @@ export const MIGRATIONS: readonly Migration[] = [
   issuingVersions,
   auditHeaders,
   certificateMetadata,
+  expirationWarnings,
 ];
 
 /**

@@ -1,8 +1,9 @@
-import { constants, createHash, type KeyObject } from 'node:crypto';
-import { createSecureContext, DEFAULT_CIPHERS, type SecureContext } from 'node:tls';
+import { createHash, type KeyObject } from 'node:crypto';
+import { createSecureContext, type SecureContext } from 'node:tls';
 import { Failure } from '../../../core/failure.ts';
 import { LastOf } from '../../../core/kept.ts';
 import { parsePem } from '../../../core/pem.ts';
+import { CLIENT_TLS } from '../../../core/tls.client.ts';
 import { isPostQuantumKey } from '../../../x509/post-quantum.ts';
 import {
   exportPrivateKey,
@@ -11,9 +12,6 @@ import {
 } from '../../../x509/private-keys.ts';
 import { mayBeSlowToRead } from '../../../x509/slow-certificates.ts';
 import { slowCertificate, type VaultConnection } from './answer.ts';
-
-/** `SSL_OP_NO_RX_CERTIFICATE_COMPRESSION`, which the runtime has no name for. */
-const NO_COMPRESSED_CERTIFICATES = 2 ** 33;
 
 /** Of all that are kept. */
 const MOST_BYTES = 64 << 20;
@@ -66,11 +64,7 @@ function newContext(connection: VaultConnection): SecureContext {
   // Refused where they are written, which they were not always.
   if ([ca_cert, client_certificate].some(mayBeSlowToRead)) throw slowCertificate();
   return createSecureContext({
-    minVersion: 'TLSv1.2',
-    // A server chooses the numbers of these, and ten thousand bits take seconds.
-    ciphers: `${DEFAULT_CIPHERS}:!DHE`,
-    // It would send its certificates again and again, or in a form that is not looked into.
-    secureOptions: constants.SSL_OP_NO_RENEGOTIATION + NO_COMPRESSED_CERTIFICATES,
+    ...CLIENT_TLS,
     ...(ca_cert === '' ? {} : { ca: ca_cert }),
     ...(client_certificate === ''
       ? {}

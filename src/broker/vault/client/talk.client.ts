@@ -5,11 +5,12 @@ import { type RequestOptions, request as requestHttps } from 'node:https';
 import { isIP, type LookupFunction, Socket } from 'node:net';
 import { networkInterfaces } from 'node:os';
 import type { Duplex } from 'node:stream';
-import { type ConnectionOptions, connect as connectTls, TLSSocket } from 'node:tls';
+import { type ConnectionOptions, connect as connectTls } from 'node:tls';
 import { judgeReach, type ReachRules } from '../../../config/reach-rules.ts';
 import { FairTurns } from '../../../core/fairness/fair-turns.ts';
 import { partyOf } from '../../../core/fairness/party.ts';
 import { type Hold, SharedBytes } from '../../../core/fairness/shared-bytes.ts';
+import { withoutIssuers } from '../../../core/tls.client.ts';
 import { faultOfCode, type VaultConnection, VaultFault } from './answer.ts';
 import { type AnswerBounds, ComingAnswer, noRoom, type Said, SECRET, tooLong } from './coming.ts';
 import { Gate } from './gate.client.ts';
@@ -148,11 +149,7 @@ function secure(gate: Gate, { connection }: Order, url: URL): Duplex {
     secureContext: contexts.get(connection),
     ALPNProtocols: ['http/1.1'],
   };
-  const secured = connectTls(options, () => gate.allow(MOST_WIRE));
-  // The runtime asks for it together with those above, which may be each other's: it would follow them for ever.
-  Object.assign(secured, {
-    getPeerCertificate: () => TLSSocket.prototype.getPeerCertificate.call(secured),
-  });
+  const secured = withoutIssuers(connectTls(options, () => gate.allow(MOST_WIRE)));
   return secured.on('keylog', (line) => {
     const secret = findHandshakeSecret(line, () => secured.getCipher().standardName);
     if (secret) gate.learn(secret);
