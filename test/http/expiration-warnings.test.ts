@@ -14,6 +14,7 @@ import { insertCertificate } from '../../src/pki/certificates/store.ts';
 import { expirationJobs } from '../../src/pki/expiration/jobs.ts';
 import type { Message } from '../../src/pki/expiration/message.ts';
 import { runIfFree } from '../../src/start/jobs.ts';
+import { personWith } from '../support/denied.ts';
 import { makeServerPair, startReceiver } from '../support/receiver.ts';
 import { type Reply, startTestServer } from '../support/server.ts';
 import { startSmtpServer } from '../support/smtp-server.ts';
@@ -105,6 +106,16 @@ test('the settings read back, without the secret, and keep what is left out', as
     await listRecordsAfter(app.db, { node: 'local', seq: 0, limit: 1_000 }),
   );
   assert.ok(!records.includes(SECRET) && !records.includes('hidden-in-the-url'));
+});
+
+test('an issuer that is denied at its own path is not named here either', async () => {
+  const stanza = `path "+/issuer/root" { capabilities = ["deny"] }`;
+  const ask = await personWith({ url: '', running, call }, `no-root-${mount}`, stanza);
+  const path = `${mount}/${CONFIG}`;
+  assert.equal(await ask('POST', path, { ...webhook, issuers: 'root' }), 403);
+  const read = await call('GET', `${mount}/issuer/root`);
+  assert.equal(await ask('POST', path, { issuers: read.textAt('data.issuer_id') }), 403);
+  assert.equal(await ask('POST', path, webhook), 200);
 });
 
 const refused: [fields: Fields, field: string, why: string][] = [
@@ -327,6 +338,20 @@ test('no password is sent without TLS', async () => {
   await work();
   assert.equal(mail.received.length, 0);
   assert.ok(!mail.said.some((line) => /^(?:AUTH|MAIL)/.test(line)), mail.said.join('\n'));
+});
+
+test('of an answer nothing but its head is read, and a head that has no end is given up', async () => {
+  await configured(webhook);
+  await issue({ common_name: 'a.example.com', ttl: '264h' });
+  ahead_ms += 5 * DAY;
+  receiver.headers = { 'x-long': 'x'.repeat(20_000) };
+  await work();
+  assert.match(lines.join(''), /HPE_HEADER_OVERFLOW/);
+  receiver.headers = { 'content-length': '1000000000' };
+  ahead_ms += 61_000;
+  await work();
+  await work();
+  assert.equal(receiver.posted.length, 2);
 });
 
 test('an address that is not to be reached is not connected to', async () => {

@@ -34,6 +34,9 @@ export const expirationWarnings: Migration = {
       body ${t.text} not null,
       primary key (mount_id, channel, id)
     ${t.table}`,
+    // The next message is found without reading others, which are long.
+    `create index pki_expiration_message_order
+      on pki_expiration_message (mount_id, channel, created_at_ms, id)`,
     `create index pki_expiration_message_due
       on pki_expiration_message (next_at_ms, mount_id, channel)`,
   ],
