@@ -16,6 +16,11 @@ import { decodeBase58, encodeBase58 } from '../../src/core/base58.ts';
 import { Failure } from '../../src/core/failure.ts';
 import { parseFormBody, parseJsonBody } from '../../src/http/json.ts';
 import { canonicalisePath, listRawTails } from '../../src/http/vault/path.ts';
+import {
+  NO_WARNINGS,
+  planWarnings,
+  warningPatchSchema,
+} from '../../src/pki/expiration/settings.ts';
 import { capabilitiesAt, compiledAcl, judgedAccess } from '../support/judged.ts';
 import type { FuzzTarget } from './run.ts';
 
@@ -47,6 +52,25 @@ const POLICY_WORDS = [
   '{}',
   '[]',
 ];
+
+const SETTINGS = bytesOf(
+  '{"enabled":true,"before":["30d","7d"],"webhook_url":"https://a.test:8443/b?c=d","mail_to":["a.b+c@example.com"]}',
+  '{"before":"1h,90m","webhook_url":"http://127.0.0.1/"}',
+);
+
+/** Whatever they are: receivers are plain addresses, and URLs have TLS. */
+function readWarningSettings(bytes: Uint8Array): void {
+  const sent = warningPatchSchema.safeParse(parseJsonBody(bytes)).data;
+  if (!sent) return;
+  const { webhook_secret: _, ...patch } = sent;
+  const planned = planWarnings(NO_WARNINGS, patch, { mail: true, loopback: true });
+  for (const address of planned.mail_to) assert.match(address, /^[!-~]{1,254}$/);
+  assert.match(
+    planned.webhook_url,
+    /^(?:https:\/\/[!-~]+|http:\/\/(?:127|0x7f|\[|[\d%])[!-~]*)?$/i,
+  );
+  assert.ok(planned.before.length > 0 && planned.before.length <= 10);
+}
 
 function readPolicy(bytes: Uint8Array): void {
   const policy = parsePolicy(decodePolicyText(utf8(bytes)));
@@ -112,6 +136,23 @@ function readSessionToken(bytes: Uint8Array): void {
 export const textTargets: readonly FuzzTarget[] = [
   { name: 'hcl', corpus: POLICIES, words: POLICY_WORDS, read: (bytes) => parseHcl(utf8(bytes)) },
   { name: 'policy', corpus: POLICIES, words: POLICY_WORDS, read: readPolicy },
+  {
+    name: 'warnings',
+    corpus: SETTINGS,
+    words: [
+      'https://',
+      'http://[::1]/',
+      '@',
+      '\\r\\n',
+      ',',
+      '%00',
+      '"mail_to":',
+      '"webhook_ca":"-----BEGIN X-----',
+      '1e9',
+      'd"',
+    ],
+    read: readWarningSettings,
+  },
   {
     name: 'json',
     corpus: bytesOf(

@@ -9,8 +9,8 @@ import { openSecret, readWarnings, type StoredWarnings } from './settings.operat
 import { type Channel, usesChannel } from './settings.ts';
 import { deleteMessage, deleteMessages, findOldest, listDue, putOff } from './store.ts';
 
-/** Receivers that are told at once. */
-const AT_ONCE = 8;
+/** Receivers that are told at once; as many of those that did not take what they were told last. */
+const AT_ONCE = 4;
 /** Receivers of one run; the others come with the next. */
 const MOST_RECEIVERS = 200;
 /** For one message. */
@@ -34,10 +34,12 @@ interface Receiver {
 /** Hands on what is due: several receivers at once, each its messages one after the other. */
 export async function deliverDue(app: App, turn: JobRun): Promise<void> {
   const due = await listDue(app.db, app.now(), MOST_RECEIVERS);
-  const rest = due.values();
-  const work = async (): Promise<void> => {
-    for (const receiver of rest) {
+  const quick = due.filter(({ attempts }) => attempts === 0).values();
+  const tried = due.filter(({ attempts }) => attempts > 0).values();
+  const work = async (some: Iterable<Receiver>): Promise<void> => {
+    for (const { mount_id, channel } of some) {
       if (turn.stopping) return;
+      const receiver = { mount_id, channel };
       await deliverTo(app, turn, receiver).catch((err: unknown) => {
         if (!turn.stopping && !isConflict(err)) {
           app.log.warn({ err, ...receiver }, 'a warning was not delivered');
@@ -45,7 +47,8 @@ export async function deliverDue(app: App, turn: JobRun): Promise<void> {
       });
     }
   };
-  await Promise.all(Array.from({ length: AT_ONCE }, work));
+  const places = Array.from({ length: AT_ONCE }, () => [work(quick), work(tried)]);
+  await Promise.all(places.flat());
 }
 
 async function deliverTo(app: App, turn: JobRun, receiver: Receiver): Promise<void> {

@@ -126,18 +126,19 @@ export async function listDue(
   db: Db,
   now_ms: number,
   limit: number,
-): Promise<{ mount_id: string; channel: Channel }[]> {
+): Promise<{ mount_id: string; channel: Channel; attempts: number }[]> {
   const rows = await db
     .selectFrom('pki_expiration_message')
-    .select(['mount_id', 'channel', (row) => row.fn.min('next_at_ms').as('due')])
+    .select(['mount_id', 'channel', (row) => row.fn.max('attempts').as('attempts')])
     .where('next_at_ms', '<=', now_ms)
     .groupBy(['mount_id', 'channel'])
     .orderBy(sql`min(next_at_ms)`)
     .limit(limit)
     .execute();
-  return rows.map(({ mount_id, channel }) => ({
+  return rows.map(({ mount_id, channel, attempts }) => ({
     mount_id,
     channel: channel === 'mail' ? 'mail' : 'webhook',
+    attempts: Number(attempts),
   }));
 }
 
