@@ -14,6 +14,7 @@ import { insertCertificate } from '../../src/pki/certificates/store.ts';
 import { expirationJobs } from '../../src/pki/expiration/jobs.ts';
 import type { Message } from '../../src/pki/expiration/message.ts';
 import { runIfFree } from '../../src/start/jobs.ts';
+import type { Store } from '../../src/store/store.ts';
 import { personWith } from '../support/denied.ts';
 import { makeServerPair, startReceiver } from '../support/receiver.ts';
 import { type Reply, startTestServer } from '../support/server.ts';
@@ -40,9 +41,26 @@ const smtp: SmtpServer = {
   tls_ca_file: file('ca.pem', pair.ca),
 };
 let ahead_ms = 0;
+/** Whether that a message was taken cannot be written. */
+let isLost = false;
+const failing = (real: Store): Store =>
+  new Proxy(real, {
+    get(of, name) {
+      const value: unknown = Reflect.get(of, name, of);
+      if (typeof value !== 'function') return value;
+      if (name !== 'commit') return value.bind(of);
+      return async (effects: Parameters<Store['commit']>[0]) => {
+        const text = JSON.stringify(effects);
+        if (isLost && /delete from .{0,4}pki_expiration_message/.test(text)) {
+          throw new Error('the database is lost');
+        }
+        return of.commit(effects);
+      };
+    },
+  });
 const { call, running } = await startTestServer(
   { after },
-  { config: { smtp }, jobs: [], now: () => Date.now() + ahead_ms },
+  { config: { smtp }, jobs: [], now: () => Date.now() + ahead_ms, store: failing },
 );
 const { app } = running;
 const lines: string[] = [];
@@ -310,6 +328,19 @@ test('a receiver that refuses, redirects, is silent or is not trusted hears agai
     /^gatehouse_expiration_warnings_failed_total\{channel="webhook"\} [1-9]/m,
   );
   assert.match(metrics.text, /^gatehouse_expiration_warnings_waiting\{channel="webhook"\} 0$/m);
+});
+
+test('a message that was taken, of which the database did not hear, comes again with the same id', async () => {
+  await configured(webhook);
+  await issue({ common_name: 'a.example.com', ttl: '264h' });
+  ahead_ms += 5 * DAY;
+  isLost = true;
+  await work();
+  isLost = false;
+  await work();
+  await work();
+  assert.deepEqual(namesTold(), ['a.example.com', 'a.example.com']);
+  assert.equal(new Set(messages().map(({ id }) => id)).size, 1);
 });
 
 test('a mail server that is down delays no webhook, and a refusal repeats nothing that was sent', async () => {

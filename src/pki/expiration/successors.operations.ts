@@ -60,7 +60,7 @@ export class Successors {
 
   async #find(of: End, reversed: readonly string[]): Promise<number | undefined> {
     const name = await this.#rarest(reversed);
-    const limit = Math.max(10, Math.min(PAGE, Math.floor(COMPARED / reversed.length)));
+    const limit = Math.max(4, Math.min(PAGE, Math.floor(COMPARED / reversed.length)));
     let after = '';
     for (let page = 0; page < MOST_PAGES; page += 1) {
       const where = { reversed: name, after, limit };

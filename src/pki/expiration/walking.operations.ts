@@ -162,6 +162,8 @@ async function describeAll(walk: Walk, rows: readonly Candidate[]): Promise<Endi
     if (!isAmong(settings.roles, role) || !isAmong(settings.issuers, issuer_id)) continue;
     if (chooseThreshold(settings.before, row, now) !== ahead) continue;
     if (turn.stopping) throw new Error('the server is stopping or sealed');
+    // One with thousands of names takes some milliseconds.
+    await nextTurn();
     const { has, names, count } = await successors.look(row, SHOWN_NAMES);
     if (has) continue;
     const facts = { serial, issuer_id, role, common_name, not_before, not_after };
