@@ -237,6 +237,8 @@ const UNRECORDED: Readonly<Record<string, string>> = {
   'src/access/held-runs.operations.ts': 'that it goes on',
   'src/pki/tidy/run.operations.ts': 'how far a tidying has come: what it removes has its records',
   'src/pki/crl/publishing.operations.ts': 'a CRL of revocations that were recorded',
+  'src/pki/expiration/delivery.operations.ts': 'that a warning was taken, or is tried again',
+  'src/pki/expiration/walking.operations.ts': 'a warning of what was recorded, and how far they go',
   'src/pki/issuance/names.operations.ts':
     'names that lead to nothing until their certificate is there',
   'src/store/job-lock.ts': 'who has a job',
@@ -266,6 +268,8 @@ const URL_PARSERS: Readonly<Record<string, string>> = {
     'the address of a service, which was parsed when it was written',
   'src/pki/external-policy/talk.client.ts': 'the same',
   'src/seal/transit.client.ts': "a server's own configuration",
+  'src/pki/expiration/webhook.client.ts':
+    'the address of a receiver, which was parsed when it was written',
 };
 /** Files that normalize texts, and what keeps marks from being put into order pair by pair. */
 const NORMALIZERS: Readonly<Record<string, string>> = {

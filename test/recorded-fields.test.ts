@@ -24,6 +24,8 @@ const SECRET: Readonly<Record<string, string>> = {
   client_certificate: 'may have its key beside it',
   client_certificate_key: 'a private key',
   vault_client_cert_bundle: 'has a private key',
+  webhook_url: 'its path may let somebody in',
+  webhook_secret: 'a key',
   http_request_body: 'may hold what is secret at another server',
   worker_generated_auth_token: 'a token',
   controller_generated_activation_token: 'a token',

@@ -117,6 +117,9 @@ const SAME: Record<string, unknown[][]> = {
   serial_number: SERIALS,
   skid: [['0102ab', '01:02:AB', '01-02-ab', '01 02 aB']],
   certificate: [PEM],
+  webhook_ca: [PEM],
+  before: [[['72h'], '3d', [259_200], '259200.5,4320m']],
+  issuers: [[['default'], 'DEFAULT']],
   csr: [PEM],
   pem_bundle: [PEM],
   private_key: [PEM],
@@ -232,8 +235,10 @@ const AS_WRITTEN = new Set([
   'crls', 'format',
   // Of devices.
   'hash_algorithm', 'key_label', 'library', 'token_label',
+  // Who is warned, and of what.
+  'mail_to', 'roles', 'webhook_url',
   // For people, and secrets.
-  'pin', 'description', 'expiration', 'input', 'password', 'path_suffix',
+  'pin', 'description', 'expiration', 'input', 'password', 'path_suffix', 'webhook_secret',
 ]); // biome-ignore format: one table
 
 test('every other text is one that means what is written', () => {

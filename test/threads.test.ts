@@ -72,6 +72,7 @@ test('only a thread whose orders are watched over one by one has no deadline of 
   );
   assert.deepEqual(without.sort(), [
     'src/broker/vault/client/client.ts',
+    'src/pki/expiration/client.ts',
     'src/pki/external-policy/client.ts',
   ]);
 });

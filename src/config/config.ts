@@ -9,6 +9,7 @@ import {
 } from './connections.ts';
 import { parseAddress, parseHosts } from './kinds.ts';
 import { type KmsLibrary, kmsLibrariesOf } from './kms-library.ts';
+import { DEV_OUTGOING, type SmtpServer } from './outgoing.ts';
 import type { ReachRules } from './reach-rules.ts';
 import { readSettings } from './read.ts';
 import { parseRecoveryKey } from './recovery-key.ts';
@@ -71,6 +72,10 @@ export interface Config extends Listener {
   credential_stores: ReachRules;
   /** Where services that decide on certificates may be. */
   policy_services: ReachRules;
+  /** Where receivers of warnings may be. */
+  webhooks: ReachRules;
+  /** What mail is handed to; undefined: none is sent. */
+  smtp: SmtpServer | undefined;
   /** Address that clients reach this server at, for links in answers. */
   api_address: string;
   dev_root_token: string | undefined;
@@ -147,6 +152,7 @@ export function devConfig(flags: DevFlags): Config {
     connections: CONNECTION_DEFAULTS,
     credential_stores: { allow_loopback: true, allowed_networks: [], denied_networks: [] },
     policy_services: { allow_loopback: true, allowed_networks: [], denied_networks: [] },
+    ...DEV_OUTGOING,
     allowed_hosts: parseHosts('flag -allowed-hosts', [
       ...(['0.0.0.0', '::'].includes(listen.host) ? [] : [hostText(listen.host)]),
       ...(flags.allowed_hosts ?? '').split(',').filter((one) => one !== ''),
@@ -204,6 +210,8 @@ export function parseConfig(text: string): Config {
     connections: connectionsOf(listener),
     credential_stores,
     policy_services: settings.policy_services,
+    webhooks: settings.webhooks,
+    smtp: settings.smtp,
     allowed_hosts: settings.allowed_hosts,
     api_address: api_address ?? `${scheme}://${listener.address.written}`,
     dev_root_token: undefined,

@@ -24,6 +24,7 @@ import {
 } from './kinds.ts';
 import { kmsLibraries } from './kms-library.ts';
 import { listener, publicListener } from './listeners.ts';
+import { smtp, webhooks } from './outgoing.ts';
 import { parseRecoveryKey } from './recovery-key.ts';
 import { formerSeal, seal } from './seal-settings.ts';
 import { parseSyslogAddress, SYSLOG_FACILITIES } from './syslog.ts';
@@ -227,6 +228,8 @@ export const settings = z.strictObject({
     }),
     denied_networks: absentAsNull(blocks.default([])).describe('where they must not be'),
   }),
+  webhooks,
+  smtp,
   cors: section({
     allowed_origins: absentAsNull(texts.default(CORS_DEFAULTS.allowed_origins)).meta({
       otherwise: "`serve://boundary`, the desktop client's",

@@ -8,6 +8,8 @@ import { Failure } from '../core/failure.ts';
 import { readMounts, readMountsById } from '../mounts/operations.ts';
 import { listCertificateCounts } from '../pki/certificates/store.ts';
 import { countLongCrls } from '../pki/crl/publishing.operations.ts';
+import { deliveryCounts } from '../pki/expiration/delivery.operations.ts';
+import { countWaiting } from '../pki/expiration/store.ts';
 import { listPublished } from '../pki/tidy/published.operations.ts';
 import {
   describeMetrics,
@@ -86,19 +88,41 @@ async function mayRead({ acl, asked }: Caller): Promise<boolean> {
   return (await judgeAccess(acl, asked)).allowed;
 }
 
+const gauge = (name: string, help: string, value: number, labels = {}): Sample => ({
+  name: `gatehouse_${name}`,
+  help,
+  kind: 'gauge',
+  labels,
+  value,
+});
+const counter = (name: string, help: string, value: number, labels = {}): Sample => ({
+  ...gauge(name, help, value, labels),
+  kind: 'counter',
+});
+
+/** Warnings before certificates end. */
+async function countWarnings(app: App): Promise<Sample[]> {
+  const counts = Object.entries(deliveryCounts(app));
+  const waiting = await countWaiting(app.db);
+  const told = 'Certificates whose end receivers were told of.';
+  const refused = 'Attempts to deliver a warning that failed.';
+  return [
+    ...counts.map(([channel, { delivered }]) =>
+      counter('expiration_warnings_total', told, delivered, { channel }),
+    ),
+    ...counts.map(([channel, { failed }]) =>
+      counter('expiration_warnings_failed_total', refused, failed, { channel }),
+    ),
+    ...counts.map(([channel]) =>
+      gauge('expiration_warnings_waiting', 'Messages on their way.', waiting.get(channel) ?? 0, {
+        channel,
+      }),
+    ),
+  ];
+}
+
 async function collect(app: App): Promise<Sample[]> {
   const { requests, loop } = metersOf(app);
-  const gauge = (name: string, help: string, value: number, labels = {}): Sample => ({
-    name: `gatehouse_${name}`,
-    help,
-    kind: 'gauge',
-    labels,
-    value,
-  });
-  const counter = (name: string, help: string, value: number, labels = {}): Sample => ({
-    ...gauge(name, help, value, labels),
-    kind: 'counter',
-  });
   const store = app.store.stats();
   const memory = readMemory();
   const delay = 'Delay of the event loop.';
@@ -127,6 +151,7 @@ async function collect(app: App): Promise<Sample[]> {
     ...(await collectTidied(app)).map(([name, help, value, mount]) =>
       gauge(`secrets_pki_${name}`, help, value, { mount }),
     ),
+    ...(await countWarnings(app)),
     counter('store_write_sets_total', 'Write sets taken.', store.sets),
     counter('store_write_sets_refused_total', 'Write sets refused.', store.refused),
     counter('store_batches_total', 'Transactions committed.', store.batches),

@@ -5,6 +5,7 @@ import { certificateRoutes } from './certificates/routes.ts';
 import { configRoutes } from './config/routes.ts';
 import { crlRoutes } from './crl/routes.ts';
 import { crlSigningRoutes } from './crl/signing/routes.ts';
+import { expirationRoutes } from './expiration/routes.ts';
 import { exportRoutes } from './export/routes.ts';
 import { externalPolicyRoutes } from './external-policy/routes.ts';
 import { importRoutes } from './imports/routes.ts';
@@ -37,6 +38,7 @@ export const pkiRoutes: readonly AnyRoute[] = [
   ...metadataRoutes,
   ...configRoutes,
   ...externalPolicyRoutes,
+  ...expirationRoutes,
   ...revocationRoutes,
   ...crlRoutes,
   ...crlSigningRoutes,

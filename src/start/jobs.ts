@@ -14,6 +14,7 @@ import { vaultJobs } from '../broker/vault/leases/jobs.ts';
 import { nodeName } from '../config/config.ts';
 import { isConflict } from '../core/failure.ts';
 import { crlJobs } from '../pki/crl/jobs.ts';
+import { expirationJobs } from '../pki/expiration/jobs.ts';
 import { tidyJobs } from '../pki/tidy/jobs.ts';
 import {
   acquireLease,
@@ -36,6 +37,7 @@ const periodicJobs: readonly Job[] = [
   ...tidyJobs,
   ...lockoutJobs,
   ...auditJobs,
+  ...expirationJobs,
   ...authTokenJobs,
   ...listJobs,
   ...sessionJobs,

@@ -285,6 +285,42 @@ export interface Tables {
     not_after: number;
     data: Uint8Array;
   };
+  /** Who is warned before certificates of a mount end. */
+  pki_expiration_warning: {
+    mount_id: string;
+    /** Grows with every change. */
+    version: number;
+    enabled: 0 | 1;
+    /** Settings as JSON. */
+    body: string;
+    /** Null where messages are not signed. */
+    webhook_secret_sealed: Uint8Array | null;
+  };
+  /** Up to which end certificates and issuers were looked at. */
+  pki_expiration_cursor: {
+    mount_id: string;
+    /** `webhook` or `mail`. */
+    channel: string;
+    /** Seconds before the end. */
+    ahead: number;
+    not_after: number;
+    serial: string;
+    issuer_not_after: number;
+    issuer_id: string;
+  };
+  /** A warning that is on its way. */
+  pki_expiration_message: {
+    mount_id: string;
+    channel: string;
+    id: string;
+    created_at_ms: number;
+    attempts: number;
+    next_at_ms: number;
+    /** How many it is about. */
+    certificates: number;
+    /** JSON. */
+    body: string;
+  };
   /** A name in a certificate, lower case and backwards. */
   pki_certificate_name: {
     mount_id: string;

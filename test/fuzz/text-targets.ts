@@ -22,6 +22,11 @@ import {
   parseCrlExtensions,
   parseRevokedItem,
 } from '../../src/pki/crl/signing/request.ts';
+import {
+  NO_WARNINGS,
+  planWarnings,
+  warningPatchSchema,
+} from '../../src/pki/expiration/settings.ts';
 import { parseFreeExtension } from '../../src/pki/fields/free-extension.ts';
 import { RevokedEntriesWriter } from '../../src/x509/revoked-certificates.ts';
 import { capabilitiesAt, compiledAcl, judgedAccess } from '../support/judged.ts';
@@ -55,6 +60,25 @@ const POLICY_WORDS = [
   '{}',
   '[]',
 ];
+
+const SETTINGS = bytesOf(
+  '{"enabled":true,"before":["30d","7d"],"webhook_url":"https://a.test:8443/b?c=d","mail_to":["a.b+c@example.com"]}',
+  '{"before":"1h,90m","webhook_url":"http://127.0.0.1/"}',
+);
+
+/** Whatever they are: receivers are plain addresses, and URLs have TLS. */
+function readWarningSettings(bytes: Uint8Array): void {
+  const sent = warningPatchSchema.safeParse(parseJsonBody(bytes)).data;
+  if (!sent) return;
+  const { webhook_secret: _, ...patch } = sent;
+  const planned = planWarnings(NO_WARNINGS, patch, { mail: true, loopback: true });
+  for (const address of planned.mail_to) assert.match(address, /^[!-~]{1,254}$/);
+  assert.match(
+    planned.webhook_url,
+    /^(?:https:\/\/[!-~]+|http:\/\/(?:127|0x7f|\[|[\d%])[!-~]*)?$/i,
+  );
+  assert.ok(planned.before.length > 0 && planned.before.length <= 10);
+}
 
 function readPolicy(bytes: Uint8Array): void {
   const policy = parsePolicy(decodePolicyText(utf8(bytes)));
@@ -145,6 +169,23 @@ export const textTargets: readonly FuzzTarget[] = [
   },
   { name: 'hcl', corpus: POLICIES, words: POLICY_WORDS, read: (bytes) => parseHcl(utf8(bytes)) },
   { name: 'policy', corpus: POLICIES, words: POLICY_WORDS, read: readPolicy },
+  {
+    name: 'warnings',
+    corpus: SETTINGS,
+    words: [
+      'https://',
+      'http://[::1]/',
+      '@',
+      '\\r\\n',
+      ',',
+      '%00',
+      '"mail_to":',
+      '"webhook_ca":"-----BEGIN X-----',
+      '1e9',
+      'd"',
+    ],
+    read: readWarningSettings,
+  },
   {
     name: 'json',
     corpus: bytesOf(

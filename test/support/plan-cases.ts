@@ -73,6 +73,8 @@ import { listCertificates } from '../../src/pki/certificates/search.store.ts';
 import { listSerials } from '../../src/pki/certificates/store.ts';
 import type { CrlJob } from '../../src/pki/crl/builder/job.ts';
 import { makeCrl } from '../../src/pki/crl/builder/jobs.ts';
+import { listEnding, listNamed, listNames } from '../../src/pki/expiration/candidates.store.ts';
+import { findOldest, listWarned } from '../../src/pki/expiration/store.ts';
 import { listRoleNames } from '../../src/pki/roles/store.ts';
 import {
   certificatesWithBytes,
@@ -200,6 +202,19 @@ export const readsOf = (ids: readonly string[]): Read[] => [
     /certificate_issuer/,
     (db) => listCertificates(db, 'm', { ...search, issuer_id: 'i', state: 'revoked' }),
   ],
+  [
+    'certificates that end soon',
+    /certificate_end/,
+    (db) => listEnding(db, 'm', { from: { not_after: 1, serial: '' }, to: 9, limit: 200 }),
+  ],
+  ['names of a certificate', /name_serial/, (db) => listNames(db, 'm', 's', 200)],
+  [
+    'certificates of one name',
+    /reversed=\? AND serial>/,
+    (db) => listNamed(db, 'm', { reversed: 'r', after: '', limit: 200 }),
+  ],
+  ['mounts of which somebody is warned', /mount_id>/, (db) => listWarned(db, '', 100)],
+  ['warnings on their way', /message_order/, (db) => findOldest(db, 'm', 'mail')],
   [
     'certificates with a name',
     /reversed>/,

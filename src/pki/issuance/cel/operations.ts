@@ -68,7 +68,8 @@ export function signByCel(
       judge,
       csr: input.csr,
     });
-    const request = { ...signSchema.parse({}), ...described.request, csr: input.csr };
+    const { format: _, ...made } = described.request;
+    const request = { ...signSchema.parse({}), ...made, csr: input.csr };
     const { plan, ...subject } = await decideSign(
       app,
       caller,

@@ -60,7 +60,8 @@ export async function tryCelRole(
       ...csr,
     });
     await judgeBringing(caller)(brought.map((fields) => () => fields));
-    const request = { ...signSchema.parse({}), ...described.request, csr: input.csr };
+    const { format: _, ...made } = described.request;
+    const request = { ...signSchema.parse({}), ...made, csr: input.csr };
     const asked = { ...request, role: input.role };
     const { plan, ...subject } = await decide(app, caller, asked, {
       ...decided,

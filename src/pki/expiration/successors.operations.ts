@@ -1,0 +1,97 @@
+import { createHash } from 'node:crypto';
+import { setImmediate as nextTurn } from 'node:timers/promises';
+import type { Db } from '../../store/database.ts';
+import type { Issuer } from '../mount-state/issuer.ts';
+import { type End, findLaterEnd, listNamed, listNames } from './candidates.store.ts';
+
+/** Certificates that are looked at together, and how many such pages for one whose successor is looked for. */
+const PAGE = 200;
+const MOST_PAGES = 25;
+/** Names that are compared in one statement. */
+const COMPARED = 20_000;
+/** More than any certificate has. */
+const MOST_NAMES = 20_000;
+/** Names of which the rarest is looked for. */
+const TRIED = 8;
+
+/** What is known of all certificates with the same names. */
+interface Known {
+  /** One ends then. */
+  latest: number;
+  /** None ends after that. */
+  none_after: number;
+}
+
+/** Finds out whether certificates have successors: for those of one page, which often have the same names. */
+export class Successors {
+  readonly #db: Db;
+  readonly #mount_id: string;
+  readonly #known = new Map<string, Known>();
+
+  constructor(db: Db, mount_id: string) {
+    this.#db = db;
+    this.#mount_id = mount_id;
+  }
+
+  /**
+   * Whether another certificate of the mount that is not revoked has all names of one, and ends later. One that has not been found
+   * among {@link PAGE} × {@link MOST_PAGES} counts as none: whoever is warned for nothing loses less than who is not.
+   *
+   * @returns with the first of its names
+   */
+  async look(of: End, shown: number): Promise<{ has: boolean; names: string[]; count: number }> {
+    const reversed = await listNames(this.#db, this.#mount_id, of.serial, MOST_NAMES);
+    const has = reversed.length > 0 && (await this.#has(of, reversed));
+    const names = reversed.slice(0, shown).map((name) => [...name].reverse().join(''));
+    return { has, names, count: reversed.length };
+  }
+
+  async #has(of: End, reversed: readonly string[]): Promise<boolean> {
+    const key = createHash('sha256').update(reversed.join('\0')).digest('base64');
+    const known = this.#known.get(key) ?? { latest: 0, none_after: Number.POSITIVE_INFINITY };
+    if (known.latest > of.not_after) return true;
+    if (known.none_after <= of.not_after) return false;
+    const found = await this.#find(of, reversed);
+    if (found === undefined) known.none_after = of.not_after;
+    else known.latest = found;
+    this.#known.set(key, known);
+    return found !== undefined;
+  }
+
+  async #find(of: End, reversed: readonly string[]): Promise<number | undefined> {
+    const name = await this.#rarest(reversed);
+    const limit = Math.max(4, Math.min(PAGE, Math.floor(COMPARED / reversed.length)));
+    let after = '';
+    for (let page = 0; page < MOST_PAGES; page += 1) {
+      const where = { reversed: name, after, limit };
+      const among = await listNamed(this.#db, this.#mount_id, where);
+      const found = await findLaterEnd(this.#db, this.#mount_id, of, among);
+      if (found !== undefined || among.length < limit) return found;
+      after = among.at(-1) ?? '';
+      await nextTurn();
+    }
+    return undefined;
+  }
+
+  /** A name that few have, or the first. */
+  async #rarest(reversed: readonly string[]): Promise<string> {
+    const [first = ''] = reversed;
+    for (const name of reversed.slice(0, TRIED)) {
+      const where = { reversed: name, after: '', limit: PAGE };
+      const some = await listNamed(this.#db, this.#mount_id, where);
+      if (some.length < PAGE) return name;
+    }
+    return first;
+  }
+}
+
+/** Whether another issuer that is not revoked has the subject or the key of one, and ends later. */
+export function hasSuccessor(issuer: Issuer, issuers: Iterable<Issuer>): boolean {
+  const { subject, subjectPublicKeyInfo, notAfter } = issuer.certificate;
+  for (const { certificate, revoked_at_ms } of issuers) {
+    if (revoked_at_ms !== undefined || certificate.notAfter <= notAfter) continue;
+    if (Buffer.from(subject).equals(certificate.subject)) return true;
+    if (Buffer.from(subjectPublicKeyInfo).equals(certificate.subjectPublicKeyInfo)) return true;
+  }
+  return false;
+}
