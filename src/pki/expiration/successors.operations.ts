@@ -4,11 +4,12 @@ import type { Db } from '../../store/database.ts';
 import type { Issuer } from '../mount-state/issuer.ts';
 import { type End, findLaterEnd, listNamed, listNames } from './candidates.store.ts';
 
-/** Certificates that are looked at together, and how many such pages for one whose successor is looked for. */
+/** Certificates that are looked at together, and in all for one whose successor is looked for. */
 const PAGE = 200;
-const MOST_PAGES = 25;
-/** Names that are compared in one statement. */
-const COMPARED = 20_000;
+const MOST_LOOKED_AT = 5_000;
+const MOST_PAGES = 100;
+/** Names that are compared in one statement, which takes some milliseconds. */
+const COMPARED = 4_000;
 /** More than any certificate has. */
 const MOST_NAMES = 20_000;
 /** Names of which the rarest is looked for. */
@@ -35,7 +36,7 @@ export class Successors {
 
   /**
    * Whether another certificate of the mount that is not revoked has all names of one, and ends later. One that has not been found
-   * among {@link PAGE} × {@link MOST_PAGES} counts as none: whoever is warned for nothing loses less than who is not.
+   * among {@link MOST_LOOKED_AT} counts as none: whoever is warned for nothing loses less than who is not.
    *
    * @returns with the first of its names
    */
@@ -60,9 +61,10 @@ export class Successors {
 
   async #find(of: End, reversed: readonly string[]): Promise<number | undefined> {
     const name = await this.#rarest(reversed);
-    const limit = Math.max(4, Math.min(PAGE, Math.floor(COMPARED / reversed.length)));
+    const limit = Math.max(1, Math.min(PAGE, Math.floor(COMPARED / reversed.length)));
     let after = '';
-    for (let page = 0; page < MOST_PAGES; page += 1) {
+    const pages = Math.min(MOST_PAGES, MOST_LOOKED_AT / limit);
+    for (let page = 0; page < pages; page += 1) {
       const where = { reversed: name, after, limit };
       const among = await listNamed(this.#db, this.#mount_id, where);
       const found = await findLaterEnd(this.#db, this.#mount_id, of, among);

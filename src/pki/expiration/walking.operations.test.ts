@@ -169,6 +169,24 @@ eachPlace('warnings before certificates end', (newPlace, engine) => {
     assert.deepEqual(await take(), [[7, ['0449']]], 'the last of all');
   });
 
+  test('certificates of thousands of names that are almost the same are told apart in short turns', async () => {
+    const { add, look, take } = await openWorld(await open());
+    const shared = Array.from({ length: 2_000 }, (_, at) => `n${at}.x.test`);
+    const listed = Array.from({ length: 12 }, (_, at) => `${at}`.padStart(2, '0'));
+    for (const serial of listed) await add({ serial, names: [...shared, `${serial}.zz.test`] });
+    let turns = 0;
+    let isOver = false;
+    const count = (): void => {
+      turns += 1;
+      if (!isOver) setImmediate(count);
+    };
+    count();
+    await look();
+    isOver = true;
+    assert.ok(turns > listed.length * 5, `${turns}`);
+    assert.deepEqual(await take(), [[7, listed]]);
+  });
+
   test('of a receiver that takes nothing no more than 64 messages wait, and nothing is lost', async () => {
     const { app, mount, clock, set, add, look, take } = await openWorld(await open(), {
       before: ['1h'],
