@@ -264,12 +264,12 @@ const URL_PARSERS: Readonly<Record<string, string>> = {
   'src/cli/api-client.ts': "a user's own configuration",
   'src/core/domain-names.ts': 'whatever has a host that is short enough',
   'src/core/postgres-url.ts': "a server's own configuration",
+  'src/pki/expiration/webhook.client.ts':
+    'the address of a receiver, which was parsed when it was written',
   'src/pki/external-policy/client.ts':
     'the address of a service, which was parsed when it was written',
   'src/pki/external-policy/talk.client.ts': 'the same',
   'src/seal/transit.client.ts': "a server's own configuration",
-  'src/pki/expiration/webhook.client.ts':
-    'the address of a receiver, which was parsed when it was written',
 };
 /** Files that normalize texts, and what keeps marks from being put into order pair by pair. */
 const NORMALIZERS: Readonly<Record<string, string>> = {
