@@ -111,7 +111,7 @@ export const certificateRoutes: readonly AnyRoute[] = [
   issuerRoute('pki-read-ca-der', '/v1/{mount}/ca', DER),
   issuerRoute('pki-read-ca-pem', '/v1/{mount}/ca/pem', PEM),
   vaultRoute({
-    ...publicRead,
+    ...ofAuthority,
     id: 'pki-read-ca-chain-pem',
     path: '/v1/{mount}/ca_chain',
     summary: 'Fetch the chain of the default issuer as PEM',
