@@ -19,7 +19,7 @@ import { findImpossibleUsages, parseExtKeyUsage, parseKeyUsage } from './key-usa
 import { describePublicKey } from './keys.ts';
 import { attempt, type Report } from './lint-findings.ts';
 import { parseNameConstraints } from './name-constraints.ts';
-import { EXT_KEY_USAGE_OID, EXTENSION_OID } from './oids.ts';
+import { EXT_KEY_USAGE_OID, EXTENSION_OID, NETSCAPE_TYPE_OID } from './oids.ts';
 
 export function isCa(extensions: readonly Extension[]): boolean {
   const constraints = findExtension(extensions, EXTENSION_OID.basicConstraints);
@@ -92,6 +92,7 @@ export function lintExtensions(tbs: TbsCertificate, report: Report): void {
     seen.add(type);
     const name = NAMES.get(type);
     if (name) lintPlace(name, critical, ca, report);
+    if (type === NETSCAPE_TYPE_OID && !ca) lintNetscapeType(extension, report);
     if (soundExtensions.has(extension)) continue;
     const rule = (name && RULES[name]) ?? lintUnknown;
     let isSound = true;
@@ -110,6 +111,16 @@ function lintPlace(name: Name, critical: boolean, ca: boolean, report: Report): 
   if (MUST_BE_CRITICAL.has(name) && !critical) report(`${name} must be critical`);
   if (MUST_NOT_BE_CRITICAL.has(name) && critical) report(`${name} must not be critical`);
   if (CA_EXTENSIONS.has(name) && !ca) report(`${name} is for authorities only`);
+}
+
+/** SSL CA, S/MIME CA and object signing CA. */
+const NETSCAPE_AUTHORITY = 0x07;
+
+function lintNetscapeType({ value }: Extension, report: Report): void {
+  const bits = value.at(-1) ?? 0;
+  if ((bits & NETSCAPE_AUTHORITY) !== 0) {
+    report("Netscape's certificate type must not name an authority in a certificate of none");
+  }
 }
 
 /** §4.2.1.1 to §4.2.1.3, §4.2.1.9: what every CA has. */

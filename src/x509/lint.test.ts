@@ -269,6 +269,18 @@ const cases: [
     swap(leaf, '2.5.29.15', keyUsage(['CertSign'])),
     /CertSign is for authorities only/,
   ],
+  [
+    'a leaf that old clients take for an authority',
+    leaf,
+    add(leaf, raw('2.16.840.1.113730.1.1', Buffer.from('03020006', 'hex'), false)),
+    /Netscape's certificate type must not name an authority/,
+  ],
+  [
+    'a leaf of an old type',
+    leaf,
+    add(leaf, raw('2.16.840.1.113730.1.1', Buffer.from('030206c0', 'hex'), false)),
+    undefined,
+  ],
   ['a leaf that says it is none', leaf, add(leaf, basicConstraints({ ca: false })), undefined],
   ['a leaf without key usage', leaf, swap(leaf, '2.5.29.15', undefined), undefined],
   [

@@ -15,6 +15,9 @@ export const ATTRIBUTE_OID = {
   domain_component: '0.9.2342.19200300.100.1.25',
 } as const;
 
+/** What certificates of old say about being an authority, which some still read: Netscape's certificate type. */
+export const NETSCAPE_TYPE_OID = '2.16.840.1.113730.1.1';
+
 /** Of subjects of old: RFC 5280 §4.1.2.6 has it among the alternative names. */
 export const EMAIL_ADDRESS_OID = '1.2.840.113549.1.9.1';
 

@@ -107,3 +107,13 @@ test('what is kept with certificates is read with permission alone', async () =>
   assert.equal((await call('LIST', 'pki/cert-metadata', undefined, { token })).status, 403);
   assert.equal((await call('GET', 'pki/cert-metadata/zz')).status, 404);
 });
+
+test('whoever may not list certificates is told of none that something is kept with', async () => {
+  await must(call('POST', 'pki/issue/web', { common_name: 'a.test', cert_metadata: data }));
+  const policy =
+    'path "pki/*" { capabilities = ["list"] } path "pki/certs" { capabilities = ["deny"] }';
+  await must(call('POST', 'sys/policies/acl/some', { policy }));
+  const made = await must(call('POST', 'auth/token/create', { policies: ['some'] }));
+  const token = made.textAt('auth.client_token');
+  assert.equal((await call('LIST', 'pki/cert-metadata', undefined, { token })).status, 403);
+});

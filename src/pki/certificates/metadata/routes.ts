@@ -31,6 +31,8 @@ export const metadataRoutes: readonly AnyRoute[] = [
     path: '/v1/{mount}/cert-metadata',
     summary: 'List the serial numbers of certificates that something is kept with',
     access: { capability: 'list' },
+    // It tells serial numbers that this list tells.
+    sets_also: [{ path: '/v1/{mount}/certs', method: 'LIST', fields: [], when: [] }],
     input: z.object({
       after: optional(text()).describe('Only serial numbers after this one.'),
       limit: optional(integer()).describe('At most so many; all when left out.'),
