@@ -163,6 +163,7 @@ export async function planIssuance(
 const isRefused = (error: unknown): boolean =>
   isForRoom(error) || !(error instanceof Failure) || error.kind !== 'unavailable';
 
+/** Makes a signed certificate durable, with its lease where it has one, and hands it out. */
 export async function commitSigned<Answer>(
   app: App,
   caller: Caller,

@@ -68,7 +68,8 @@ export function signByCel(
       judge,
       csr: input.csr,
     });
-    const request = { ...signSchema.parse({}), ...described.request, csr: input.csr };
+    const asked = { ...described.request, ...answerOf(input), csr: input.csr };
+    const request = { ...signSchema.parse({}), ...asked };
     const { plan, ...subject } = await decideSign(
       app,
       caller,
