@@ -10,6 +10,7 @@ import { Patience } from '../../core/fairness/patience.ts';
 import { isCheap } from '../../x509/algorithms.ts';
 import type { KeyDescription } from '../../x509/keys.ts';
 import { isLong, signingCost } from '../../x509/signature-costs.ts';
+import { takeAside } from './aside.ts';
 import {
   DOUBTED,
   type LogInAttempt,
@@ -117,7 +118,8 @@ async function takePasswordTurn<Result>(
   return turns.take(asker, work);
 }
 
-const patienceOf = perApp((app) => {
+/** What those who are refused wait for. */
+export const patienceOf = perApp((app) => {
   const patience = new Patience(REFUSED_AFTER_MS, MAX_REFUSED_LATER);
   app.onClose(() => patience.end());
   return patience;
@@ -237,51 +239,8 @@ export function planInTurn<Result>(
   weight: number,
   plan: () => Promise<Result>,
 ): Promise<Result> {
-  return takeAside(app, caller, { turns: planTurnsOf(app), weight, refuse: refusePlan }, plan);
-}
-
-const programTurnsOf = perApp(
-  () =>
-    new FairTurns(
-      { ...PLAN_PLACES, waiting: 256, waiting_each: 64, longest_wait_ms: 10_000 },
-      (why) => (why === 'gone' ? gone() : refuseProgram()),
-    ),
-);
-
-/**
- * Evaluates a program that somebody has written on the thread for that when it is the caller's turn. What takes long there holds
- * up other programs, by network in turns, and nothing else.
- *
- * @throws Failure `rate_limited` as {@link hashWithinLimit}
- */
-export function evaluateInTurn<Result>(
-  app: App,
-  caller: Caller,
-  evaluate: () => Promise<Result>,
-): Promise<Result> {
-  const line = { turns: programTurnsOf(app), weight: 1, refuse: refuseProgram };
-  return takeAside(app, caller, line, evaluate);
-}
-
-function refuseProgram(): Failure {
-  const because = 'too many programs are being evaluated, try again in a second';
-  return new Failure('rate_limited', because, { retry_after: 1 });
-}
-
-/** What the caller may do is let go of while it waits. */
-async function takeAside<Result>(
-  app: App,
-  caller: Caller,
-  { turns, weight, refuse }: { turns: FairTurns; weight: number; refuse(): Failure },
-  work: () => Promise<Result>,
-): Promise<Result> {
-  const asker = { ...askerOf(caller), weight };
-  if (!turns.hasPlaceFor(asker)) {
-    await patienceOf(app).wait(asker);
-    throw refuse();
-  }
-  const take = (): Promise<Result> => turns.take(asker, work);
-  return caller.aside ? caller.aside(take) : take();
+  const line = { turns: planTurnsOf(app), patience: patienceOf(app), refuse: refusePlan };
+  return takeAside(caller, { ...askerOf(caller), weight }, line, plan);
 }
 
 function refusePlan(): Failure {
