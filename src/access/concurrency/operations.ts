@@ -9,6 +9,7 @@ import { LoopTurns } from '../../core/fairness/loop-turns.ts';
 import { networkOf, OWN_PARTY, partyOf, SHARED_PARTY, siteOf } from '../../core/fairness/party.ts';
 import { Patience } from '../../core/fairness/patience.ts';
 import { isLong, signingCost } from '../../x509/signature-costs.ts';
+import { takeAside } from './aside.ts';
 import { isQuick, type SigningKey, signOnDevice } from './device-turns.operations.ts';
 import {
   DOUBTED,
@@ -117,6 +118,7 @@ async function takePasswordTurn<Result>(
   return turns.take(asker, work);
 }
 
+/** What those who are refused wait for. */
 export const patienceOf = perApp((app) => {
   const patience = new Patience(REFUSED_AFTER_MS, MAX_REFUSED_LATER);
   app.onClose(() => patience.end());
@@ -212,6 +214,39 @@ async function signWhenDue<Result>(
 
 function refuseSignature(): Failure {
   const because = 'too many signatures are being made, try again in a second';
+  return new Failure('rate_limited', because, { retry_after: 1 });
+}
+
+// A unit of weight is a millisecond or two of the one thread: all that wait are through in some
+// seconds, or refused, and whoever comes from a network of his own waits for one piece of each other network.
+const PLAN_PLACES = { at_once: 2, at_once_each: 1, at_once_site: 1 };
+
+const planTurnsOf = perApp(
+  () =>
+    new FairTurns(
+      { ...PLAN_PLACES, waiting: 2048, waiting_each: 1024, longest_wait_ms: 10_000 },
+      (why) => (why === 'gone' ? gone() : refusePlan()),
+    ),
+);
+
+/**
+ * Decides on a certificate, or looks at a key, on the thread for that when it is the caller's turn.
+ *
+ * @param weight how much work it is, in units of the work that an RSA key of 2048 bits makes
+ * @throws Failure `rate_limited` as {@link hashWithinLimit}
+ */
+export function planInTurn<Result>(
+  app: App,
+  caller: Caller,
+  weight: number,
+  plan: () => Promise<Result>,
+): Promise<Result> {
+  const line = { turns: planTurnsOf(app), patience: patienceOf(app), refuse: refusePlan };
+  return takeAside(caller, { ...askerOf(caller), weight }, line, plan);
+}
+
+function refusePlan(): Failure {
+  const because = 'too many long requests for certificates are waiting, try again in a second';
   return new Failure('rate_limited', because, { retry_after: 1 });
 }
 

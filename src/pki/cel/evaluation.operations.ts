@@ -1,4 +1,4 @@
-import { evaluateInTurn } from '../../access/concurrency/aside.operations.ts';
+import { evaluateInTurn } from '../../access/concurrency/programs.operations.ts';
 import { type App, perApp } from '../../app/app.ts';
 import type { Caller } from '../../app/caller.ts';
 import { Failure } from '../../core/failure.ts';

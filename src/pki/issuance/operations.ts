@@ -1,5 +1,5 @@
 import { planLease } from '../../access/auth/leases/operations.ts';
-import { planInTurn } from '../../access/concurrency/aside.operations.ts';
+import { planInTurn } from '../../access/concurrency/operations.ts';
 import { retryOnConflict } from '../../access/standing/attempts.operations.ts';
 import type { App } from '../../app/app.ts';
 import type { Caller } from '../../app/caller.ts';

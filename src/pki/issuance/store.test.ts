@@ -12,7 +12,6 @@ import { bumpConfigVersion } from '../../store/config-version.ts';
 import type { Store } from '../../store/store.ts';
 import { refuseForRoom } from '../../store/waiting-sets.ts';
 import { type Effect, writesOf } from '../../store/write.ts';
-import { deleteCelRole, saveCelRole } from '../cel/store.ts';
 import { writeIssuersConfig, writeKeysConfig, writeUrls } from '../config/operations.ts';
 import { signIntermediate } from '../intermediates/operations.ts';
 import { removeIssuer, updateIssuer } from '../issuers/operations.ts';
@@ -25,7 +24,7 @@ import { rootFields } from '../profile/root.ts';
 import { writeRole } from '../roles/operations.ts';
 import { roleFields } from '../roles/role.ts';
 import { generateRoot } from '../roots/operations.ts';
-import { readCelContext, readIssuerContext, readVerbatimContext } from './context.operations.ts';
+import { readIssuerContext, readVerbatimContext } from './context.operations.ts';
 import { takeBackNames, writeNames } from './names.operations.ts';
 import { issueCertificate, planIssuance } from './operations.ts';
 
@@ -184,58 +183,6 @@ eachEngine('a certificate that is being made', (open) => {
       const { effects } = await planIssuance(made.app, made.caller, request);
       await change(made);
       await assert.rejects(made.app.store.commit(effects), {
-        kind: 'conflict',
-        message: /what the certificate rests on was changed meanwhile/,
-      });
-    });
-  }
-
-  const asCel = async ({ app, caller }: Made): Promise<Effect[]> => {
-    const basis = { role: 'web', role_tag: 't1', issuer_ref: 'default' };
-    return [(await readCelContext(app, caller, basis)).held];
-  };
-  const saveCel = (
-    mount_id: string,
-    name: string,
-    before: string | undefined,
-    body_tag: string,
-  ) => {
-    const at = (tag: string) => ({ program: { variables: [], expression: tag }, body_tag: tag });
-    const read = before === undefined ? undefined : at(before);
-    return saveCelRole({ mount_id, name }, { read, next: at(body_tag) });
-  };
-  const CEL_CHANGED: [what: string, change: Change][] = [
-    [
-      'its program is changed',
-      ({ app, caller }) => app.store.commit([saveCel(caller.mount.id, 'web', 't1', 't2')]),
-    ],
-    [
-      'its program is gone',
-      ({ app, caller }) => app.store.commit([deleteCelRole(caller.mount.id, 'web')]),
-    ],
-  ];
-
-  for (const [what, change] of [...SPARING, ROLE_CHANGED]) {
-    test(`stands by a program when ${what} meanwhile`, async () => {
-      const store = await open();
-      const made = await make(store);
-      await store.commit([saveCel(made.caller.mount.id, 'web', undefined, 't1')]);
-      const held = await asCel(made);
-      await store.commit([saveCel(made.caller.mount.id, 'other', undefined, 't3')]);
-      await change(made);
-      await store.commit(held);
-    });
-  }
-
-  for (const [what, change] of [...REFUSING, ...CEL_CHANGED]) {
-    test(`is refused by a program when ${what} meanwhile`, async () => {
-      const store = await open();
-      const made = await make(store);
-      const { id } = made.caller.mount;
-      await store.commit([saveCel(id, 'web', undefined, 't1')]);
-      const held = await asCel(made);
-      await change(made);
-      await assert.rejects(store.commit(held), {
         kind: 'conflict',
         message: /what the certificate rests on was changed meanwhile/,
       });

@@ -1,5 +1,5 @@
 import { hash } from 'node:crypto';
-import { planInTurn } from '../../access/concurrency/aside.operations.ts';
+import { planInTurn } from '../../access/concurrency/operations.ts';
 import { type App, perApp } from '../../app/app.ts';
 import type { Caller } from '../../app/caller.ts';
 import { BoundedMap } from '../../core/bounded-map.ts';

@@ -200,7 +200,7 @@ export function withRest(plan: LeafPlan, { rest }: Described): LeafPlan {
     certificate: {
       ...plan.certificate,
       ...(subject_key_id && { subject_key_id }),
-      extra_extensions: extensions,
+      extra_extensions: [...plan.certificate.extra_extensions, ...extensions],
     },
     warnings: [...warnings, ...plan.warnings],
   };

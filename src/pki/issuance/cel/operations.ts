@@ -68,8 +68,8 @@ export function signByCel(
       judge,
       csr: input.csr,
     });
-    const { format: _, ...made } = described.request;
-    const request = { ...signSchema.parse({}), ...made, csr: input.csr };
+    const asked = { ...described.request, ...answerOf(input), csr: input.csr };
+    const request = { ...signSchema.parse({}), ...asked };
     const { plan, ...subject } = await decideSign(
       app,
       caller,

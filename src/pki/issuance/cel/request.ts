@@ -5,16 +5,16 @@ import { text } from '../../../core/fields.ts';
 import { issueFields, signFields } from '../../profile/request.ts';
 
 const role = text().describe('Name of the CEL role.');
-const { cert_metadata: _, ...celIssueFields } = issueFields;
-const { cert_metadata: __, ...celSignFields } = signFields;
+const { cert_metadata: _, csr, ...celFields } = signFields;
+const { key_type, key_bits } = issueFields;
 
 // The fields that issuance knows are declared, so that conditions of policies compare them as they do there; the
 // program has all that was sent as it was sent, whatever else it is called.
 
-export const celIssueSchema = z.looseObject({ role, ...celIssueFields });
-export const celSignSchema = z.looseObject({ role, ...celSignFields });
+export const celIssueSchema = z.looseObject({ role, ...celFields, key_type, key_bits });
+export const celSignSchema = z.looseObject({ role, ...celFields, csr });
 /** Of either, for what is not issued. */
-export const celTrialSchema = z.looseObject({ role, ...celIssueFields, ...celSignFields });
+export const celTrialSchema = z.looseObject({ role, ...celFields, csr, key_type, key_bits });
 export type CelTrialInput = z.output<typeof celTrialSchema>;
 export type CelIssueInput = z.output<typeof celIssueSchema>;
 export type CelSignInput = z.output<typeof celSignSchema>;

@@ -12,7 +12,12 @@ import { namesOfCsr } from '../../profile/csr-fields.ts';
 import { requireCsr, type SignedCsr } from '../../profile/csr-rules.ts';
 import type { LeafPlan } from '../../profile/leaf.ts';
 import { planCertificate } from '../../profile/plan.ts';
-import { type IssueRequest, type SignRequest, signSchema } from '../../profile/request.ts';
+import {
+  type IssueRequest,
+  issueSchema,
+  type SignRequest,
+  signSchema,
+} from '../../profile/request.ts';
 import { judgeBringing } from '../brought.operations.ts';
 import { describeByCel, judgingIssuers, storageOf } from '../cel/operations.ts';
 import type { CelTrialInput } from '../cel/request.ts';
@@ -21,7 +26,8 @@ import { decideIssue, decideSign } from '../operations.ts';
 import type { StorageRules, Subject } from '../signing.operations.ts';
 import { describeTrial, type Trial, type TrialAnswer } from './answer.ts';
 
-type Input = IssueRequest & SignRequest & { role: string };
+type Input = Omit<SignRequest, 'cert_metadata'> &
+  Pick<IssueRequest, 'key_type' | 'key_bits'> & { role: string; cert_metadata?: string };
 
 /** Says what a role would let be issued, and by which rule, without issuing it. @see P-435 */
 export async function tryRole(
@@ -29,15 +35,16 @@ export async function tryRole(
   caller: Caller,
   input: Input,
 ): Promise<DataResult<TrialAnswer>> {
-  const { role: name, ...request } = input;
+  const { role: name, ...sent } = input;
+  const request = { ...issueSchema.parse({}), ...sent };
   const context = await readIssuanceContext(app, caller, { role: name });
   const decided_by = `roles/${name}`;
   const { role } = context;
   const names = await listNames(app, caller, { role, request, identity: context.context.identity });
   return answerFor(decided_by, names, async () => {
-    const { plan, ...subject } = await decide(app, caller, input, context);
+    const { plan, ...subject } = await decide(app, caller, request, context);
     if (input.csr !== '') {
-      const brought = () => namesOfCsr(role, input, plan.names);
+      const brought = () => namesOfCsr(role, request, plan.names);
       await judgeBringing(caller)([brought]);
     }
     return layOut(plan, subject, context, role);
@@ -60,10 +67,8 @@ export async function tryCelRole(
       ...csr,
     });
     await judgeBringing(caller)(brought.map((fields) => () => fields));
-    const { format: _, ...made } = described.request;
-    const request = { ...signSchema.parse({}), ...made, csr: input.csr };
-    const asked = { ...request, role: input.role };
-    const { plan, ...subject } = await decide(app, caller, asked, {
+    const request = { ...described.request, csr: input.csr };
+    const { plan, ...subject } = await decide(app, caller, request, {
       ...decided,
       role: described.role,
     });
@@ -99,12 +104,19 @@ async function listNames(app: App, caller: Caller, task: Parameters<typeof expla
 async function decide(
   app: App,
   caller: Caller,
-  input: Input,
+  request: IssueRequest & Pick<SignRequest, 'csr'>,
   context: Pick<IssuanceContext, 'role' | 'context'>,
 ): Promise<{ plan: LeafPlan; key: KeyDescription; subjectPublicKeyInfo?: Uint8Array }> {
+  // Of the role only its name is asked here.
+  const input = { ...request, role: '' };
   if (input.csr === '') return decideIssue(app, caller, input, context);
   const readCsr = (): Promise<SignedCsr> => requireCsr(input.csr);
-  return decideSign(app, caller, { input, readCsr }, context);
+  return decideSign(
+    app,
+    caller,
+    { input: { ...signSchema.parse({}), ...input, format: 'pem' }, readCsr },
+    context,
+  );
 }
 
 /** In the place of a key that would be made. */

@@ -8,7 +8,8 @@ import { trialSchema } from './answer.ts';
 import { tryCelRole, tryRole } from './operations.ts';
 
 const role = text().describe('Name of the role.');
-const fields = { ...issueFields, ...signFields };
+const { key_type, key_bits } = issueFields;
+const trialFields = { role, ...signFields, key_type, key_bits };
 const trial = {
   ...ISSUANCE,
   output: trialSchema,
@@ -17,8 +18,9 @@ const trial = {
 
 // Whoever may not issue is not told what would be issued.
 
-const toldOf = (paths: readonly (readonly [`/v1/${string}`, readonly string[]])[]) =>
-  paths.map(([path, names]) => ({ path, fields: names, when: [] }));
+const names = Object.keys(trialFields);
+const toldOf = (...paths: `/v1/${string}`[]) =>
+  paths.map((path) => ({ path, fields: names, when: [] }));
 
 export const trialRoutes: readonly AnyRoute[] = [
   vaultRoute({
@@ -26,11 +28,8 @@ export const trialRoutes: readonly AnyRoute[] = [
     id: 'pki-test-role',
     path: '/v1/{mount}/roles/{role}/test',
     summary: 'Say what a role would let be issued, and by which rule, without issuing it',
-    input: z.object({ role, ...fields }),
-    sets_also: toldOf([
-      ['/v1/{mount}/issue/{role}', Object.keys(issueFields)],
-      ['/v1/{mount}/sign/{role}', Object.keys(signFields)],
-    ]),
+    input: z.object(trialFields),
+    sets_also: toldOf('/v1/{mount}/issue/{role}', '/v1/{mount}/sign/{role}'),
     run: tryRole,
   }),
   keepingSent(
@@ -40,10 +39,7 @@ export const trialRoutes: readonly AnyRoute[] = [
       path: '/v1/{mount}/cel/roles/{role}/test',
       summary: 'Say what the program of a CEL role would let be issued, without issuing it',
       input: celTrialSchema,
-      sets_also: toldOf([
-        ['/v1/{mount}/cel/issue/{role}', Object.keys(issueFields)],
-        ['/v1/{mount}/cel/sign/{role}', Object.keys(signFields)],
-      ]),
+      sets_also: toldOf('/v1/{mount}/cel/issue/{role}', '/v1/{mount}/cel/sign/{role}'),
       run: tryCelRole,
     }),
   ),
