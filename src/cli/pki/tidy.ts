@@ -1,9 +1,10 @@
 import { setTimeout as wait } from 'node:timers/promises';
-import { Failure, invalid } from '../../core/failure.ts';
+import { Failure } from '../../core/failure.ts';
 import { type ApiClient, CLIENT_FLAGS, createApiClient } from '../api-client.ts';
 import type { Arguments, FlagTable } from '../arguments.ts';
 import type { Command } from '../command.ts';
 import { formatOf, pairs } from '../output.ts';
+import { mountOf } from './mount.ts';
 import { barOf, isOver, progressOf } from './progress.ts';
 
 /** What is tidied, by the flag that says so. */
@@ -55,14 +56,6 @@ by itself. The exit code is 0 when it is finished, 2 when it was cancelled or ha
     return flags.has('detach') || progressOf(data).state === 'Finished' ? 0 : 2;
   },
 };
-
-function mountOf(flags: Arguments['flags']): string {
-  const mount = (flags.get('mount') ?? 'pki').replace(/^\/|\/$/g, '');
-  if (!/^[\w.-]+(?:\/[\w.-]+)*$/.test(mount)) {
-    throw invalid('the mount of -mount must be a path such as "pki"');
-  }
-  return mount;
-}
 
 function requestOf(flags: Arguments['flags']): Record<string, unknown> {
   const request: Record<string, unknown> = {};

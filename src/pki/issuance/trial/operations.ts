@@ -5,6 +5,7 @@ import type { DataResult } from '../../../app/output.ts';
 import { Failure } from '../../../core/failure.ts';
 import { type KeyDescription, publicKeyInfo } from '../../../x509/keys.ts';
 import { requireCelRole } from '../../cel/operations.ts';
+import { refuseBlockedKey } from '../../keys/blocked.operations.ts';
 import { encodeSound } from '../../keys/signing.operations.ts';
 import { explainOnThread } from '../../planning/operations.ts';
 import { withRest } from '../../profile/cel-template.ts';
@@ -111,12 +112,14 @@ async function decide(
   const input = { ...request, role: '' };
   if (input.csr === '') return decideIssue(app, caller, input, context);
   const readCsr = (): Promise<SignedCsr> => requireCsr(input.csr);
-  return decideSign(
+  const decided = await decideSign(
     app,
     caller,
     { input: { ...signSchema.parse({}), ...input, format: 'pem' }, readCsr },
     context,
   );
+  await refuseBlockedKey(app, caller.mount.id, decided.subjectPublicKeyInfo);
+  return decided;
 }
 
 /** In the place of a key that would be made. */
