@@ -744,6 +744,21 @@ const OTHERS: [one: RegExp, other: RegExp, why: string][] = [
     /^pki-(issuer-)?(issue|sign)-with-role$/,
     'one goes by the issuer of the role, the other by that of the path',
   ],
+  [
+    /^pki-(issuer-)?sign-verbatim/,
+    /^pki-(issuer-)?sign-verbatim/,
+    'one goes by the default issuer, the others by that of the path or of the role',
+  ],
+  [
+    /^pki-(issuer-)?(issue|sign)-(with-role|verbatim)/,
+    /^pki-(issuer-)?external-policy-(issue|sign)/,
+    'it is the service that decides there',
+  ],
+  [
+    /^pki-(issuer-)?external-policy-(issue|sign)/,
+    /^pki-(issuer-)?external-policy-(issue|sign)/,
+    'the service is asked for something else, by another policy, or of another issuer',
+  ],
   [/^pki-(configure-issuers|replace-root)$/, /^pki-configure-keys$/, 'an issuer is no key'],
   [/^pki-configure-keys$/, /^pki-replace-root$/, 'a key is no issuer'],
   [/^pki-revoke-with-key$/, /^pki-revoke$/, 'revokes what one has the key of, and nothing else'],
