@@ -24,6 +24,7 @@ const SECRET: Readonly<Record<string, string>> = {
   client_certificate: 'may have its key beside it',
   client_certificate_key: 'a private key',
   vault_client_cert_bundle: 'has a private key',
+  external_service_url: 'its query may let somebody in',
   webhook_url: 'its path may let somebody in',
   webhook_secret: 'a key',
   http_request_body: 'may hold what is secret at another server',

@@ -750,9 +750,19 @@ const OTHERS: [one: RegExp, other: RegExp, why: string][] = [
     'the issuer is that of the path, of its role or the default one',
   ],
   [
-    /^pki-(issuer-)?(issue-with-role|sign-with-role|sign-verbatim(-with-role)?)$/,
+    /^pki-(issuer-)?(issue-with-(cel-)?role|sign-with-(cel-)?role|sign-verbatim(-with-role)?)$/,
     /^pki-(issuer-)?external-policy-/,
     'a service decides there, and no role',
+  ],
+  [
+    /^pki-(issuer-)?(issue|sign)-with-role$/,
+    /^pki-(issue|sign)-with-cel-role$/,
+    'roles that are programs are others',
+  ],
+  [
+    /^pki-test-(cel-)?role$/,
+    /^pki-issuer-sign-with-role$|-with-cel-role$|^pki-test-cel-role$|external-policy-/,
+    'tells what one role would let be issued, and issues nothing',
   ],
   [
     /^pki-(issuer-)?external-policy-/,

@@ -88,14 +88,12 @@ const settingsRoutes: readonly AnyRoute[] = [
     failures: ['invalid', 'conflict'],
     audit: [
       'enabled',
-      'external_service_url',
       'timeout',
       'trusted_ca',
       'trusted_leaf_certificate_bundle',
       'entity_jmespath',
       'group_jmespath',
     ],
-    places: ['external_service_url'],
     run: async (app, caller, patch) => ({ data: await writePolicy(app, caller, patch) }),
   }),
 ];

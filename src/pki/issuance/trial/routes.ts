@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { type AnyRoute, vaultRoute } from '../../../app/route.ts';
 import { text } from '../../../core/fields.ts';
 import { issueFields, signFields } from '../../profile/request.ts';
-import { celTrialSchema, keepingSent } from '../cel/request.ts';
+import { celIssueSchema, celSignSchema, celTrialSchema, keepingSent } from '../cel/request.ts';
 import { ISSUANCE } from '../routes.ts';
 import { trialSchema } from './answer.ts';
 import { tryCelRole, tryRole } from './operations.ts';
@@ -18,9 +18,11 @@ const trial = {
 
 // Whoever may not issue is not told what would be issued.
 
-const names = Object.keys(trialFields);
-const toldOf = (...paths: `/v1/${string}`[]) =>
-  paths.map((path) => ({ path, fields: names, when: [] }));
+const toldOf = (path: `/v1/${string}`, own: object, there: object) => ({
+  path,
+  fields: Object.keys(own).filter((name) => name in there),
+  when: [],
+});
 
 export const trialRoutes: readonly AnyRoute[] = [
   vaultRoute({
@@ -29,7 +31,10 @@ export const trialRoutes: readonly AnyRoute[] = [
     path: '/v1/{mount}/roles/{role}/test',
     summary: 'Say what a role would let be issued, and by which rule, without issuing it',
     input: z.object(trialFields),
-    sets_also: toldOf('/v1/{mount}/issue/{role}', '/v1/{mount}/sign/{role}'),
+    sets_also: [
+      toldOf('/v1/{mount}/issue/{role}', trialFields, { role, ...issueFields }),
+      toldOf('/v1/{mount}/sign/{role}', trialFields, { role, ...signFields }),
+    ],
     run: tryRole,
   }),
   keepingSent(
@@ -39,7 +44,10 @@ export const trialRoutes: readonly AnyRoute[] = [
       path: '/v1/{mount}/cel/roles/{role}/test',
       summary: 'Say what the program of a CEL role would let be issued, without issuing it',
       input: celTrialSchema,
-      sets_also: toldOf('/v1/{mount}/cel/issue/{role}', '/v1/{mount}/cel/sign/{role}'),
+      sets_also: [
+        toldOf('/v1/{mount}/cel/issue/{role}', celTrialSchema.shape, celIssueSchema.shape),
+        toldOf('/v1/{mount}/cel/sign/{role}', celTrialSchema.shape, celSignSchema.shape),
+      ],
       run: tryCelRole,
     }),
   ),
