@@ -59,6 +59,7 @@ import { managedKeys } from './migrations/0090-managed-keys.ts';
 import { wrappedSealKeys } from './migrations/0091-wrapped-seal-keys.ts';
 import { tidying } from './migrations/0093-tidying.ts';
 import { externalPolicy } from './migrations/0096-external-policy.ts';
+import { clusters } from './migrations/0101-clusters.ts';
 
 /** In order of their numbers; a new one is added at the end. */
 export const MIGRATIONS: readonly Migration[] = [
@@ -120,6 +121,7 @@ export const MIGRATIONS: readonly Migration[] = [
   externalPolicy,
   managedKeys,
   wrappedSealKeys,
+  clusters,
 ];
 
 /**

@@ -82,6 +82,7 @@ async function planEntry(
     // Nobody is asked why.
     reason: 0,
     not_after: stored.not_after,
+    clusters: app.config.cluster_name,
   });
 }
 
@@ -123,5 +124,6 @@ export async function planLastingEntry(
 ): Promise<Effect[]> {
   if (revoked_at_ms === undefined || issuer_id === '') return [];
   if (await findRevocation(app.db, mount_id, serial)) return [];
-  return insertRevocation(mount_id, { serial, issuer_id, revoked_at_ms, reason: 0 });
+  const clusters = app.config.cluster_name;
+  return insertRevocation(mount_id, { serial, issuer_id, revoked_at_ms, reason: 0, clusters });
 }
