@@ -240,4 +240,45 @@ eachPlace('clusters at one database', (newPlace, engine) => {
       assert.match(refused.text, /local mount/);
     }
   });
+
+  test('config/cluster is of one cluster: templates are filled in with its own, and fail where there is none', async (t) => {
+    const clusters = new Clusters(inReverse(t), await newPlace(), engine);
+    const east = await clusters.at('east');
+    await newMount(east);
+    const none = { path: '', aia_path: '' };
+    assert.deepEqual((await must(east('GET', 'pki/config/cluster'))).field('data'), none);
+    const urls = {
+      enable_templating: true,
+      ocsp_servers: '{{cluster_aia_path}}/ocsp',
+      issuing_certificates: '{{cluster_path}}/issuer/{{issuer_id}}/der',
+    };
+    const warned = await must(east('POST', 'pki/config/urls', urls));
+    assert.match(warned.text, /issuance may fail/);
+    for (const path of ['no URL', 'east.test/v1/pki', 'https://ann:secret@east.test/']) {
+      const refused = await east('POST', 'pki/config/cluster', { path });
+      assert.equal(refused.status, 400, path);
+      assert.match(refused.text, /invalid, non-URL path given to cluster/);
+      assert.doesNotMatch(refused.text, /secret/);
+    }
+    await must(east('POST', 'pki/config/cluster', { path: 'https://east.test/v1/pki/' }));
+    const set = await must(east('POST', 'pki/config/cluster', { aia_path: 'http://east.test' }));
+    const own = { path: 'https://east.test/v1/pki/', aia_path: 'http://east.test' };
+    assert.deepEqual(set.field('data'), own);
+    const [block] = parsePem((await issue(east)).certificate);
+    const text = Buffer.from(block?.der ?? []).toString('latin1');
+    assert.match(text, /http:\/\/east\.test\/ocsp/);
+    assert.match(text, /https:\/\/east\.test\/v1\/pki\/issuer\//);
+
+    const west = await clusters.at('west');
+    assert.deepEqual((await must(west('GET', 'pki/config/cluster'))).field('data'), none);
+    const failed = await west('POST', 'pki/issue/any', { common_name: 'a.test' });
+    assert.equal(failed.status, 500);
+    assert.match(
+      failed.text,
+      /unable to template AIA URLs as we lack local cluster address information/,
+    );
+    await must(west('POST', 'pki/config/cluster', { path: 'https://west.test' }));
+    const again = await clusters.at('east');
+    assert.deepEqual((await must(again('GET', 'pki/config/cluster'))).field('data'), own);
+  });
 });
