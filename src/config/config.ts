@@ -47,6 +47,8 @@ export interface Config extends Listener {
   storage:
     | { type: 'sqlite'; directory: string }
     | { type: 'postgres'; url: string; node_name: string };
+  /** Of several clusters on one database, the one that this server belongs to; empty: of one without a name. */
+  cluster_name: string;
   seal: SealSettings;
   /** The seal that the data is moved from; undefined: it is not. */
   former_seal: SealSettings | undefined;
@@ -140,6 +142,7 @@ export function devConfig(flags: DevFlags): Config {
     proxy_address: undefined,
     tls: undefined,
     storage: { type: 'sqlite' as const, directory: flags.data },
+    cluster_name: '',
     seal: { type: 'keyfile' as const, path: `${flags.data}/unseal.key` },
     former_seal: undefined,
     kms_library: [],
@@ -178,6 +181,7 @@ export function parseConfig(text: string): Config {
     public_listener,
     proxy_listener,
     storage,
+    cluster_name,
     seal,
     former_seal,
     api_address,
@@ -198,6 +202,7 @@ export function parseConfig(text: string): Config {
       ? undefined
       : { cert_file: listener.tls_cert_file, key_file: listener.tls_key_file },
     storage: storageOf(storage),
+    cluster_name,
     seal: sealOf(seal, kms_library),
     former_seal: former_seal && sealOf(former_seal, kms_library, 'former_seal'),
     kms_library,

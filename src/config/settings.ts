@@ -1,6 +1,7 @@
 /** Every setting of the configuration file: its kind, its default, and what it is. */
 
 import { z } from 'zod';
+import { CLUSTER_NAME } from '../core/clusters.ts';
 import { CORS_DEFAULTS } from '../core/cors.ts';
 import { invalid } from '../core/failure.ts';
 import { judgePath } from './audit-file.ts';
@@ -178,6 +179,17 @@ export const settings = z.strictObject({
       .describe('where clients reach it, if that is elsewhere'),
   }),
   storage,
+  cluster_name: absentAsNull(
+    readBy(z.string(' must be a text'), (name) => {
+      if (name === '' || CLUSTER_NAME.test(name)) return name;
+      throw invalid(' must be letters, digits, dots and hyphens, 63 at most');
+    }).default(''),
+  ).meta({
+    takes: 'text',
+    otherwise: 'none: the one cluster that there is',
+    description:
+      'which of several clusters on one database this server belongs to, see [clusters](clusters.md); servers of one cluster have the same',
+  }),
   seal,
   former_seal: formerSeal,
   kms_library: kmsLibraries.describe('libraries of devices that hold keys'),

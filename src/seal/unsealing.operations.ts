@@ -33,8 +33,9 @@ const memoryOf = perApp<{ unsealing: ShareCollection | undefined }>(() => ({
 /** How it stands with this node's seal. */
 export async function readSealFacts(app: App): Promise<SealFacts> {
   const seal = await findSeal(app.db);
+  const { cluster_name } = app.config;
   return {
-    seal,
+    seal: seal && cluster_name !== '' ? { ...seal, cluster_name } : seal,
     migrating: seal !== undefined && isMigrating(app, seal),
     configured: app.config.seal.type,
     sealed: app.barrier.sealed,

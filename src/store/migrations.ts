@@ -60,6 +60,7 @@ import { wrappedSealKeys } from './migrations/0091-wrapped-seal-keys.ts';
 import { tidying } from './migrations/0093-tidying.ts';
 import { externalPolicy } from './migrations/0096-external-policy.ts';
 import { celRoles } from './migrations/0099-cel-roles.ts';
+import { clusters } from './migrations/0101-clusters.ts';
 import { expirationWarnings } from './migrations/0105-expiration-warnings.ts';
 
 /** In order of their numbers; a new one is added at the end. */
@@ -118,11 +119,12 @@ export const MIGRATIONS: readonly Migration[] = [
   blockedKeys,
   deltaCrls,
   expiredEntries,
-  tidying,
-  externalPolicy,
   managedKeys,
   wrappedSealKeys,
+  tidying,
+  externalPolicy,
   celRoles,
+  clusters,
   expirationWarnings,
 ];
 

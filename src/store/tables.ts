@@ -126,6 +126,8 @@ export interface Tables {
     revision: number;
     /** Of the certificate, Unix seconds; the year 9999 where it is not known. */
     not_after: ColumnType<number, number | undefined, number>;
+    /** Names of the clusters that revoked it, with commas between them; see `core/clusters.ts`. */
+    clusters: ColumnType<string, string | undefined, string>;
   };
   /** A key that no certificate is made for: one was revoked since others may have its key. */
   pki_blocked_key: {

@@ -225,8 +225,22 @@ const refusedSettings: [why: string, body: Fields, says: RegExp][] = [
     /strictly shorter than CRL expiry/,
   ],
   ['no duration', { expiry: 'not a duration' }, /given expiry could not be decoded/],
-  ['a unified CRL', { unified_crl: true }, /Enterprise/],
-  ['other clusters', { cross_cluster_revocation: true }, /Enterprise/],
+  ['a unified CRL without auto_rebuild', { unified_crl: true }, /auto rebuilding is disabled/],
+  [
+    'other clusters without auto_rebuild',
+    { cross_cluster_revocation: true },
+    /auto rebuilding is disabled/,
+  ],
+  [
+    'a queue of other clusters',
+    { auto_rebuild: true, cross_cluster_revocation: true },
+    /no queue of revocations/,
+  ],
+  [
+    'a unified CRL on existing paths alone',
+    { auto_rebuild: true, unified_crl_on_existing_paths: true },
+    /without first enabling unified_crl/,
+  ],
 ];
 test('settings that cannot be are refused and change nothing', async () => {
   const mount = await newMount();

@@ -7,7 +7,14 @@ import { changeMountState, planDefaultChange } from '../mount-state/operations.t
 import { ownPaths } from '../mount-state/own-paths.ts';
 import { findIssuer, findKey, type MountState } from '../mount-state/state.ts';
 import { saveConfig } from '../mount-state/store.ts';
-import { checkUrls, type UrlPatch, warnOfTemplates } from '../mount-state/urls.ts';
+import {
+  type ClusterPatch,
+  checkClusterPaths,
+  checkUrls,
+  clusterRecord,
+  type UrlPatch,
+  warnOfTemplates,
+} from '../mount-state/urls.ts';
 
 /** Chooses the default issuer, by id or name. */
 export async function writeIssuersConfig(
@@ -90,6 +97,19 @@ export async function writeKeysConfig(app: App, caller: Caller, input: { default
 function requireExplicitRef(what: 'issuer' | 'key', ref: string): void {
   if (ref !== '' && ref.toLowerCase() !== 'default') return;
   throw invalid(`Invalid ${what} specification; must be non-empty and can't be 'default'.`);
+}
+
+/** Changes where this cluster is reached; what is not sent stays. @see P-481 */
+export async function writeCluster(app: App, caller: Caller, patch: ClusterPatch) {
+  return changeMountState(app, caller, ({ cluster }) => {
+    const changed = mergePatch(cluster, patch);
+    checkClusterPaths(changed);
+    const record = clusterRecord(app.config.cluster_name);
+    return {
+      effects: saveConfig(caller.mount.id, record, JSON.stringify(changed)),
+      result: { data: changed },
+    };
+  });
 }
 
 /** Changes the URLs that are sent and keeps the others. */

@@ -3,9 +3,16 @@ import { type AnyRoute, vaultRoute } from '../../app/route.ts';
 import { flag, optional } from '../../core/fields.ts';
 import { referenceText } from '../fields/key-field-kinds.ts';
 import { readMountState } from '../mount-state/operations.ts';
-import { URL_FIELDS, urlPatchSchema, urlSettingsSchema } from '../mount-state/urls.ts';
+import {
+  clusterPatchSchema,
+  clusterSchema,
+  URL_FIELDS,
+  urlPatchSchema,
+  urlSettingsSchema,
+} from '../mount-state/urls.ts';
 import {
   replaceDefaultIssuer,
+  writeCluster,
   writeIssuersConfig,
   writeKeysConfig,
   writeUrls,
@@ -116,5 +123,28 @@ export const configRoutes: readonly AnyRoute[] = [
     audit: Object.keys(urlPatchSchema.shape),
     places: URL_FIELDS,
     run: writeUrls,
+  }),
+  vaultRoute({
+    id: 'pki-read-cluster-configuration',
+    method: 'GET',
+    path: '/v1/{mount}/config/cluster',
+    summary: 'Read where this cluster is reached',
+    access: { capability: 'read' },
+    input: z.object({}),
+    output: clusterSchema,
+    failures: [],
+    run: async (app, caller) => ({ data: (await readMountState(app, caller.mount.id)).cluster }),
+  }),
+  vaultRoute({
+    id: 'pki-configure-cluster',
+    method: 'POST',
+    path: '/v1/{mount}/config/cluster',
+    summary: 'Set where this cluster is reached; what is not sent stays',
+    access: { capability: 'update' },
+    input: clusterPatchSchema,
+    output: clusterSchema,
+    failures: ['invalid', 'conflict'],
+    audit: Object.keys(clusterPatchSchema.shape),
+    run: writeCluster,
   }),
 ];

@@ -47,9 +47,15 @@ const crlFields = {
   allow_expired_cert_revocation: flag(false).describe(
     'Revoke certificates that have ended, too; without it they get a warning.',
   ),
-  cross_cluster_revocation: flag(false).describe('Not available: needs several clusters.'),
-  unified_crl: flag(false).describe('Not available: needs several clusters.'),
-  unified_crl_on_existing_paths: flag(false).describe('Not available: needs several clusters.'),
+  cross_cluster_revocation: flag(false).describe(
+    'Not available: what another cluster issued is revoked at once, and by this one.',
+  ),
+  unified_crl: flag(false).describe(
+    'Build CRLs of what any cluster has revoked, too, and answer unified-ocsp; needs auto_rebuild.',
+  ),
+  unified_crl_on_existing_paths: flag(false).describe(
+    'Serve these at the ordinary addresses, too; needs unified_crl.',
+  ),
   max_crl_entries: entryCount(MAX_ENTRIES).describe(
     'Most entries of a CRL; -1: as many as there are.',
   ),
@@ -92,7 +98,11 @@ function parseSeconds(
  * @throws Failure `invalid` for what is first wrong, in Vault's order
  * @see P-119, P-120
  */
-export function planCrlConfig(present: CrlConfig, patch: CrlPatch): CrlConfig {
+export function planCrlConfig(
+  present: CrlConfig,
+  patch: CrlPatch,
+  { local }: { local: boolean },
+): CrlConfig {
   const next = mergePatch(present, patch);
   next.max_crl_entries = boundOf(next.max_crl_entries);
   const {
@@ -120,11 +130,7 @@ export function planCrlConfig(present: CrlConfig, patch: CrlPatch): CrlConfig {
       'Delta CRLs cannot be enabled when auto rebuilding is disabled as the complete CRL is always regenerated!',
     );
   }
-  for (const name of CLUSTER_SETTINGS) {
-    if (next[name]) {
-      throw invalid(`${name} can only be enabled on Vault Enterprise`);
-    }
-  }
+  refuseClusterSettings(next, local);
   return next;
 }
 
@@ -133,3 +139,25 @@ const CLUSTER_SETTINGS = [
   'unified_crl',
   'unified_crl_on_existing_paths',
 ] as const;
+
+/** @see P-475 */
+function refuseClusterSettings(next: CrlConfig, local: boolean): void {
+  const { auto_rebuild, cross_cluster_revocation, unified_crl } = next;
+  for (const name of CLUSTER_SETTINGS) {
+    if (next[name] && local) {
+      throw invalid(`${name} cannot be enabled on a local mount: it has one cluster alone`);
+    }
+  }
+  if (cross_cluster_revocation && !auto_rebuild) {
+    throw invalid('cross-cluster revocation cannot be enabled when auto rebuilding is disabled');
+  }
+  if (cross_cluster_revocation) {
+    throw invalid('cross_cluster_revocation is not available: there is no queue of revocations');
+  }
+  if (unified_crl && !auto_rebuild) {
+    throw invalid('unified CRL cannot be enabled when auto rebuilding is disabled');
+  }
+  if (next.unified_crl_on_existing_paths && !unified_crl) {
+    throw invalid('cannot enable unified_crl_on_existing_paths without first enabling unified_crl');
+  }
+}

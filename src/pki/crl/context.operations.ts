@@ -5,7 +5,7 @@ import { type RevocationState, readRevocationState } from '../mount-state/revoca
 import type { MountState } from '../mount-state/state.ts';
 import type { CrlConfig } from './config.ts';
 import { crlFingerprint, type IssuerClass, planClass, planScope } from './issuer-class.ts';
-import { type CrlKind, completeOf, crlName } from './kind.ts';
+import { ALL, type CrlKind, completeOf, crlName } from './kind.ts';
 import { readCrlConfig } from './settings.operations.ts';
 import { findCrl, type StoredCrl } from './store.ts';
 
@@ -45,14 +45,17 @@ export async function readCrlContext(
   const issuer = member && mountState.issuers.get(member.id);
   if (!issuer) return undefined;
   const issuers = planClass(mountState, issuer);
-  const { enable_delta, disable, expiry } = config;
+  const { enable_delta, disable, expiry, unified_crl_on_existing_paths } = config;
+  const { of } = kind;
   const complete = kind.delta
     ? await findCrl(app.db, mount_id, crlName(issuers.id, completeOf(kind)))
     : undefined;
   if (kind.delta && !complete) return undefined;
   const after = complete && { after: complete.revision };
-  const scope = planScope(mountState, issuers, { epoch: state.epoch, disable, ...after });
-  const freshest = kind.delta || !enable_delta ? [] : findFreshest(mountState, issuers);
+  const scope = planScope(mountState, issuers, { epoch: state.epoch, disable, of, ...after });
+  // These addresses have the deltas of one of both.
+  const isThere = unified_crl_on_existing_paths === (of === ALL);
+  const freshest = kind.delta || !enable_delta || !isThere ? [] : findFreshest(mountState, issuers);
   // A complete CRL is built anew when deltas are turned on, too: they have one to begin with.
   const ofComplete = enable_delta ? ['deltas', ...freshest] : [];
   const others = complete ? [`${complete.number} ${enable_delta}`] : ofComplete;

@@ -95,7 +95,7 @@ export function numberWarnings(told: readonly string[]): string[] {
 export function planScope(
   mountState: MountState,
   issuers: IssuerClass,
-  context: { epoch: number; disable: boolean; after?: number },
+  context: { epoch: number; disable: boolean; after?: number; of?: string | undefined },
 ): string {
   const scope: CrlScope = {
     members: [...issuers.members.map(({ id }) => id), ...issuers.former].sort(),
@@ -105,6 +105,8 @@ export function planScope(
     empty: context.disable,
     ...planAuthorities(mountState, issuers, context.after === undefined),
     ...(context.after !== undefined && { after: context.after }),
+    // That of the cluster without a name is as it was before there were several.
+    ...(context.of && { of: context.of }),
   };
   return JSON.stringify(scope);
 }

@@ -2,7 +2,14 @@
 export interface CrlKind {
   /** What was revoked since the complete one (RFC 5280 §5.2.4). */
   delta: boolean;
+  /** Name of the cluster that revoked what is on it, or {@link ALL}; left out: the one without a name. */
+  of?: string;
 }
+
+/** Of all clusters: a unified CRL. No cluster has such a name. */
+export const ALL = '*';
+export const UNIFIED: CrlKind = { delta: false, of: ALL };
+export const UNIFIED_DELTA: CrlKind = { delta: true, of: ALL };
 
 export const COMPLETE: CrlKind = { delta: false };
 export const DELTA: CrlKind = { delta: true };
@@ -11,11 +18,12 @@ export const DELTA: CrlKind = { delta: true };
 export const completeOf = (kind: CrlKind): CrlKind => ({ ...kind, delta: false });
 
 /** How a CRL of a class is told from its others where they are stored. */
-export const crlName = (class_id: string, { delta }: CrlKind): string =>
-  delta ? `${class_id}/delta` : class_id;
+export const crlName = (class_id: string, { delta, of = '' }: CrlKind): string =>
+  [class_id, ...(of === '' ? [] : [`of=${of}`]), ...(delta ? ['delta'] : [])].join('/');
 
 /** The class and the kind that a name is of. */
 export function parseCrlName(name: string): { class_id: string; kind: CrlKind } {
   const [class_id = '', ...parts] = name.split('/');
-  return { class_id, kind: { delta: parts.includes('delta') } };
+  const of = parts.find((part) => part.startsWith('of='))?.slice('of='.length);
+  return { class_id, kind: { delta: parts.includes('delta'), ...(of !== undefined && { of }) } };
 }

@@ -3,7 +3,7 @@ import { readMountState } from '../mount-state/operations.ts';
 import { readRevocationState, revocationsBetween } from '../mount-state/revocations.store.ts';
 import { type CrlScope, isListedIn } from './builder/job.ts';
 import { findClassOf, planScope } from './issuer-class.ts';
-import { COMPLETE, crlName } from './kind.ts';
+import { ALL, COMPLETE, crlName } from './kind.ts';
 import { readCrlConfig } from './settings.operations.ts';
 import { findCrl } from './store.ts';
 
@@ -21,18 +21,20 @@ export async function warnOfLength(
   mount_id: string,
   issuer_id: string,
 ): Promise<string[]> {
-  const { max_crl_entries: most, disable } = await readCrlConfig(app, mount_id);
+  const config = await readCrlConfig(app, mount_id);
+  const { max_crl_entries: most, disable, unified_crl_on_existing_paths } = config;
   if (most === -1 || disable) return [];
   const mountState = await readMountState(app, mount_id);
   const issuers = findClassOf(mountState, issuer_id);
   if (!issuers) return [];
-  const stored = await findCrl(app.db, mount_id, crlName(issuers.id, COMPLETE));
+  const of = unified_crl_on_existing_paths ? ALL : app.config.cluster_name;
+  const stored = await findCrl(app.db, mount_id, crlName(issuers.id, { ...COMPLETE, of }));
   const { revision, epoch } = await readRevocationState(app.db, mount_id);
   const { revision: after = 0, entries = 0 } = stored ?? {};
   if (entries + revision - after <= most) return [];
   let added = revision - after;
   if (added <= MOST) {
-    const scope = planScope(mountState, issuers, { epoch, disable });
+    const scope = planScope(mountState, issuers, { epoch, disable, of });
     const belongs = isListedIn(JSON.parse(scope) satisfies CrlScope);
     const rows = await revocationsBetween.all(app.db, { mount_id, after, up_to: revision });
     added = rows.filter(belongs).length;

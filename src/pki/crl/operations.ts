@@ -10,10 +10,10 @@ import { resolveIssuer } from '../mount-state/state.ts';
 import { isDeltaDue, isOld } from './age.ts';
 import { type CrlContext, type CrlPlace, placeOf, readCrlContext } from './context.operations.ts';
 import { numberWarnings, planClass, warnOfUnsigned } from './issuer-class.ts';
-import { COMPLETE, type CrlKind, completeOf, crlName, DELTA } from './kind.ts';
+import { ALL, COMPLETE, type CrlKind, completeOf, crlName, DELTA } from './kind.ts';
 import { buildCrl, crlMemory, fetchCrl } from './publishing.operations.ts';
 import { planRest } from './rest.ts';
-import { readCrlConfig } from './settings.operations.ts';
+import { chooseKind, readCrlConfig } from './settings.operations.ts';
 import { findCrl, type StoredCrl } from './store.ts';
 
 interface PublishedCrl {
@@ -40,10 +40,13 @@ export async function readCrl(
   app: App,
   mount_id: string,
   ref: string,
-  kind: CrlKind = COMPLETE,
+  wanted: CrlKind = COMPLETE,
 ): Promise<PublishedCrl | undefined> {
+  const kind = await chooseKind(app, mount_id, wanted);
   const mountState = await readMountState(app, mount_id);
-  const place = { mount_id, issuers: planClass(mountState, resolveIssuer(mountState, ref)), kind };
+  const issuers = planClass(mountState, resolveIssuer(mountState, ref));
+  if (!kind) return undefined;
+  const place = { mount_id, issuers, kind };
   const asked: Asked = { now: Math.floor(app.now() / 1000) };
   const find = (number: number) => crlMemory(app).cache.find(placeOf(place), number);
   for (let attempt = 0; attempt < ATTEMPTS; attempt++) {
@@ -177,11 +180,13 @@ export async function rotateDeltaCrls(app: App, caller: Caller) {
  * @returns warnings of those that nobody may sign
  * @throws the first failure, once all were tried
  */
-async function rotateAll(app: App, caller: Caller, kind: CrlKind): Promise<string[]> {
+async function rotateAll(app: App, caller: Caller, { delta }: CrlKind): Promise<string[]> {
   // CRLs are published one by one, for everybody who waits for them: the request's own record says
   // first that it was asked for, and whether the caller may.
   await app.commit(caller, []);
   const mount_id = caller.mount.id;
+  const { unified_crl } = await readCrlConfig(app, mount_id);
+  const kinds = [app.config.cluster_name, ...(unified_crl ? [ALL] : [])];
   const mountState = await readMountState(app, mount_id);
   const told: string[] = [];
   const failures: unknown[] = [];
@@ -197,8 +202,10 @@ async function rotateAll(app: App, caller: Caller, kind: CrlKind): Promise<strin
       told.push(...warnOfUnsigned(mountState, issuers));
       continue;
     }
-    const place = { mount_id, issuers, kind };
-    await rotateCrl(app, place).catch((error: unknown) => failures.push(error));
+    for (const of of kinds) {
+      const place = { mount_id, issuers, kind: { delta, of } };
+      await rotateCrl(app, place).catch((error: unknown) => failures.push(error));
+    }
   }
   if (failures.length > 0) throw failures[0];
   return numberWarnings(told);

@@ -6,7 +6,7 @@ import { readMountState } from '../mount-state/operations.ts';
 import { readRevocationState } from '../mount-state/revocations.store.ts';
 import { isDeltaDue, isOld } from './age.ts';
 import { classIdOf, planClass } from './issuer-class.ts';
-import { type CrlKind, DELTA, parseCrlName } from './kind.ts';
+import { ALL, type CrlKind, DELTA, parseCrlName } from './kind.ts';
 import { renewCrl } from './operations.ts';
 import { readCrlConfig } from './settings.operations.ts';
 import { type CrlTimes, listCrlTimes } from './store.ts';
@@ -56,6 +56,7 @@ async function findDue(app: App, times: CrlTimes, now: number): Promise<CrlKind 
   const { mount_id } = times;
   const config = await readCrlConfig(app, mount_id);
   const { kind } = parseCrlName(times.class);
+  if (kind.of === ALL && !config.unified_crl) return undefined;
   if (!kind.delta) {
     // As long as no number was taken since, its delta is the one of the CRL before it.
     if (config.enable_delta && times.last_number === times.number) return { ...kind, ...DELTA };

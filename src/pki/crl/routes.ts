@@ -9,7 +9,7 @@ import { text } from '../../core/fields.ts';
 import { certificateReading, describeUnrevocable } from '../certificates/readings.ts';
 import { derBody, pemBody } from './bodies.ts';
 import { crlConfigSchema, crlPatchSchema } from './config.ts';
-import { COMPLETE, type CrlKind, DELTA } from './kind.ts';
+import { COMPLETE, type CrlKind, DELTA, UNIFIED, UNIFIED_DELTA } from './kind.ts';
 import { readCrl, requireCrl, rotateCrls, rotateDeltaCrls } from './operations.ts';
 import { readCrlConfig, writeCrlConfig } from './settings.operations.ts';
 
@@ -60,6 +60,22 @@ const complete: Addresses = {
   raw: '/v1/{mount}/crl',
   cert: '/v1/{mount}/cert/crl',
   issuer: '/v1/{mount}/issuer/{issuer_ref}/crl',
+};
+const unified: Addresses = {
+  kind: UNIFIED,
+  what: 'complete CRL of all clusters',
+  id: 'unified-crl',
+  raw: '/v1/{mount}/unified-crl',
+  cert: '/v1/{mount}/cert/unified-crl',
+  issuer: '/v1/{mount}/issuer/{issuer_ref}/unified-crl',
+};
+const unifiedDelta: Addresses = {
+  kind: UNIFIED_DELTA,
+  what: 'delta CRL of all clusters',
+  id: 'unified-delta-crl',
+  raw: '/v1/{mount}/unified-crl/delta',
+  cert: '/v1/{mount}/cert/unified-delta-crl',
+  issuer: '/v1/{mount}/issuer/{issuer_ref}/unified-crl/delta',
 };
 const delta: Addresses = {
   kind: DELTA,
@@ -130,6 +146,8 @@ function readRoutes({ kind, what, id, raw, cert, issuer }: Addresses): AnyRoute[
 export const crlRoutes: AnyRoute[] = [
   ...readRoutes(complete),
   ...readRoutes(delta),
+  ...readRoutes(unified),
+  ...readRoutes(unifiedDelta),
   vaultRoute({
     id: 'pki-rotate-crl',
     method: 'GET',

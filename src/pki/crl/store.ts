@@ -1,6 +1,7 @@
 import { type Db, prepared, preparedWrite } from '../../store/database.ts';
 import type { Tables } from '../../store/tables.ts';
 import type { Write } from '../../store/write.ts';
+import { parseCrlName } from './kind.ts';
 
 type Row = Tables['pki_crl'];
 
@@ -113,3 +114,19 @@ export const listCrlTimes = prepared((sql, p: { mount_id: string; class: string;
     .orderBy('class')
     .limit(p.limit),
 );
+
+const ofClass = prepared((sql, p: { mount_id: string; class_id: string; end: string }) =>
+  sql
+    .selectFrom('pki_crl')
+    .select(['class', 'next_update', 'ended_before', 'ended_revision'])
+    .where('mount_id', '=', p.mount_id)
+    .where('class', '>=', p.class_id)
+    .where('class', '<', p.end),
+);
+
+/** The complete CRLs of a class of issuers: of each cluster, and of all of them. */
+export async function listCompleteCrls(db: Db, mount_id: string, class_id: string) {
+  // Their names go on with a slash, and the next sign is 0.
+  const all = await ofClass.all(db, { mount_id, class_id, end: `${class_id}0` });
+  return all.filter((one) => !parseCrlName(one.class).kind.delta);
+}

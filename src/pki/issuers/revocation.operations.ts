@@ -82,6 +82,7 @@ async function planEntry(
     // Nobody is asked why.
     reason: 0,
     not_after: stored.not_after,
+    clusters: app.config.cluster_name,
   });
 }
 
@@ -125,7 +126,8 @@ export async function planLastingEntry(
   if (revoked_at_ms === undefined || issuer_id === '') return [];
   const { serial, notBefore: not_before, notAfter: not_after, raw: der } = certificate;
   if (await findRevocation(app.db, mount_id, serial)) return [];
-  const entry = { serial, issuer_id, revoked_at_ms, reason: 0, not_after };
+  const clusters = app.config.cluster_name;
+  const entry = { serial, issuer_id, revoked_at_ms, reason: 0, not_after, clusters };
   // Of another certificate, which is not revoked by that.
   if (await findCertificate(app.db, mount_id, serial)) return insertRevocation(mount_id, entry);
   const subject_cn = certificate.subjectName.fields.common_name ?? '';

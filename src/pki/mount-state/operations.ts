@@ -23,6 +23,7 @@ import { findConfig, readDefaults, saveConfig, saveDefaults } from './store.ts';
 import {
   type AuthorityUrls,
   type ClusterPaths,
+  clusterRecord,
   expandUrls,
   hasUrls,
   readUrlSettings,
@@ -44,7 +45,7 @@ async function loadMountState(app: App, mount_id: string): Promise<MountState> {
   const keys = await listKeys(app.db, mount_id);
   const records = await listIssuerRecords(app.db, mount_id);
   const urls = await findConfig(app.db, mount_id, 'urls');
-  const cluster = await findConfig(app.db, mount_id, 'cluster');
+  const cluster = await findConfig(app.db, mount_id, clusterRecord(app.config.cluster_name));
   const former = await findConfig(app.db, mount_id, FORMER_ISSUERS);
   return {
     defaults,

@@ -1,3 +1,4 @@
+import { addCluster } from '../../core/clusters.ts';
 import { type Db, prepared, preparedWrite } from '../../store/database.ts';
 import { keyPages } from '../../store/key-page.ts';
 import type { Write } from '../../store/write.ts';
@@ -16,10 +17,13 @@ export interface Revocation {
   not_after?: number;
 }
 
+/** What is stored of a revocation, and which clusters made it; see `core/clusters.ts`. */
+export type ClusterRevocation = Revocation & { clusters: string };
+
 /** The last second that a certificate can name (RFC 5280 §4.1.2.5). */
 const NEVER = 253_402_300_799;
 
-const COLUMNS = ['serial', 'issuer_id', 'revoked_at_ms', 'reason'] as const;
+const COLUMNS = ['serial', 'issuer_id', 'revoked_at_ms', 'reason', 'clusters'] as const;
 
 const bySerial = prepared((sql, p: { mount_id: string; serial: string }) =>
   sql
@@ -33,7 +37,7 @@ export function findRevocation(
   db: Db,
   mount_id: string,
   serial: string,
-): Promise<Revocation | undefined> {
+): Promise<ClusterRevocation | undefined> {
   return bySerial.first(db, { mount_id, serial });
 }
 
@@ -51,11 +55,23 @@ export function listRevocationsOf(
     .execute();
 }
 
+/** Revoked serial numbers in order of their text, a page of them, with the clusters that revoked each. */
+export const listRevokedWithClusters = prepared(
+  (sql, p: { mount_id: string; after: string; limit: number }) =>
+    sql
+      .selectFrom('pki_revocation')
+      .select(['serial', 'clusters'])
+      .where('mount_id', '=', p.mount_id)
+      .where('serial', '>', p.after)
+      .orderBy('serial')
+      .limit(p.limit),
+);
+
 /** Serial numbers of a mount's revocations in order of their text, a page of them. */
 export const listRevokedSerials = keyPages('pki_revocation', 'serial', ['mount_id']);
 
 const insertRow = preparedWrite(
-  (sql, p: Required<Revocation> & { mount_id: string } & Record<string, string | number>) =>
+  (sql, p: Required<ClusterRevocation> & { mount_id: string } & Record<string, string | number>) =>
     sql.insertInto('pki_revocation').values({
       mount_id: p.mount_id,
       serial: p.serial,
@@ -63,6 +79,7 @@ const insertRow = preparedWrite(
       revoked_at_ms: p.revoked_at_ms,
       reason: p.reason,
       not_after: p.not_after,
+      clusters: p.clusters,
       revision: sql
         .selectFrom('pki_revision')
         .select('pki_revision.revision')
@@ -101,11 +118,54 @@ export const REVOCATIONS = 'revocations';
  * The revision grows first: the row takes its number, and whoever reads a revision reads every
  * row up to it, because the counter's row is held until the write set is durable.
  */
-export function insertRevocation(mount_id: string, revocation: Revocation): Write[] {
+export function insertRevocation(
+  mount_id: string,
+  revocation: Revocation & { clusters?: string },
+): Write[] {
   return [
     grow({ mount_id }),
-    insertRow({ mount_id, not_after: NEVER, ...revocation }),
+    insertRow({ mount_id, not_after: NEVER, clusters: '', ...revocation }),
     countOneMore({ mount_id, name: REVOCATIONS }),
+  ];
+}
+
+/** That CRLs are not made of those before: what is on them is elsewhere by now. */
+const growEpoch = preparedWrite(
+  (sql, p: { mount_id: string }) =>
+    sql
+      .updateTable('pki_revision')
+      .set((row) => ({ epoch: row('epoch', '+', 1) }))
+      .where('mount_id', '=', p.mount_id),
+  { rows: 1 },
+);
+
+const setClusters = preparedWrite(
+  (sql, p: { mount_id: string; serial: string; read: string; clusters: string }) =>
+    sql
+      .updateTable('pki_revocation')
+      .set({
+        clusters: p.clusters,
+        revision: sql
+          .selectFrom('pki_revision')
+          .select('pki_revision.revision')
+          .where('pki_revision.mount_id', '=', p.mount_id),
+      })
+      .where('mount_id', '=', p.mount_id)
+      .where('serial', '=', p.serial)
+      .where('clusters', '=', p.read),
+  { rows: 1, conflict: 'the certificate was revoked elsewhere meanwhile' },
+);
+
+/** One more cluster revokes a certificate that another one has revoked: from now on it is on the CRL of both. */
+export function joinRevocation(
+  mount_id: string,
+  { serial, clusters }: Pick<ClusterRevocation, 'serial' | 'clusters'>,
+  cluster: string,
+): Write[] {
+  return [
+    grow({ mount_id }),
+    growEpoch({ mount_id }),
+    setClusters({ mount_id, serial, read: clusters, clusters: addCluster(clusters, cluster) }),
   ];
 }
 
@@ -181,7 +241,7 @@ export async function readRevocationState(db: Db, mount_id: string): Promise<Rev
 }
 
 /** What CRLs are made of. */
-export interface ListedRevocation extends Required<Revocation> {
+export interface ListedRevocation extends Required<ClusterRevocation> {
   /** The mount's revision once it was revoked. */
   revision: number;
 }

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { parseUrl } from '../../core/domain-names.ts';
 import { Failure, invalid } from '../../core/failure.ts';
-import { flag, modestList } from '../../core/fields.ts';
+import { flag, modestList, text } from '../../core/fields.ts';
 import { patchOf } from '../../core/patches.ts';
 import { mayHaveUser } from '../../core/place.ts';
 
@@ -34,10 +34,33 @@ export function readUrlSettings(body: string | undefined): UrlSettings {
   return { ...NO_URLS, enable_templating: false, ...stored };
 }
 
+const clusterFields = {
+  path: text('').describe(
+    'Where this cluster has the mount, as a URL; in templates `{{cluster_path}}`.',
+  ),
+  aia_path: text('').describe(
+    'Where relying parties have it, perhaps elsewhere; in templates `{{cluster_aia_path}}`.',
+  ),
+};
+export const clusterSchema = z.object(clusterFields);
 /** Where this cluster is reached; empty when not configured. */
-export interface ClusterPaths {
-  path: string;
-  aia_path: string;
+export type ClusterPaths = z.output<typeof clusterSchema>;
+export const clusterPatchSchema = patchOf(clusterFields);
+export type ClusterPatch = z.output<typeof clusterPatchSchema>;
+
+/** The record with a cluster's paths; that of the one without a name is from before there were several. */
+export const clusterRecord = (cluster_name: string): string =>
+  cluster_name === '' ? 'cluster' : `cluster/${cluster_name}`;
+
+/**
+ * @throws Failure `invalid` for what is no URL
+ * @see P-482
+ */
+export function checkClusterPaths({ path, aia_path }: ClusterPaths): void {
+  for (const [name, url] of Object.entries({ path, aia_path })) {
+    if (url === '' || (isUrl(url) && !hasUser(url))) continue;
+    throw invalid(`invalid, non-URL path given to cluster: ${name}`);
+  }
 }
 
 export const URL_FIELDS = [

@@ -2,6 +2,7 @@ import { hash } from 'node:crypto';
 import { type App, perApp } from '../../app/app.ts';
 import type { Caller } from '../../app/caller.ts';
 import type { Freshness } from '../../app/result.ts';
+import { isOfCluster } from '../../core/clusters.ts';
 import { Failure } from '../../core/failure.ts';
 import { Lines } from '../../core/fairness/line.ts';
 import { memoizeWeak } from '../../core/memoize-weak.ts';
@@ -19,6 +20,7 @@ import { isLong } from '../../x509/signature-costs.ts';
 import { findCertificate } from '../certificates/store.ts';
 import { type CrlConfig, crlDurations } from '../crl/config.ts';
 import { classIdOf } from '../crl/issuer-class.ts';
+import { ALL } from '../crl/kind.ts';
 import { readCrlConfig } from '../crl/settings.operations.ts';
 import { readMountState } from '../mount-state/operations.ts';
 import { findRevocation, type Revocation } from '../mount-state/revocations.store.ts';
@@ -33,6 +35,24 @@ export interface OcspAnswer {
   freshness: Freshness | undefined;
 }
 
+/** Whose revocations an answer tells: those of one cluster, or of {@link ALL}. */
+interface Sight {
+  mount_id: string;
+  of: string;
+}
+
+const placeOf = ({ mount_id, of }: Sight): string => `${mount_id}/${of}`;
+
+/** @see P-479 */
+async function findSeen(
+  app: App,
+  { mount_id, of }: Sight,
+  serial: string,
+): Promise<Revocation | undefined> {
+  const found = await findRevocation(app.db, mount_id, serial);
+  return found && (of === ALL || isOfCluster(found.clusters, of)) ? found : undefined;
+}
+
 /** Why there is no signed answer. */
 export type OcspError = Exclude<keyof typeof OCSP_ERRORS, 'sigRequired'>;
 
@@ -45,22 +65,25 @@ export async function respond(
   app: App,
   caller: Caller,
   der: Uint8Array,
+  { unified }: { unified: boolean },
 ): Promise<OcspAnswer | OcspError> {
   try {
     const mount_id = caller.mount.id;
     // Read before the state that answers are made from: after a change, answers go into another cache.
     const answers = await readKept(app);
     const config = await readCrlConfig(app, mount_id);
-    if (config.ocsp_disable) return 'unauthorized';
+    if (config.ocsp_disable || (unified && !config.unified_crl)) return 'unauthorized';
+    const of = unified || config.unified_crl_on_existing_paths ? ALL : app.config.cluster_name;
+    const sight = { mount_id, of };
     const mountState = await readMountState(app, mount_id);
     const now = Math.floor(app.now() / 1000);
-    const known = answers.find(mount_id, der, now);
-    if (known && (await isStillSo(app, mount_id, known))) return answerOf(known, now);
+    const known = answers.find(placeOf(sight), der, now);
+    if (known && (await isStillSo(app, sight, known))) return answerOf(known, now);
     const request = parseOcspRequest(der);
     const serial = formatSerial(request.certId.serialNumber);
     // Counted before the row is read: what is written meanwhile makes it be read again.
     const { writes } = revocationsOf(app);
-    const revocation = await findRevocation(app.db, mount_id, serial);
+    const revocation = await findSeen(app, sight, serial);
     const chosen = chooseIssuer({ mountState, revocation, request });
     if (!chosen) return 'unauthorized';
     const responder = await withStatusOfUnissued(app, mount_id, {
@@ -72,12 +95,12 @@ export async function respond(
     const parts = { request, responder, config, now };
     const about = { serial, revocation, writes, signed_at: now };
     if (isLong(responder.key) && !isDelegated(parts)) {
-      return answerOf(await answerOnce(app, caller, answers, { ...about, parts }), now);
+      return answerOf(await answerOnce(app, caller, answers, { ...about, sight, parts }), now);
     }
     const signed = await signResponse(app, caller, parts);
     if (request.nonce) return { body: signed.body, freshness: undefined };
     const answer = { ...about, tag: tagOf(signed.body), ...signed };
-    answers.keep(mount_id, der, answer, crlDurations(config).ocsp_expiry);
+    answers.keep(placeOf(sight), der, answer, crlDurations(config).ocsp_expiry);
     return answerOf(answer, now);
   } catch (error) {
     const kind = error instanceof Failure ? error.kind : undefined;
@@ -108,27 +131,28 @@ function answerOnce(
   app: App,
   caller: Caller,
   answers: KeptAnswers,
-  { parts, ...about }: LongAnswer,
+  { parts, sight, ...about }: LongAnswer,
 ): Promise<KeptAnswer> {
-  const mount_id = caller.mount.id;
+  const place = placeOf(sight);
   const { request, config, now } = parts;
   const { raw } = request.certId;
-  const line = `${mount_id}/${Buffer.from(raw).toString('base64')}`;
+  const line = `${place}/${Buffer.from(raw).toString('base64')}`;
   return longAnswersOf(app).wait(line, async () => {
-    const known = answers.find(mount_id, raw, now);
-    if (known && (await isStillSo(app, mount_id, known))) return known;
+    const known = answers.find(place, raw, now);
+    if (known && (await isStillSo(app, sight, known))) return known;
     const { nonce: _, ...asked } = request;
     const signed = await signResponse(app, caller, { ...parts, request: asked });
     const { ocsp_expiry } = crlDurations(config);
     const keeps = Math.floor(ocsp_expiry * KEPT_PART);
     const kept = { ...about, ...signed, tag: tagOf(signed.body), keeps };
-    answers.keep(mount_id, raw, kept, ocsp_expiry);
+    answers.keep(place, raw, kept, ocsp_expiry);
     return kept;
   });
 }
 
 type LongAnswer = Pick<KeptAnswer, 'serial' | 'revocation' | 'writes' | 'signed_at'> & {
   parts: AnswerParts;
+  sight: Sight;
 };
 
 const longAnswersOf = perApp(() => new Lines());
@@ -152,11 +176,11 @@ const revocationsOf = perApp((app) => {
  * that, except on SQLite while none was written since: every write passes through this process, and
  * is counted before it is acknowledged.
  */
-async function isStillSo(app: App, mount_id: string, known: KeptAnswer): Promise<boolean> {
+async function isStillSo(app: App, sight: Sight, known: KeptAnswer): Promise<boolean> {
   const { writes } = revocationsOf(app);
   if (app.store.engine === 'sqlite' && known.writes === writes) return true;
   const { revocation } = known;
-  const current = await findRevocation(app.db, mount_id, known.serial);
+  const current = await findSeen(app, sight, known.serial);
   const isSame =
     current?.revoked_at_ms === revocation?.revoked_at_ms &&
     current?.reason === revocation?.reason &&

@@ -3,8 +3,8 @@ import { z } from 'zod';
 import { signInTurn } from '../../access/concurrency/operations.ts';
 import type { App, LeaseKind } from '../../app/app.ts';
 import type { Caller } from '../../app/caller.ts';
+import { isOfCluster } from '../../core/clusters.ts';
 import { invalid, isConflict } from '../../core/failure.ts';
-import { listKeys } from '../../core/key-list.ts';
 import type { Effect } from '../../store/write.ts';
 import { parseCertificate } from '../../x509/certificate.ts';
 import { describePublicKey, keyFingerprint } from '../../x509/keys.ts';
@@ -17,9 +17,10 @@ import { readCrlConfig } from '../crl/settings.operations.ts';
 import { blockKey } from '../keys/blocked.store.ts';
 import { readMountState } from '../mount-state/operations.ts';
 import {
+  type ClusterRevocation,
   findRevocation,
   insertRevocation,
-  listRevokedSerials,
+  joinRevocation,
 } from '../mount-state/revocations.store.ts';
 import { KEY_COMPROMISE, parseReason } from './reasons.ts';
 import {
@@ -84,7 +85,7 @@ async function revoke(app: App, caller: Caller, target: RevocationTarget, reason
   if (isOver || stored?.revoked_at_ms !== null) {
     const known = await findRevocation(app.db, mount_id, serial);
     if (known) {
-      await blockLate(app, caller, target, { known, reason });
+      await followRevocation(app, caller, target, { known, reason });
       return answer(app, mount_id, target, known.revoked_at_ms);
     }
   }
@@ -101,6 +102,7 @@ async function revoke(app: App, caller: Caller, target: RevocationTarget, reason
       revoked_at_ms: now_ms,
       reason,
       not_after,
+      clusters: app.config.cluster_name,
     }),
     ...(reason === KEY_COMPROMISE ? [blockKeyOf(mount_id, target, now_ms)] : []),
   ];
@@ -110,7 +112,7 @@ async function revoke(app: App, caller: Caller, target: RevocationTarget, reason
     // Whoever asked at the same moment was first; the time that stands is theirs.
     const first = await findRevocation(app.db, mount_id, serial);
     if (isConflict(error) && first) {
-      await blockLate(app, caller, target, { known: first, reason });
+      await followRevocation(app, caller, target, { known: first, reason });
       return answer(app, mount_id, target, first.revoked_at_ms);
     }
     throw error;
@@ -131,6 +133,8 @@ export function planRevocation(
     reason: number;
     /** Unix seconds. */
     not_after: number;
+    /** The one that revokes it. */
+    clusters: string;
   },
 ): Effect[] {
   const { serial, revoked_at_ms, reason } = revocation;
@@ -146,15 +150,27 @@ function blockKeyOf(mount_id: string, target: RevocationTarget, blocked_at_ms: n
   return blockKey({ mount_id, key_sha256, serial, blocked_at_ms });
 }
 
-/** A revocation keeps its reason and its time; that the key is in other hands may be known later. */
-async function blockLate(
+/**
+ * Revokes once more what is revoked. A revocation keeps its reason and its time; that the key is in other hands may be known
+ * later, and another cluster than the first puts it on its own CRL.
+ *
+ * @see P-478
+ */
+async function followRevocation(
   app: App,
   caller: Caller,
   target: RevocationTarget,
-  { known, reason }: { known: { reason: number }; reason: number },
+  { known, reason }: { known: ClusterRevocation; reason: number },
 ): Promise<void> {
-  if (reason !== KEY_COMPROMISE || known.reason === KEY_COMPROMISE) return;
-  await app.commit(caller, [blockKeyOf(caller.mount.id, target, app.now())]);
+  const { cluster_name } = app.config;
+  const isNew = !isOfCluster(known.clusters, cluster_name);
+  const isLate = reason === KEY_COMPROMISE && known.reason !== KEY_COMPROMISE;
+  if (!isNew && !isLate) return;
+  const mount_id = caller.mount.id;
+  await app.commit(caller, [
+    ...(isNew ? joinRevocation(mount_id, known, cluster_name) : []),
+    ...(isLate ? [blockKeyOf(mount_id, target, app.now())] : []),
+  ]);
 }
 
 const leaseData = z.object({ serial: z.string() });
@@ -185,6 +201,7 @@ export const certificateLease: LeaseKind = {
         revoked_at_ms,
         reason: 0,
         not_after,
+        clusters: app.config.cluster_name,
       }),
       outcome: { serial_number: serial, issuer_id },
       after: () => {
@@ -225,10 +242,4 @@ async function answer(
     },
     warnings: [...unsigned, ...(await warnOfLength(app, mount_id, issuer_id))],
   };
-}
-
-/** Serial numbers of everything revoked, in byte order, or one page of them. */
-export function listRevoked(app: App, caller: Caller, page: { after: string; limit: number }) {
-  const { id: mount_id } = caller.mount;
-  return listKeys((next) => listRevokedSerials(app.db, { mount_id, ...next }), page);
 }

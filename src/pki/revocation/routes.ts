@@ -3,7 +3,8 @@ import { either, nothing } from '../../app/output.ts';
 import { type AnyRoute, vaultRoute } from '../../app/route.ts';
 import { integer, optional, text } from '../../core/fields.ts';
 import { pemText, serialText } from '../fields/field-kinds.ts';
-import { listRevoked, revokeCertificate, revokeWithKey } from './operations.ts';
+import { listRevoked, listUnifiedRevoked } from './lists.operations.ts';
+import { revokeCertificate, revokeWithKey } from './operations.ts';
 import { reasonText } from './reasons.ts';
 
 const which = {
@@ -57,7 +58,7 @@ export const revocationRoutes: AnyRoute[] = [
     id: 'pki-list-revoked-certs',
     method: 'LIST',
     path: '/v1/{mount}/certs/revoked',
-    summary: 'List the serial numbers of revoked certificates',
+    summary: 'List the serial numbers of certificates that this cluster revoked',
     access: { capability: 'list' },
     input: z.object({
       after: text('').describe('Begin after this serial number.'),
@@ -66,5 +67,29 @@ export const revocationRoutes: AnyRoute[] = [
     output: z.object({ keys: z.array(z.string()).describe('Serial numbers.') }),
     failures: ['invalid', 'not_found'],
     run: listRevoked,
+  }),
+  vaultRoute({
+    id: 'pki-list-unified-revoked-certs',
+    method: 'LIST',
+    path: '/v1/{mount}/certs/unified-revoked',
+    summary: 'List the serial numbers of certificates that any cluster revoked',
+    access: { capability: 'list' },
+    // It tells the serial numbers that this list tells.
+    sets_also: [{ path: '/v1/{mount}/certs/revoked', method: 'LIST', fields: [], when: [] }],
+    input: z.object({
+      after: text('').describe('Begin after this serial number.'),
+      limit: integer(0).describe('Most serial numbers in the answer; 0: all.'),
+    }),
+    output: z.object({
+      keys: z.array(z.string()).describe('Serial numbers.'),
+      key_info: z
+        .record(
+          z.string(),
+          z.object({ revoking_clusters: z.array(z.string()).describe('Names of clusters.') }),
+        )
+        .describe('By serial number.'),
+    }),
+    failures: ['invalid', 'not_found'],
+    run: listUnifiedRevoked,
   }),
 ];

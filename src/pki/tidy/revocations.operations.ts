@@ -2,9 +2,10 @@ import { Failure } from '../../core/failure.ts';
 import { Breath } from '../../core/fairness/breath.ts';
 import { type Certificate, parseCertificate } from '../../x509/certificate.ts';
 import { planClass } from '../crl/issuer-class.ts';
+import { COMPLETE, crlName } from '../crl/kind.ts';
 import { rotateCrls, scheduleCrl } from '../crl/operations.ts';
 import { readCrlConfig } from '../crl/settings.operations.ts';
-import { findCrl, type StoredCrl } from '../crl/store.ts';
+import { findCrl, listCompleteCrls, type StoredCrl } from '../crl/store.ts';
 import type { Issuer } from '../mount-state/issuer.ts';
 import { readMountState } from '../mount-state/operations.ts';
 import { readRevocationState } from '../mount-state/revocations.store.ts';
@@ -127,7 +128,14 @@ async function readPast({ app, mount_id, now }: TidyWork, wanted: Bounds): Promi
     await breath.take();
     const issuers = planClass(mountState, issuer);
     for (const member of issuers.members) seen.add(member);
-    const stored: StoredCrl | undefined = await findCrl(app.db, mount_id, issuers.id);
+    const own = crlName(issuers.id, { ...COMPLETE, of: app.config.cluster_name });
+    const stored: StoredCrl | undefined = await findCrl(app.db, mount_id, own);
+    for (const other of await listCompleteCrls(app.db, mount_id, issuers.id)) {
+      // Of other clusters and of all of them: while it is in force, what it has not shown stays.
+      if (other.class === own || other.next_update <= now) continue;
+      before = Math.min(before, other.ended_before);
+      revision = Math.min(revision, other.ended_revision);
+    }
     if (!issuers.signer) {
       // Nobody can sign another one: while this one is in force, all that it is made of stays.
       if (stored && stored.next_update > now) return { before: 0, revision: 0 };

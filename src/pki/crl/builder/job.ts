@@ -1,8 +1,10 @@
+import { isOfCluster } from '../../../core/clusters.ts';
 import { Failure } from '../../../core/failure.ts';
 import type { SignatureAlgorithm } from '../../../x509/algorithms.ts';
 import type { CrlFrame } from '../../../x509/crl.ts';
 import type { AssembledCrl } from '../../../x509/crl-assembly.ts';
 import type { ListedRevocation, Revocation } from '../../mount-state/revocations.store.ts';
+import { ALL } from '../kind.ts';
 
 /** Which revocations are on a CRL. CRLs of one scope differ only by what came in between. */
 export interface CrlScope {
@@ -20,6 +22,8 @@ export interface CrlScope {
   own?: readonly string[];
   /** Of a delta CRL: revocations of this revision and of earlier ones are not on it. */
   after?: number;
+  /** The cluster whose revocations are on it, or {@link ALL}; left out: the one without a name. */
+  of?: string;
 }
 
 /** The entries of a CRL, as the revocations of a mount give them. */
@@ -112,14 +116,18 @@ export function isBasis(basis: FinishedCrl | undefined, content: CrlInput): bool
 }
 
 /** A test for many revocations: whether one belongs on a CRL of this scope. */
-export function isListedIn(scope: CrlScope): (revocation: Revocation) => boolean {
+export function isListedIn(
+  scope: CrlScope,
+): (revocation: Revocation & { clusters: string }) => boolean {
   const members = new Set(scope.members);
   const known = scope.known && new Set(scope.known);
   let last: string | undefined;
   let verdict = false;
   const apart = apartFrom(scope);
-  return ({ issuer_id, serial }) => {
+  const { of = '' } = scope;
+  return ({ issuer_id, serial, clusters }) => {
     if (apart.size > 0 && apart.has(serial)) return false;
+    if (of !== ALL && !isOfCluster(clusters, of)) return false;
     // Neighbours mostly have the same issuer.
     if (issuer_id !== last) {
       last = issuer_id;

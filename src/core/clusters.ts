@@ -1,0 +1,15 @@
+/**
+ * Clusters are told apart by their names. The one of which no name is configured has the empty one. Several clusters
+ * in one column are written with commas between them.
+ */
+
+/** The form of a cluster's name: it stands in names of rows, between slashes and commas. */
+export const CLUSTER_NAME = /^[A-Za-z0-9][A-Za-z0-9.-]{0,62}$/;
+
+export const splitClusters = (clusters: string): string[] => clusters.split(',');
+
+/** Says whether a cluster is one of those in a column. */
+export const isOfCluster = (clusters: string, cluster: string): boolean =>
+  clusters === cluster || splitClusters(clusters).includes(cluster);
+
+export const addCluster = (clusters: string, cluster: string): string => `${clusters},${cluster}`;
