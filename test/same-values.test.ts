@@ -233,6 +233,8 @@ const AS_WRITTEN = new Set([
   'entity_jmespath', 'external_service_url', 'group_jmespath',
   // Lists to be signed anew, and in which form.
   'crls', 'format',
+  // Where clusters are.
+  'aia_path',
   // Of devices.
   'hash_algorithm', 'key_label', 'library', 'token_label',
   // Who is warned, and of what.
@@ -275,8 +277,9 @@ for (const route of routes) {
   for (const [name, field] of fieldsOf(route)) {
     test(`${route.method} ${route.path}: ${name} is judged by what is made of it`, () => {
       const reader = readerOf(route);
-      // The serialNumber of a subject is a text like others; that of a certificate is a number.
-      const isText = name === 'serial_number' && !comparisonOf(field);
+      // The serialNumber of a subject, and the address of a cluster, are texts like others; the number of a certificate
+      // and the path of a policy are not.
+      const isText = ['serial_number', 'path'].includes(name) && !comparisonOf(field);
       const rows = (isText ? [] : (SAME[name] ?? [])).map((row) =>
         row.filter((value) => reader.read(name, value) !== undefined),
       );

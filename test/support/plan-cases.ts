@@ -94,6 +94,7 @@ export const ROW = {
   serial: 'a',
   not_after: 5,
   status: 'pending',
+  clusters: '',
   data: '{}',
   body: '{}',
 };
