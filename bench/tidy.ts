@@ -8,6 +8,7 @@
 import { mkdtempSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
+import { setTimeout } from 'node:timers/promises';
 import { parseArgs } from 'node:util';
 import type { LoadResult } from './load.ts';
 import { startGatehouse, startGenerator } from './processes.ts';
@@ -113,8 +114,15 @@ try {
   const during = await issue();
   tell('issuing while it is tidied', latency(during));
   tell('p99 against that at rest', (during.p99 / rest.p99).toFixed(2));
-  const { data: status } = await call('GET', 'demo/tidy-status');
-  tell('tidied meanwhile', `${status.processed_count} of ${status.total_count} (${status.state})`);
+  const processed = async (): Promise<number> => {
+    const { data: status } = await call('GET', 'demo/tidy-status');
+    tell('tidied so far', `${status.processed_count} of ${status.total_count} (${status.state})`);
+    return status.processed_count ?? 0;
+  };
+  const busy = await processed();
+  await setTimeout(milliseconds);
+  const quiet = (await processed()) - busy;
+  tell('tidied while nothing else goes on', `${Math.round((quiet / milliseconds) * 1000)}/s`);
   await server.stop();
 } finally {
   generator.stop();

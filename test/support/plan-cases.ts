@@ -73,13 +73,21 @@ import { listCertificates } from '../../src/pki/certificates/search.store.ts';
 import { listSerials } from '../../src/pki/certificates/store.ts';
 import type { CrlJob } from '../../src/pki/crl/builder/job.ts';
 import { makeCrl } from '../../src/pki/crl/builder/jobs.ts';
-import { listEnding, listNamed, listNames } from '../../src/pki/expiration/candidates.store.ts';
+import {
+  findLaterEnd,
+  listEnding,
+  listNamed,
+  listNames,
+} from '../../src/pki/expiration/candidates.store.ts';
 import { findOldest, listWarned } from '../../src/pki/expiration/store.ts';
 import { listRoleNames } from '../../src/pki/roles/store.ts';
 import {
   certificatesWithBytes,
+  deleteEndedCertificates,
+  deleteRevocations,
   endedCertificates,
   endedRevocations,
+  listStored,
   unassignedRevocations,
 } from '../../src/pki/tidy/expired.store.ts';
 import { listDueMounts, listRunning } from '../../src/pki/tidy/store.ts';
@@ -148,6 +156,16 @@ export const readsOf = (ids: readonly string[]): Read[] => [
     'certificates with their bytes',
     /pki_certificate_1 \(mount_id=\? AND serial>/,
     (db) => certificatesWithBytes.all(db, AFTER),
+  ],
+  [
+    'which certificates are stored',
+    /pki_certificate_1 \(mount_id=\? AND serial=/,
+    (db) => listStored(db, 'm', ids, 9),
+  ],
+  [
+    'the end of successors',
+    /pki_certificate_1 \(mount_id=\? AND serial=/,
+    (db) => findLaterEnd(db, 'm', { serial: 'x', not_after: 3 }, ids),
   ],
   ['tidyings under way', /pki_tidy_running/, (db) => listRunning.all(db, page)],
   [
@@ -360,6 +378,16 @@ type Case = [what: string, index: RegExp, writes: readonly Effect[]];
 
 /** What is found by its ids, or by those of what ends, is not looked for among all that are kept. */
 export const writesOf = async (ids: readonly string[]): Promise<Case[]> => [
+  [
+    'certificates that have ended',
+    /pki_certificate_1 \(mount_id=\? AND serial=/,
+    deleteEndedCertificates('m', ids, 9),
+  ],
+  [
+    'revocations of certificates that have ended',
+    /pki_revocation.*\(mount_id=\? AND serial=/,
+    deleteRevocations('m', ids, 9),
+  ],
   ['sessions through hosts', /session_of_host/, losing({ host_ids: ids })],
   ['sessions through host sets', /session_of_set/, losing({ of_host_sets: ids })],
   [

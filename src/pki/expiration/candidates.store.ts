@@ -1,5 +1,6 @@
 import { sql } from 'kysely';
 import { type Db, prepared } from '../../store/database.ts';
+import { serialIn, unindexedEnd } from '../../store/serial-in.ts';
 import type { StoredCertificate } from '../certificates/store.ts';
 
 export type Candidate = Omit<StoredCertificate, 'der' | 'revocation_reason'>;
@@ -101,14 +102,11 @@ export async function findLaterEnd(
   )`;
   const row = await db
     .selectFrom('pki_certificate')
-    .select('not_after')
-    .where('mount_id', '=', mount_id)
-    .where('serial', 'in', among)
-    .where('not_after', '>', not_after)
+    .select(({ fn }) => fn.max(unindexedEnd).as('latest'))
+    .where(serialIn(mount_id, among))
+    .where(unindexedEnd, '>', not_after)
     .where('revoked_at_ms', 'is', null)
     .where(({ not }) => not(lacking))
-    .orderBy('not_after', 'desc')
-    .limit(1)
     .executeTakeFirst();
-  return row?.not_after;
+  return row?.latest ?? undefined;
 }

@@ -1,5 +1,6 @@
 import { sql } from 'kysely';
 import { build, type Db, prepared } from '../../store/database.ts';
+import { serialIn, unindexedEnd } from '../../store/serial-in.ts';
 import { type Write, write } from '../../store/write.ts';
 import { CERTIFICATES } from '../certificates/store.ts';
 import { countFewer } from '../mount-state/counts.store.ts';
@@ -57,7 +58,7 @@ export function deleteEndedCertificates(
   serials: readonly string[],
   before: number,
 ): Write[] {
-  const rows = some('pki_certificate', mount_id, serials).where('not_after', '<', before);
+  const rows = some('pki_certificate', mount_id, serials).where(unindexedEnd, '<', before);
   return [write(rows, counted(serials)), ...deleteWithThem(mount_id, serials)];
 }
 
@@ -70,7 +71,7 @@ export function deleteUnreadable(mount_id: string, serials: readonly string[]): 
 type Table = 'pki_certificate' | 'pki_certificate_name' | 'pki_revocation';
 
 const some = <Name extends Table>(table: Name, mount_id: string, serials: readonly string[]) =>
-  build.deleteFrom<Table>(table).where('mount_id', '=', mount_id).where('serial', 'in', serials);
+  build.deleteFrom<Table>(table).where(serialIn(mount_id, serials));
 
 /** What is counted is what is removed, or nothing is. */
 const counted = (serials: readonly string[]) => ({
@@ -91,7 +92,7 @@ export function deleteRevocations(
 ): Write[] {
   return [
     write(
-      some('pki_revocation', mount_id, serials).where('not_after', '<', before),
+      some('pki_revocation', mount_id, serials).where(unindexedEnd, '<', before),
       counted(serials),
     ),
     countFewer({ mount_id, name: REVOCATIONS, fewer: serials.length }),
@@ -108,9 +109,8 @@ export async function listStored(
   const rows = await db
     .selectFrom('pki_certificate')
     .select('serial')
-    .where('mount_id', '=', mount_id)
-    .where('serial', 'in', serials)
-    .where('not_after', '<', before)
+    .where(serialIn(mount_id, serials))
+    .where(unindexedEnd, '<', before)
     .execute();
   return rows.map(({ serial }) => serial);
 }
