@@ -3,11 +3,9 @@ import { retryOnConflict } from '../../access/standing/attempts.operations.ts';
 import { refuseDeniedNow } from '../../access/standing/operations.ts';
 import type { App } from '../../app/app.ts';
 import type { Caller } from '../../app/caller.ts';
-import { effectiveLeaseTtls } from '../../app/mount.ts';
 import type { DataResult } from '../../app/output.ts';
 import { Failure, invalid } from '../../core/failure.ts';
 import { encodePem } from '../../core/pem.ts';
-import { settingsTagOf } from '../../mounts/store.ts';
 import { chooseSignatureAlgorithm } from '../../x509/algorithms.ts';
 import { assembleSigned, type Certificate } from '../../x509/certificate.ts';
 import { encodeCsrInfo } from '../../x509/csr.ts';
@@ -20,18 +18,18 @@ import {
 } from '../certificates/answer.ts';
 import { findCertificate } from '../certificates/store.ts';
 import { resolveKeyParameters } from '../fields/key-parameters.ts';
-import { type IssuanceContext, readMountOf } from '../issuance/context.operations.ts';
+import { basisOf, type IssuanceContext, readMountOf } from '../issuance/context.operations.ts';
 import { commitSigned } from '../issuance/operations.ts';
 import { planSigned, type SignedLeaf } from '../issuance/signing.operations.ts';
+import { holdPolicyContext } from '../issuance/store.ts';
 import { refuseBlockedKey } from '../keys/blocked.operations.ts';
 import { type FreshKey, generateKey, handOut } from '../keys/generation.operations.ts';
 import { signWith } from '../keys/signing.operations.ts';
-import { chooseUrls, lineOfMount, readMountState } from '../mount-state/operations.ts';
+import { lineOfMount, readMountState } from '../mount-state/operations.ts';
 import { ownPaths } from '../mount-state/own-paths.ts';
 import { type MountState, resolveSigningIssuer } from '../mount-state/state.ts';
 import { requireSoundKeyOf } from '../planning/operations.ts';
 import { checkCsrKey, requireCsr } from '../profile/csr-rules.ts';
-import { describeIssuing } from '../profile/issuing.ts';
 import type { Format } from '../profile/request.ts';
 import { roleSchema } from '../roles/role.ts';
 import type { PolicyAnswer } from './answer.ts';
@@ -43,7 +41,6 @@ import {
 } from './asking.operations.ts';
 import { planAnswered, readAnswered, refused } from './certificate.ts';
 import { readPolicy } from './settings.operations.ts';
-import { holdPolicyContext } from './store.ts';
 
 /** What is understood of a body here; all of it is passed on. */
 interface Understood {
@@ -202,28 +199,14 @@ async function readPolicyContext(
   const { issuer, key } = resolveChosen(mountState, chosen, answer);
   // Whoever chose it: what is denied at its own path is not used by another.
   await refuseDeniedNow(caller, ownPaths(caller, 'issuer', { ...issuer, ref: chosen }));
-  const { issuing_version } = mountState.defaults;
+  const { ids, ...basis } = basisOf(app, mount, mountState, { issuer, key });
   return {
     role: roleSchema.parse({
       no_store: !answer.store_certificate,
       generate_lease: answer.generate_lease,
     }),
-    held: holdPolicyContext({
-      mount_id: mount.id,
-      policy_version: policy.version,
-      issuing_version,
-      issuer_id: issuer.id,
-      issuer_version: issuer.version,
-      key_id: key.id,
-      mount_tag: settingsTagOf(mount) ?? '',
-    }),
-    issuer,
-    key,
-    context: {
-      issuer: describeIssuing(issuer, key, chooseUrls(mountState, issuer)),
-      mount: effectiveLeaseTtls(mount.config),
-      now: Math.floor(app.now() / 1000),
-    },
+    held: holdPolicyContext({ ...ids, policy_version: policy.version }),
+    ...basis,
   };
 }
 

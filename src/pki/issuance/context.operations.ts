@@ -11,7 +11,7 @@ import type { Write } from '../../store/write.ts';
 import type { Issuer } from '../mount-state/issuer.ts';
 import type { Key } from '../mount-state/key.ts';
 import { chooseUrls, readMountState } from '../mount-state/operations.ts';
-import { resolveSigningIssuer } from '../mount-state/state.ts';
+import { type MountState, resolveSigningIssuer } from '../mount-state/state.ts';
 import type { IntermediateContext } from '../profile/intermediate.ts';
 import { describeIssuing } from '../profile/issuing.ts';
 import type { LeafContext } from '../profile/leaf.ts';
@@ -87,16 +87,24 @@ export async function readCelContext(
 
 /** Who signs, and under which settings of the mount. */
 async function readBasis(app: App, mount: Mount, issuer_ref: string) {
-  const mount_id = mount.id;
-  const mountState = await readMountState(app, mount_id);
-  const { issuer, key } = resolveSigningIssuer(mountState, issuer_ref);
+  const mountState = await readMountState(app, mount.id);
+  return basisOf(app, mount, mountState, resolveSigningIssuer(mountState, issuer_ref));
+}
+
+/** What a certificate rests on besides a role, and the ids by which a write set holds it. */
+export function basisOf(
+  app: App,
+  mount: Mount,
+  mountState: MountState,
+  { issuer, key }: { issuer: Issuer; key: Key },
+) {
   const context: LeafContext = {
     issuer: describeIssuing(issuer, key, chooseUrls(mountState, issuer)),
     mount: effectiveLeaseTtls(mount.config),
     now: Math.floor(app.now() / 1000),
   };
   const ids = {
-    mount_id,
+    mount_id: mount.id,
     issuing_version: mountState.defaults.issuing_version,
     issuer_id: issuer.id,
     issuer_version: issuer.version,
