@@ -9,7 +9,7 @@ const IDLE_MS = 30_000;
 const ENDING_MS = 10_000;
 
 /** What is asked of a thread, and how its answers are read. */
-interface ThreadWork<Answer, Result> {
+export interface ThreadWork<Answer, Result> {
   name: string;
   /** URL of the module beside whose `thread` it lies. */
   beside: string;

@@ -1,9 +1,9 @@
 import type { SmtpServer } from '../../config/outgoing.ts';
-import type { ReachRules } from '../../config/reach-rules.ts';
+import type { Reach } from '../../config/reach.client.ts';
 import type { Channel } from './settings.ts';
 
 /** A warning to be posted, as a value that a thread can be given. */
-export interface WebhookOrder {
+export interface WebhookOrder extends Reach {
   channel: 'webhook';
   url: string;
   /** JSON text. */
@@ -11,9 +11,6 @@ export interface WebhookOrder {
   headers: Readonly<Record<string, string>>;
   /** PEM; empty for the CAs that the runtime knows. */
   ca: string;
-  reach: ReachRules;
-  /** Where this server listens, besides its interfaces. */
-  listening: readonly string[];
   timeout_ms: number;
 }
 

@@ -6,7 +6,7 @@ import { post } from './webhook.client.ts';
 // The entry of the thread that delivers warnings: a handshake takes as long as the certificates which the other side sends
 // make it, and holds up nothing but other warnings here.
 
-export interface ToDeliveryThread {
+interface ToDeliveryThread {
   id: number;
   order: Order;
 }

@@ -1,10 +1,7 @@
-import type { LookupAddress } from 'node:dns';
-import { lookup } from 'node:dns/promises';
 import { type ClientRequest, request as requestHttp } from 'node:http';
-import { connect, isIP, type LookupFunction, type Socket } from 'node:net';
-import { networkInterfaces } from 'node:os';
+import { connect, isIP, type Socket } from 'node:net';
 import { connect as connectTls, createSecureContext } from 'node:tls';
-import { judgeReach } from '../../config/reach-rules.ts';
+import { hostOf, lookupWithin, refuseLiteral } from '../../config/reach.client.ts';
 import { CLIENT_TLS, withoutIssuers } from '../../core/tls.client.ts';
 import { DeliveryFault, faultOfCode, type WebhookOrder } from './order.ts';
 
@@ -18,7 +15,7 @@ const MOST_HEAD = 16 << 10;
  */
 export async function post(order: WebhookOrder): Promise<void> {
   const url = new URL(order.url);
-  refuseLiteral(order, url);
+  refuseLiteral(order, url, refuse);
   let socket: Socket | undefined;
   const late = Promise.withResolvers<never>();
   const timer = setTimeout(
@@ -40,13 +37,13 @@ export async function post(order: WebhookOrder): Promise<void> {
   }
 }
 
-const hostOf = ({ hostname }: URL): string => hostname.replace(/^\[(.*)\]$/, '$1');
+const refuse = (_kind: string, because: string): DeliveryFault => new DeliveryFault(because);
 
 function open(order: WebhookOrder, url: URL): Socket {
   const host = hostOf(url);
   const isSecured = url.protocol === 'https:';
   const port = url.port === '' ? (isSecured ? 443 : 80) : Number(url.port);
-  const where = { host, port, lookup: lookupWithin(order) };
+  const where = { host, port, lookup: lookupWithin(order, refuse) };
   if (!isSecured) return connect(where);
   return withoutIssuers(
     connectTls({
@@ -89,36 +86,4 @@ function exchange(order: WebhookOrder, url: URL, socket: Socket): Promise<number
     };
     socket.once(url.protocol === 'https:' ? 'secureConnect' : 'connect', begin);
   });
-}
-
-/** @throws DeliveryFault for an address, which nobody looks up, that is not to be reached */
-function refuseLiteral(order: WebhookOrder, url: URL): void {
-  const address = hostOf(url);
-  if (isIP(address) === 0) return;
-  const fault = faultOfAddress(order, address);
-  if (fault) throw fault;
-}
-
-/** What was judged is what is connected to, whatever the name resolves to a moment later. */
-function lookupWithin(order: WebhookOrder): LookupFunction {
-  return (hostname, options, done) => {
-    const judge = (found: readonly LookupAddress[]): void => {
-      const [first] = found;
-      // A name of which one address leads inwards is not tried at the others.
-      const fault = found
-        .map(({ address }) => faultOfAddress(order, address))
-        .find((one) => one !== undefined);
-      if (fault || !first) done(fault ?? new DeliveryFault('it has no address'), '');
-      else if (options.all) done(null, [...found]);
-      else done(null, first.address, first.family);
-    };
-    lookup(hostname, { ...options, all: true }).then(judge, (error) => done(error, ''));
-  };
-}
-
-function faultOfAddress(order: WebhookOrder, address: string): DeliveryFault | undefined {
-  const interfaces = Object.values(networkInterfaces()).flatMap((some) => some ?? []);
-  const own = [...interfaces.map((one) => one.address), ...order.listening];
-  const verdict = judgeReach(address, order.reach, own);
-  return verdict.allowed ? undefined : new DeliveryFault(verdict.because);
 }

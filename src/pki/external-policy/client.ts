@@ -1,14 +1,14 @@
 import { askerOf } from '../../access/concurrency/operations.ts';
 import { type App, perApp } from '../../app/app.ts';
 import type { Caller } from '../../app/caller.ts';
+import { sealedThread } from '../../app/sealed-thread.pool.ts';
 import { Failure, invalid } from '../../core/failure.ts';
 import { Connections } from '../../core/fairness/connections.ts';
-import { OnDemandThread } from '../../core/on-demand.pool.ts';
 import { parsePem } from '../../core/pem.ts';
 import { type PolicyAnswer, PolicyFault } from './answer.ts';
 import type { PolicySettings } from './settings.ts';
 import type { Order } from './talk.client.ts';
-import type { FromPolicyThread, ToPolicyThread } from './thread.ts';
+import type { FromPolicyThread } from './thread.ts';
 
 // Whoever waits waits no longer than the slowest service may take for one answer.
 const WAITING = { waiting: 512, waiting_each: 128, longest_wait_ms: 60_000 };
@@ -106,47 +106,20 @@ function refusalOf({ kind, message }: PolicyFault): Failure {
     : new Failure('unavailable', because);
 }
 
-/** What a thread is given beyond the time that an exchange takes at most, until it counts as stuck. */
-const GRACE_MS = 5_000;
+const askOnThread = sealedThread<Order, FromPolicyThread, PolicyAnswer>({
+  name: 'external-policy',
+  beside: import.meta.url,
+  undone: 'it gave no answer',
+  read: saidIn,
+});
 
-/** Ends a thread that is stuck: the next request gets a new one. */
 async function talkOnThread(app: App, order: Order): Promise<PolicyAnswer> {
-  const thread = threadsOf(app).current;
-  const timer = setTimeout(() => void thread.stop(), order.timeout_ms + GRACE_MS);
   try {
-    return await thread.run({ order });
+    return await askOnThread(app, order);
   } catch (error) {
     if (!(error instanceof Failure)) throw error;
     throw new PolicyFault('unreachable', error.message);
-  } finally {
-    clearTimeout(timer);
   }
-}
-
-type PolicyThread = OnDemandThread<Omit<ToPolicyThread, 'id'>, FromPolicyThread, PolicyAnswer>;
-
-/** Ended when the server is sealed: keys that connections are secured by go with it, and nothing may be signed by then. */
-const threadsOf = perApp((app) => {
-  const threads: { current: PolicyThread } = { current: newThread(app) };
-  const end = (): Promise<void> => {
-    const former = threads.current;
-    threads.current = newThread(app);
-    return former.stop();
-  };
-  app.barrier.onSeal(() => void end());
-  app.onClose(end);
-  return threads;
-});
-
-function newThread({ log }: App): PolicyThread {
-  return new OnDemandThread({
-    name: 'external-policy',
-    beside: import.meta.url,
-    log,
-    undone: 'it gave no answer',
-    deadline_ms: undefined,
-    read: saidIn,
-  });
 }
 
 function saidIn(answer: FromPolicyThread): PolicyAnswer {

@@ -1,16 +1,13 @@
-import type { LookupAddress } from 'node:dns';
-import { lookup } from 'node:dns/promises';
 import { type ClientRequest, request as requestHttp } from 'node:http';
-import { isIP, type LookupFunction } from 'node:net';
-import { networkInterfaces } from 'node:os';
+import { isIP } from 'node:net';
 import { connect as connectTls, createSecureContext, type TLSSocket } from 'node:tls';
-import { judgeReach, type ReachRules } from '../../config/reach-rules.ts';
+import { hostOf, lookupWithin, type Reach, refuseLiteral } from '../../config/reach.client.ts';
 import { FairTurns } from '../../core/fairness/fair-turns.ts';
 import { CLIENT_TLS, withoutIssuers } from '../../core/tls.client.ts';
 import { LONGEST_ANSWER, type PolicyAnswer, PolicyFault, parsePolicyAnswer } from './answer.ts';
 
 /** One request to a service, as a value that a thread can be given. */
-export interface Order {
+export interface Order extends Reach {
   url: string;
   /** JSON text. */
   body: string;
@@ -23,9 +20,6 @@ export interface Order {
   /** PEM; empty for none. */
   client_certificates: string;
   client_key: string;
-  reach: ReachRules;
-  /** Where this server listens, besides its interfaces. */
-  listening: readonly string[];
 }
 
 /** Bytes of an answer's head. */
@@ -36,6 +30,11 @@ const nameTurns = new FairTurns(
   { at_once: 1, waiting: 64, waiting_each: 64, longest_wait_ms: 5_000 },
   () => new PolicyFault('busy', 'too many names are being looked up'),
 );
+const lookUpInTurn = <Found>(find: () => Promise<Found>, party: string): Promise<Found> =>
+  nameTurns.take({ party }, find);
+
+const refuse = (kind: 'barred' | 'unreachable', because: string): PolicyFault =>
+  new PolicyFault(kind, because);
 
 /**
  * Sends a request, and reads the answer of status 200. Nothing is sent before the service has shown what it is known by,
@@ -45,7 +44,7 @@ const nameTurns = new FairTurns(
  */
 export async function ask(order: Order): Promise<PolicyAnswer> {
   const url = new URL(order.url);
-  refuseLiteral(order, url);
+  refuseLiteral(order, url, refuse);
   let secured: TLSSocket | undefined;
   const late = Promise.withResolvers<never>();
   const timer = setTimeout(
@@ -67,8 +66,6 @@ export async function ask(order: Order): Promise<PolicyAnswer> {
   }
 }
 
-const hostOf = ({ hostname }: URL): string => hostname.replace(/^\[(.*)\]$/, '$1');
-
 function openTls(order: Order, url: URL): TLSSocket {
   const { trusted_ca, client_certificates, client_key } = order;
   const host = hostOf(url);
@@ -81,7 +78,7 @@ function openTls(order: Order, url: URL): TLSSocket {
     host,
     port: url.port === '' ? 443 : Number(url.port),
     ...(isIP(host) === 0 ? { servername: host } : {}),
-    lookup: lookupWithin(order),
+    lookup: lookupWithin(order, refuse, lookUpInTurn),
     secureContext,
     // One that is known by itself needs nobody above it.
     rejectUnauthorized: trusted_ca !== '',
@@ -154,39 +151,6 @@ function exchange({ body }: Order, url: URL, socket: TLSSocket): Promise<string>
     });
     sent.end(body);
   });
-}
-
-/** @throws PolicyFault `barred` for an address, which nobody looks up, that is not to be reached */
-function refuseLiteral(order: Order, url: URL): void {
-  const address = hostOf(url);
-  if (isIP(address) === 0) return;
-  const fault = faultOfAddress(order, address);
-  if (fault) throw fault;
-}
-
-/** What was judged is what is connected to, whatever the name resolves to a moment later. */
-function lookupWithin(order: Order): LookupFunction {
-  return (hostname, options, done) => {
-    const lookUp = () => lookup(hostname, { ...options, all: true });
-    const judge = (found: readonly LookupAddress[]): void => {
-      const [first] = found;
-      // A name of which one address leads inwards is not tried at the others.
-      const fault = found
-        .map(({ address }) => faultOfAddress(order, address))
-        .find((one) => one !== undefined);
-      if (fault || !first) done(fault ?? new PolicyFault('unreachable', 'it has no address'), '');
-      else if (options.all) done(null, [...found]);
-      else done(null, first.address, first.family);
-    };
-    nameTurns.take({ party: hostname }, lookUp).then(judge, (error) => done(error, ''));
-  };
-}
-
-function faultOfAddress({ reach, listening }: Order, address: string): PolicyFault | undefined {
-  const interfaces = Object.values(networkInterfaces()).flatMap((some) => some ?? []);
-  const own = [...interfaces.map((one) => one.address), ...listening];
-  const verdict = judgeReach(address, reach, own);
-  return verdict.allowed ? undefined : new PolicyFault('barred', verdict.because);
 }
 
 /** What went wrong beneath HTTP, by the code of the runtime's error. */

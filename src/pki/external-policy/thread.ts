@@ -5,7 +5,7 @@ import { ask, type Order } from './talk.client.ts';
 // The entry of the thread that asks policy services: a handshake takes as long as the certificates which the other side
 // sends make it, and an answer is parsed whatever it holds; here it holds up nobody but those who ask services.
 
-export interface ToPolicyThread {
+interface ToPolicyThread {
   id: number;
   order: Order;
 }

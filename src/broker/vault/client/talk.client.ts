@@ -1,12 +1,10 @@
 import type { LookupAddress } from 'node:dns';
-import { lookup } from 'node:dns/promises';
 import { request as requestHttp } from 'node:http';
 import { type RequestOptions, request as requestHttps } from 'node:https';
-import { isIP, type LookupFunction, Socket } from 'node:net';
-import { networkInterfaces } from 'node:os';
+import { isIP, Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import { type ConnectionOptions, connect as connectTls } from 'node:tls';
-import { judgeReach, type ReachRules } from '../../../config/reach-rules.ts';
+import { hostOf, lookupWithin, type Reach, refuseLiteral } from '../../../config/reach.client.ts';
 import { FairTurns } from '../../../core/fairness/fair-turns.ts';
 import { partyOf } from '../../../core/fairness/party.ts';
 import { type Hold, SharedBytes } from '../../../core/fairness/shared-bytes.ts';
@@ -21,14 +19,11 @@ import { findHandshakeSecret, ServerFlight } from './server-flight.ts';
 import { Shares } from './shares.ts';
 
 /** One exchange with a Vault server, as a value that a thread can be given. */
-export interface Order {
+export interface Order extends Reach {
   connection: VaultConnection;
   method: 'GET' | 'POST' | 'PUT';
   url: string;
   body: string | undefined;
-  reach: ReachRules;
-  /** Where this server listens, besides its interfaces. */
-  listening: readonly string[];
   /** For whom. */
   party: string;
   /** What that lies in together with others that are likely one. */
@@ -61,6 +56,9 @@ const nameTurns = new NameTurns<LookupAddress>(
   () => new VaultFault('busy', 'too many names are being looked up, try again in some seconds'),
 );
 
+const refuse = (kind: 'barred' | 'unreachable', because: string): VaultFault =>
+  new VaultFault(kind, because);
+
 /** Of the thread that this runs on: what comes from all servers is read in pieces, and they share it out. */
 const shares = new Shares({
   now: () => performance.now(),
@@ -85,7 +83,7 @@ export async function talk(
   hand: (said: Said) => Promise<void> = async () => {},
 ): Promise<Said> {
   const url = new URL(order.url);
-  refuseLiteral(order, url);
+  refuseLiteral(order, url, refuse);
   let giveUp = (): void => {};
   const onGone = (listener: () => void): (() => void) => {
     giveUp = listener;
@@ -120,10 +118,14 @@ function openGate(order: Order, url: URL): Gate {
   const port = Number(url.port === '' ? defaultPort(url) : url.port);
   const host = hostOf(url);
   const raw = new Socket().setNoDelay(true);
-  const lookUp = lookupWithin(order, (listener) => {
+  const onGone: NameAsker['onGone'] = (listener) => {
     raw.once('close', listener);
     return () => void raw.off('close', listener);
-  });
+  };
+  const { party, site } = order;
+  const lookUp = lookupWithin(order, refuse, (find, name) =>
+    nameTurns.take(name, { party, site, onGone }, find),
+  );
   raw.connect({ host, port, lookup: lookUp });
   const asker = `asker ${order.site}`;
   const isSecured = url.protocol === 'https:';
@@ -173,57 +175,6 @@ function optionsFor(order: Order, url: URL, gate: Gate): RequestOptions {
         : { 'content-type': 'application/json', 'content-length': Buffer.byteLength(body) }),
     },
   };
-}
-
-const hostOf = ({ hostname }: URL): string => hostname.replace(/^\[(.*)\]$/, '$1');
-
-/** @throws VaultFault `barred` for an address, which nobody looks up, that is not to be reached */
-function refuseLiteral(order: Order, url: URL): void {
-  const address = hostOf(url);
-  if (isIP(address) === 0) return;
-  const fault = faultOfAddress(order, address, listOwnAddresses(order));
-  if (fault) throw fault;
-}
-
-/**
- * Resolves a name for one connection, and judges what it resolves to right there: what was judged is
- * what is connected to, whatever the name resolves to a moment later.
- */
-function lookupWithin(order: Order, onGone: NameAsker['onGone']): LookupFunction {
-  return (hostname, options, done) => {
-    const asker = { party: order.party, site: order.site, onGone };
-    const lookUp = () => lookup(hostname, { ...options, all: true });
-    const judge = (found: readonly LookupAddress[]): void => {
-      const [first] = found;
-      if (!first) {
-        done(new VaultFault('unreachable', 'the name has no address'), '');
-        return;
-      }
-      // A name of which one address leads inwards is not tried at the others.
-      const own = listOwnAddresses(order);
-      const faults = found.map(({ address }) => faultOfAddress(order, address, own));
-      const fault = faults.find((one) => one !== undefined);
-      if (fault) done(fault, '');
-      else if (options.all) done(null, [...found]);
-      else done(null, first.address, first.family);
-    };
-    nameTurns.take(hostname, asker, lookUp).then(judge, (error) => done(error, ''));
-  };
-}
-
-function faultOfAddress(
-  { reach }: Order,
-  address: string,
-  own: readonly string[],
-): VaultFault | undefined {
-  const verdict = judgeReach(address, reach, own);
-  return verdict.allowed ? undefined : new VaultFault('barred', verdict.because);
-}
-
-/** Read for each connection, since interfaces come and go; it takes some tens of microseconds. */
-function listOwnAddresses({ listening }: Order): string[] {
-  const all = Object.values(networkInterfaces()).flatMap((some) => some ?? []);
-  return [...all.map(({ address }) => address), ...listening];
 }
 
 /** What came, and what it tells of what was made. */
