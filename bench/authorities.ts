@@ -4,36 +4,14 @@
 //
 //   node bench/authorities.ts [roots]
 
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
-import { devConfig } from '../src/config/config.ts';
-import { startServer } from '../src/start/server.ts';
+import { startHere } from './here.ts';
 
 const ROOTS = Number(process.argv[2] ?? 200);
 const ROUNDS = 30;
 
-const directory = mkdtempSync(join(tmpdir(), 'gatehouse-bench-'));
-const running = await startServer({
-  ...devConfig({
-    data: directory,
-    listen: '127.0.0.1:0',
-    proxy_listen: '127.0.0.1:0',
-    root_token: 'root',
-  }),
-  log_level: 'silent',
-});
-const url = `http://127.0.0.1:${running.address.port}/v1`;
+const server = await startHere();
 
-async function call(path: string, body: unknown): Promise<void> {
-  const response = await fetch(`${url}/${path}`, {
-    method: 'POST',
-    headers: { 'x-vault-token': 'root' },
-    body: JSON.stringify(body),
-  });
-  const text = await response.text();
-  if (response.status >= 300) throw new Error(`${path}: ${text}`);
-}
+const call = server.post;
 
 async function makeMount(path: string, roots: number): Promise<void> {
   await call(`sys/mounts/${path}`, { type: 'pki' });
@@ -42,7 +20,7 @@ async function makeMount(path: string, roots: number): Promise<void> {
   }
 }
 
-const CHANGES: [what: string, change: (round: number) => Promise<void>][] = [
+const CHANGES: [what: string, change: (round: number) => Promise<unknown>][] = [
   ['nothing', async () => {}],
   ['a policy', (round) => call('sys/policies/acl/p', { policy: `# ${round}` })],
   ['an entity', (round) => call('identity/entity', { name: `e${round}` })],
@@ -79,6 +57,5 @@ try {
     console.log(`after a change of ${what}: ${figures}`);
   }
 } finally {
-  await running.stop();
-  rmSync(directory, { recursive: true, force: true });
+  await server.stop();
 }

@@ -1,11 +1,7 @@
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import type { Resource } from '../src/broker/resource/resource.ts';
 import { insertResource } from '../src/broker/resource/store.ts';
-import { devConfig } from '../src/config/config.ts';
 import { SEED_DEFAULTS } from '../src/config/seed.ts';
-import { startServer } from '../src/start/server.ts';
+import { startHere } from './here.ts';
 
 // How long pages of long lists take, and what they cost: 100,000 targets in 100 projects, for a
 // caller who sees all of them, one project of them, or single ones. SQLite.
@@ -17,18 +13,7 @@ const PROJECTS = 100;
 const ROUNDS = 15;
 const ORG = 'o_1234567890';
 
-const directory = mkdtempSync(join(tmpdir(), 'gatehouse-bench-'));
-const running = await startServer({
-  ...devConfig({
-    data: directory,
-    listen: '127.0.0.1:0',
-    proxy_listen: '127.0.0.1:0',
-    root_token: 'root',
-    seed: SEED_DEFAULTS,
-  }),
-  log_level: 'silent',
-});
-const url = `http://127.0.0.1:${running.address.port}/v1`;
+const server = await startHere(SEED_DEFAULTS);
 let clock = Date.now() - TARGETS * 10 - 3_600_000;
 
 interface Answer {
@@ -37,7 +22,7 @@ interface Answer {
 }
 
 async function call(method: string, path: string, token: string, body?: unknown): Promise<Answer> {
-  const response = await fetch(`${url}/${path}`, {
+  const response = await fetch(`${server.url}/${path}`, {
     method,
     headers: token === '' ? {} : { authorization: `Bearer ${token}` },
     ...(body === undefined ? {} : { body: JSON.stringify(body) }),
@@ -102,7 +87,7 @@ function makeTarget(at: number): Resource {
 
 for (let at = 0; at < TARGETS; at += 2_000) {
   const count = Math.min(2_000, TARGETS - at);
-  await running.app.store.commit(
+  await server.app.store.commit(
     Array.from({ length: count }, (_, next) => insertResource(makeTarget(at + next))),
   );
 }
@@ -215,5 +200,4 @@ const { user, system } = process.cpuUsage(before);
 console.log(
   `reads of a target, 50 at once, with what the client does: ${((user + system) / READS).toFixed(0)} µs CPU each, ${Math.round(READS / ((performance.now() - started) / 1000))}/s`,
 );
-await running.stop();
-rmSync(directory, { recursive: true, force: true });
+await server.stop();

@@ -4,43 +4,20 @@
 //   node bench/imports.ts [authorities] [certificates]
 
 import { generateKeyPairSync, type KeyObject, sign } from 'node:crypto';
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
-import { devConfig } from '../src/config/config.ts';
 import { encodePem } from '../src/core/pem.ts';
-import { startServer } from '../src/start/server.ts';
 import { assembleSigned, encodeTbsCertificate } from '../src/x509/certificate.ts';
 import { basicConstraints, subjectKeyIdentifier } from '../src/x509/extensions.ts';
 import { keyIdentifier, publicKeyInfo } from '../src/x509/keys.ts';
 import { encodeSubject } from '../src/x509/names.ts';
+import { startHere } from './here.ts';
 
 const AUTHORITIES = Number(process.argv[2] ?? 1000);
 const CERTIFICATES = Number(process.argv[3] ?? 2000);
 const ROUNDS = 40;
 
-const directory = mkdtempSync(join(tmpdir(), 'gatehouse-bench-'));
-const running = await startServer({
-  ...devConfig({
-    data: directory,
-    listen: '127.0.0.1:0',
-    proxy_listen: '127.0.0.1:0',
-    root_token: 'root',
-  }),
-  log_level: 'silent',
-});
-const url = `http://127.0.0.1:${running.address.port}/v1`;
+const server = await startHere();
 
-async function call(path: string, body: unknown): Promise<string> {
-  const response = await fetch(`${url}/${path}`, {
-    method: 'POST',
-    headers: { 'x-vault-token': 'root' },
-    body: JSON.stringify(body),
-  });
-  const text = await response.text();
-  if (response.status >= 300) throw new Error(`${path}: ${text.slice(0, 500)}`);
-  return text;
-}
+const call = server.post;
 
 const newKey = (): KeyObject => generateKeyPairSync('ec', { namedCurve: 'P-256' }).privateKey;
 
@@ -147,6 +124,5 @@ try {
     `the next after a change of a policy: ${few.toFixed(1)} ms below one, ${lots.toFixed(1)} ms below many (median of ${ROUNDS})`,
   );
 } finally {
-  await running.stop();
-  rmSync(directory, { recursive: true, force: true });
+  await server.stop();
 }

@@ -3,32 +3,17 @@
 //
 //   node bench/scope-lists.ts [projects]
 
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
-import { devConfig } from '../src/config/config.ts';
 import { SEED_DEFAULTS } from '../src/config/seed.ts';
-import { startServer } from '../src/start/server.ts';
 import { bumpConfigVersion } from '../src/store/config-version.ts';
 import { longestTurn } from '../test/support/turns.ts';
+import { startHere } from './here.ts';
 
 const PROJECTS = Number(process.argv[2] ?? 1_000);
 
-const directory = mkdtempSync(join(tmpdir(), 'gatehouse-bench-'));
-const running = await startServer({
-  ...devConfig({
-    data: directory,
-    listen: '127.0.0.1:0',
-    proxy_listen: '127.0.0.1:0',
-    root_token: 'root',
-    seed: SEED_DEFAULTS,
-  }),
-  log_level: 'silent',
-});
-const url = `http://127.0.0.1:${running.address.port}/v1`;
+const server = await startHere(SEED_DEFAULTS);
 
 async function call(method: string, path: string, token: string, body?: unknown): Promise<string> {
-  const response = await fetch(`${url}/${path}`, {
+  const response = await fetch(`${server.url}/${path}`, {
     method,
     headers: token === '' ? {} : { authorization: `Bearer ${token}` },
     ...(body === undefined ? {} : { body: JSON.stringify(body) }),
@@ -51,7 +36,7 @@ try {
   }
   for (const [name, token] of Object.entries(people)) {
     for (const when of ['after a change', 'again']) {
-      if (when !== 'again') await running.app.store.commit([bumpConfigVersion()]);
+      if (when !== 'again') await server.app.store.commit([bumpConfigVersion()]);
       let bytes = 0;
       const before = process.cpuUsage();
       const longest = await longestTurn(async () => {
@@ -65,6 +50,5 @@ try {
     }
   }
 } finally {
-  await running.stop();
-  rmSync(directory, { recursive: true, force: true });
+  await server.stop();
 }
