@@ -9,7 +9,7 @@ import { type Crl, parseCrl } from '../support/crl.ts';
 import { startTestServer } from '../support/server.ts';
 
 let ahead_ms = 0;
-const { call } = await startTestServer({ after }, { now: () => Date.now() + ahead_ms });
+const { call } = await startTestServer({ after }, { now: () => Date.now() + ahead_ms, jobs: [] });
 
 const DELTAS = { auto_rebuild: true, enable_delta: true };
 
