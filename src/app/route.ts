@@ -34,6 +34,8 @@ export interface SetElsewhere {
    * parameters of this endpoint's path that the other path does not have.
    */
   fields: readonly string[];
+  /** So are those that are sent and that this endpoint does not declare. */
+  undeclared?: boolean;
   /** A field of this endpoint that is an object, whose fields are meant as well. */
   within?: string;
   /** It is made here: fields with nothing in them, which clients send, set nothing. */

@@ -37,6 +37,21 @@ test('an order that takes too long is refused, and those behind it are done on a
   assert.deepEqual(await Promise.all(behind), ['done', 'done']);
 });
 
+test('an order that ends the thread is refused, and those behind it are done on a new thread', async () => {
+  const thread = openThread(10_000);
+  const ending = [1, 2].map(() => thread.run({ hold: false, exit: true }));
+  const behind = thread.run({ hold: false });
+  const ended = { kind: 'unavailable', message: /its thread ended \(exit code 1\)/ };
+  for (const one of ending) await assert.rejects(one, ended);
+  assert.equal(await behind, 'done');
+});
+
+test('a thread without a deadline that ends does none of its orders twice', async () => {
+  const thread = openThread(undefined);
+  const ending = [true, false].map((exit) => thread.run({ hold: false, exit }));
+  for (const one of ending) await assert.rejects(one, /its thread ended/);
+});
+
 test('each order has the whole time from when it is first', async (t) => {
   mockTime(t);
   const thread = openThread(1000);

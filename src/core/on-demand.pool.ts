@@ -19,8 +19,8 @@ export interface ThreadWork<Answer, Result> {
   undone: string;
   /**
    * Milliseconds for the order that is first: then the thread is replaced, that order refused, and what is behind
-   * it done on the new one. Several times what an order may take on a machine that is busy. Undefined for
-   * orders that are not to be begun twice; whoever gives them watches over them.
+   * it done on the new one, as it is where an order ends the thread. Several times what an order may take on a
+   * machine that is busy. Undefined for orders that are not to be begun twice; whoever gives them watches over them.
    */
   deadline_ms: number | undefined;
   /** Memory that it has; by default as much as the program. */
@@ -53,6 +53,11 @@ export class OnDemandThread<Order extends object, Answer extends { id: number },
 
   get isRunning(): boolean {
     return this.#worker !== undefined;
+  }
+
+  /** Whether it has nothing to do. */
+  get isFree(): boolean {
+    return this.#waiting.size === 0;
   }
 
   /** @throws Failure as the thread refuses; `unavailable` when it is ended meanwhile, or the deadline is over */
@@ -143,15 +148,19 @@ export class OnDemandThread<Order extends object, Answer extends { id: number },
   }
 
   #replace(): void {
-    const first = this.#first;
     const held = this.#worker;
-    if (first === undefined) return;
-    this.#waiting
-      .get(first)
-      ?.reject(new Failure('unavailable', `${this.#work.undone}: it takes too long`));
-    this.#waiting.delete(first);
-    this.#worker = undefined;
     if (held) void this.#end(held);
+    this.#goOnWithout('it takes too long');
+  }
+
+  /** Refuses what was first, and has a new thread do what is behind it. */
+  #goOnWithout(because: string): void {
+    this.#worker = undefined;
+    const first = this.#first;
+    if (first === undefined) return;
+    const refusal = new Failure('unavailable', `${this.#work.undone}: ${because}`);
+    this.#waiting.get(first)?.reject(refusal);
+    this.#waiting.delete(first);
     if (this.#waiting.size === 0) return;
     const worker = this.#start();
     this.#worker = worker;
@@ -171,8 +180,11 @@ export class OnDemandThread<Order extends object, Answer extends { id: number },
   #lose(worker: Worker, why: string): void {
     if (this.#worker !== worker) return;
     clearTimeout(this.#deadline);
-    this.#worker = undefined;
-    this.#giveUp(`its thread ended (${why})`);
+    const because = `its thread ended (${why})`;
+    if (this.#work.deadline_ms === undefined) {
+      this.#worker = undefined;
+      this.#giveUp(because);
+    } else this.#goOnWithout(because);
   }
 
   #giveUp(why: string): void {

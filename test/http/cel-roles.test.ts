@@ -339,8 +339,29 @@ test('a program that makes too much is refused, and the next one is evaluated', 
   assert.equal(reply.status, 200);
 });
 
+test('a program that goes round too often, or looks at too much, is refused', async () => {
+  const l = Array.from({ length: 4000 }, (_, at) => `${at}`);
+  const t = 'a'.repeat(900_000);
+  for (const [name, expression] of [
+    ['rounds', 'request.l.all(a, request.l.all(b, request.l.all(c, true)))'],
+    ['contains', 'request.l.all(a, !request.t.contains("ab"))'],
+    ['index', `request.l.all(a, request.t.lastIndexOf(request.t.substring(400000) + "b") < 0)`],
+    ['size', 'request.l.all(a, request.t.size() > 0)'],
+    ['trim', 'request.l.all(a, request.t.trim() != "")'],
+    ['same', 'request.l.all(a, request.l.all(b, request.l != [b]))'],
+    ['among', 'request.l.all(a, request.l.all(b, !("x" in request.l)))'],
+  ] as const) {
+    await must(write('long', { expression: `${expression} ? "a" : "b"` }));
+    const refused = await call('POST', 'pki/cel/issue/long', { l, t });
+    assert.equal(refused.status, 400, `${name}: ${refused.text}`);
+    assert.match(errorOf(refused), /it (takes too long|makes too much)/, name);
+  }
+});
+
 test('while a program takes too long, requests for certificates are decided', async () => {
-  const expression = 'request.l.all(a, request.l.all(b, request.l.all(c, true))) ? "a" : "b"';
+  // Times of places are not counted.
+  const expression =
+    'request.l.all(a, request.l.all(b, now.getHours("America/New_York") >= 0)) ? "a" : "b"';
   await must(write('endless', { expression }));
   await must(call('POST', 'pki/roles/any', { allow_any_name: true, key_type: 'any', ttl: '1h' }));
   const l = Array.from({ length: 5000 }, (_, at) => at);

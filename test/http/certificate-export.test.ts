@@ -117,6 +117,14 @@ const REFUSED: [why: string, paths: Record<string, string[]>, query: string, sta
     '',
     403,
   ],
+  ...['pki/certs/detailed', 'pki/certs/unified-revoked', 'pki/certs/export/csv'].map(
+    (path): (typeof REFUSED)[number] => [
+      `${path} is denied, which tells the same`,
+      { 'pki/certs/export/*': ['read'], [path]: ['deny'] },
+      '',
+      403,
+    ],
+  ),
   [
     'the issuer is denied',
     { 'pki/certs/export/*': ['read'], 'pki/issuer/one': ['deny'] },

@@ -10,6 +10,9 @@ import {
 } from '../support/refused-names.ts';
 import { type Reply, startTestServer } from '../support/server.ts';
 
+/** Of an answer: that, or why not. */
+type Told = Pick<Reply, 'status' | 'text'>;
+
 const { call } = await startTestServer({ after });
 before(async () => {
   await call('POST', 'sys/mounts/pki', { type: 'pki' });
@@ -19,7 +22,22 @@ before(async () => {
 
 const own = { use_csr_common_name: false, use_csr_sans: false };
 const nameless = csrOfNames({});
-const WAYS: readonly [way: string, role: object, ask: (names: AskedNames) => Promise<Reply>][] = [
+
+/** What a trial tells, as whoever asks for the certificate would hear it. */
+async function tryOut(body: object): Promise<Told> {
+  const told = await call('POST', 'pki/roles/x/test', body);
+  if (told.status !== 200) return told;
+  const allowed = told.field('data.allowed');
+  const names = told.field('data.names') as { name: string; rule?: string }[];
+  if (allowed === true) {
+    const unruled = names.filter(({ rule }) => rule === undefined);
+    assert.deepEqual(unruled, [], 'a name is let in by a rule');
+    return told;
+  }
+  return { status: 400, text: String(told.field('data.because')) };
+}
+
+const WAYS: readonly [way: string, role: object, ask: (names: AskedNames) => Promise<Told>][] = [
   ['issue', {}, (names) => call('POST', 'pki/issue/x', fieldsOfNames(names))],
   [
     'issue by an issuer',
@@ -36,6 +54,13 @@ const WAYS: readonly [way: string, role: object, ask: (names: AskedNames) => Pro
     'sign, names beside the CSR',
     own,
     (names) => call('POST', 'pki/sign/x', { ...fieldsOfNames(names), csr: nameless }),
+  ],
+  ['a trial of the role', {}, (names) => tryOut(fieldsOfNames(names))],
+  ['a trial with a CSR', {}, (names) => tryOut({ csr: csrOfNames(names) })],
+  [
+    'a trial, names beside the CSR',
+    own,
+    (names) => tryOut({ ...fieldsOfNames(names), csr: nameless }),
   ],
 ];
 

@@ -146,3 +146,19 @@ test('whoever may not issue is not told', async () => {
     assert.equal(await all('POST', path, body), 200);
   }
 });
+
+test('fields that the program of a CEL role alone knows are held by its conditions', async () => {
+  for (const way of ['issue', 'sign']) {
+    const policy = `path "pki/cel/${way}/*" { capabilities = ["update"] denied_parameters = { "team" = ["red"] } }`;
+    const person = await personWith(client, `team${way}`, policy);
+    const body = { common_name: 'a.example.com' };
+    for (const path of [
+      'pki/cel/roles/web/test',
+      ...(way === 'issue' ? ['pki/cel/issue/web'] : []),
+    ]) {
+      assert.equal(await person('POST', path, { ...body, team: 'red' }), 403, path);
+      assert.equal(await person('POST', path, { ...body, Team: ['red'] }), 403, path);
+      assert.equal(await person('POST', path, { ...body, team: 'blue' }), 200, path);
+    }
+  }
+});

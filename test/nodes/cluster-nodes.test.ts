@@ -229,6 +229,29 @@ eachPlace('clusters at one database', (newPlace, engine) => {
     assert.equal((await west('POST', 'pki/unified-ocsp', request)).status, 401);
   });
 
+  test('a unified CRL says where its deltas are as whoever built it knows, and no cluster builds it anew for that', async (t) => {
+    const clusters = new Clusters(inReverse(t), await newPlace(), engine);
+    await newMount(await clusters.at('east'));
+    for (const name of ['east', 'west']) {
+      const urls = { path: `https://${name}.test/v1/pki`, aia_path: `http://${name}.test/v1/pki` };
+      await must((await clusters.at(name))('POST', 'pki/config/cluster', urls));
+    }
+    const east = await clusters.at('east');
+    await must(
+      east('POST', 'pki/config/urls', {
+        enable_templating: true,
+        delta_crl_distribution_points: '{{cluster_aia_path}}/crl/delta',
+      }),
+    );
+    const { unified_crl_on_existing_paths } = { unified_crl_on_existing_paths: true };
+    await must(east('POST', 'pki/config/crl', { ...SETTINGS, unified_crl_on_existing_paths }));
+    const { crlNumber } = await read(east, 'unified-crl');
+    const west = await clusters.at('west');
+    assert.equal((await read(west, 'unified-crl')).crlNumber, crlNumber);
+    const again = await read(await clusters.at('east'), 'unified-crl');
+    assert.equal(again.crlNumber, crlNumber);
+  });
+
   test('a local mount has one cluster alone', async (t) => {
     const clusters = new Clusters(inReverse(t), await newPlace(), engine);
     const call = await clusters.at('');

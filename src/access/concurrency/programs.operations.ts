@@ -20,7 +20,7 @@ const turnsOf = perApp(
 );
 
 /**
- * Evaluates a program that somebody has written on the thread for that when it is the caller's turn. What takes long
+ * Evaluates a program that somebody has written on a thread for that when it is the caller's turn. What takes long
  * there holds up other programs, by network in turns, and nothing else.
  *
  * @throws Failure `rate_limited` when too many wait, of that address or altogether, or when it waited for too long

@@ -6,6 +6,7 @@ import { OwnJudge } from '../../acl/own-judge.ts';
 import { type AccessVerdict, ALLOWED } from '../../acl/verdict.ts';
 import { fullPath, type Mount } from '../../app/mount.ts';
 import type { AnyRoute, Method, SetElsewhere } from '../../app/route.ts';
+import { foldName } from '../../core/fold.ts';
 
 /** A permitted request. */
 interface Permitted extends SentWith {
@@ -30,7 +31,7 @@ export async function judgeElsewhere(
     const { when = there.fields } = there;
     const sets = (name: string): boolean => says(route, there, parameters[name], name);
     if (when.length > 0 && !when.flatMap((name) => namesOf(route, name)).some(sets)) continue;
-    const own: OwnPath = { ...pathThere(route, there, request), ...senseOf(route, there) };
+    const own: OwnPath = { ...pathThere(route, there, request), ...senseOf(route, there, request) };
     const judge = new OwnJudge({ ...request, parameters });
     const verdict = await judge.judge(acl, [own]);
     if (!verdict.allowed) return verdict;
@@ -39,11 +40,17 @@ export async function judgeElsewhere(
 }
 
 /** What is deleted is not judged by fields, wherever it is. */
-function senseOf(route: AnyRoute, there: SetElsewhere): Sense {
+function senseOf(route: AnyRoute, there: SetElsewhere, { fields }: Permitted): Sense {
   const method: Method = there.method ?? route.method;
   if (method === 'LIST') return { isList: true };
   if (method === 'DELETE') return { alike: [] };
-  const part = there.fields.flatMap((name) => namesOf(route, name));
+  const { shape } = route.input;
+  const others = there.undeclared
+    ? Object.keys(fields)
+        .filter((name) => !(name in shape))
+        .map(foldName)
+    : [];
+  const part = [...there.fields.flatMap((name) => namesOf(route, name)), ...others];
   return { part, isRead: method === 'GET' };
 }
 

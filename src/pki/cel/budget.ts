@@ -2,17 +2,38 @@ import { MAX_NAMES } from '../../x509/general-names.ts';
 
 /** Characters and items that one evaluation makes at most: some tenths of a second, and a few MiB. */
 const MOST_MADE = 4_000_000;
+/** Steps that one evaluation takes at most: a second or two. */
+const MOST_STEPS = 10_000_000;
+/** Characters, bytes or items that are looked at in one step. */
+const STEP = 16;
 /** Items of one list: as many as a certificate may have names. */
 const LONGEST_LIST = MAX_NAMES;
 
 /** What an evaluation has left. */
 export class Budget {
   #left = MOST_MADE;
+  #steps = MOST_STEPS;
 
   /** @throws Error once there is nothing left */
   spend(amount: number): void {
     this.#left -= amount;
     if (this.#left < 0) throw new Error('it makes too much: its texts and lists are too long');
+  }
+
+  /** @throws Error once there are no steps left */
+  step(steps: number): void {
+    this.#steps -= steps;
+    if (this.#steps < 0) throw new Error('it takes too long: its texts and lists are too long');
+  }
+
+  /** Steps for looking at so many characters, bytes or items. */
+  look(length: number): void {
+    this.step(1 + Math.floor(length / STEP));
+  }
+
+  /** Steps for looking for one text in another: at the worst each place is compared with all of it. */
+  search(within: number, length: number): void {
+    this.step(1 + Math.floor((within / STEP) * (1 + Math.floor(length / STEP))));
   }
 
   list(length: number): void {

@@ -1,6 +1,6 @@
 import { type CelEnv, celEnv, parse, plan } from '@bufbuild/cel';
 import { Budget } from './budget.ts';
-import { makeFunctions, makeRegularExpressions } from './functions.ts';
+import { makeFunctions, makeRegularExpressions, STEPS } from './functions.ts';
 import { makeRegistry, NAMESPACE, TYPE_NAMES } from './messages.ts';
 import { type CelProgram, checkProgram, GIVEN, MAX_EXPRESSION, refuseProgram } from './program.ts';
 
@@ -156,10 +156,22 @@ class PartWalk {
     this.visit(macro.iterRange, within);
     this.visit(macro.accuInit, within);
     const inner = { ...within, known, macros };
+    const before = this.#parts;
     this.visit(macro.loopCondition, inner);
     this.visit(macro.loopStep, inner);
+    macro.loopCondition = countingSteps(macro.loopCondition, this.#parts - before);
     this.visit(macro.result, inner);
   }
+}
+
+/** The condition, which spends the steps of one round when it is asked. */
+function countingSteps(condition: Parsed | undefined, parts: number): Parsed | undefined {
+  if (!condition) return undefined;
+  const { expr } = parse(`f(true, ${parts})`);
+  if (expr.exprKind.case !== 'callExpr') throw new Error('a call is no call');
+  expr.exprKind.value.function = STEPS;
+  expr.exprKind.value.args[0] = condition;
+  return expr;
 }
 
 /** What the language itself does. */

@@ -33,7 +33,7 @@ export async function evaluateOnThread(
 }
 
 function runInTurn(app: App, caller: Caller, task: CelTask): Promise<CelVerdict | undefined> {
-  return evaluateInTurn(app, caller, () => threadOf(app).run({ task }));
+  return evaluateInTurn(app, caller, () => chooseThread(app).run({ task }));
 }
 
 /** An evaluation that is within its bounds takes some tenths of a second. */
@@ -42,21 +42,33 @@ const DEADLINE_MS = 5_000;
 /** What programs make is counted; what makes more all the same ends the thread, and nothing else. */
 const LIMITS = { maxOldGenerationSizeMb: 192, maxYoungGenerationSizeMb: 32 };
 
-const threadOf = perApp((app) => {
-  const thread = new OnDemandThread<Omit<ToCelThread, 'id'>, FromCelThread, CelVerdict | undefined>(
-    {
-      name: 'cel',
-      beside: import.meta.url,
-      log: app.log,
-      undone: 'the program was not evaluated',
-      deadline_ms: DEADLINE_MS,
-      limits: LIMITS,
-      read: readAnswer,
-    },
-  );
+type CelThread = OnDemandThread<Omit<ToCelThread, 'id'>, FromCelThread, CelVerdict | undefined>;
+
+// One for each place of those who evaluate: a program of one network that takes long holds up no other network's.
+const threadsOf = perApp((app): readonly [CelThread, CelThread] => [
+  newThread(app),
+  newThread(app),
+]);
+
+/** The second is there only while the first has something to do. */
+function chooseThread(app: App): CelThread {
+  const [first, second] = threadsOf(app);
+  return first.isFree || !second.isFree ? first : second;
+}
+
+function newThread(app: App): CelThread {
+  const thread: CelThread = new OnDemandThread({
+    name: 'cel',
+    beside: import.meta.url,
+    log: app.log,
+    undone: 'the program was not evaluated',
+    deadline_ms: DEADLINE_MS,
+    limits: LIMITS,
+    read: readAnswer,
+  });
   app.onClose(() => thread.stop());
   return thread;
-});
+}
 
 function readAnswer(answer: FromCelThread): CelVerdict | undefined {
   switch (answer.type) {

@@ -12,6 +12,7 @@ import { strings } from '@bufbuild/cel/ext';
 import { RE2JS } from 're2js';
 import type { Budget } from './budget.ts';
 import { fromJsonText, toJsonText } from './json.ts';
+import { weighFunctions } from './weighed.ts';
 
 const { STRING, BYTES, BOOL, INT, DYN } = CelScalar;
 const LIST = listType(DYN);
@@ -20,6 +21,9 @@ const STRINGS = listType(STRING);
 /** Of a regular expression, in characters and in instructions of its program. */
 const MAX_PATTERN = 512;
 const MAX_INSTRUCTIONS = 2_000;
+
+/** The function that counts what goes on within macros. */
+export const STEPS = '@steps';
 
 /** Functions that would make long values out of short ones, or take long: each spends from the budget. */
 const REPLACED = new Set([
@@ -34,6 +38,12 @@ const REPLACED = new Set([
 export function makeFunctions(budget: Budget): CelFunc[] {
   return [
     ...strings.filter(({ name }) => !REPLACED.has(name)),
+    ...weighFunctions(budget),
+    // What goes on within a macro, with the parts that are evaluated each time. No program can name it.
+    celFunc(STEPS, [BOOL, INT], BOOL, (goes_on, parts) => {
+      budget.step(Number(parts));
+      return goes_on;
+    }),
     ...conversions(budget),
     ...additions(budget),
     ...textFunctions(budget),

@@ -56,12 +56,18 @@ export async function readCrlContext(
   // These addresses have the deltas of one of both.
   const isThere = unified_crl_on_existing_paths === (of === ALL);
   const freshest = kind.delta || !enable_delta || !isThere ? [] : findFreshest(mountState, issuers);
+  // The one for all clusters is not built anew by each in turn, as each has addresses of its own.
+  const shared = of === ALL ? { ...mountState, cluster: ANY_CLUSTER } : mountState;
+  const places = isThere && !kind.delta ? findFreshest(shared, issuers) : [];
   // A complete CRL is built anew when deltas are turned on, too: they have one to begin with.
-  const ofComplete = enable_delta ? ['deltas', ...freshest] : [];
+  const ofComplete = enable_delta ? ['deltas', ...places] : [];
   const others = complete ? [`${complete.number} ${enable_delta}`] : ofComplete;
   const fingerprint = crlFingerprint(issuers, { scope, expiry, others });
   return { mount_id, issuers, kind, config, state, scope, fingerprint, freshest, complete };
 }
+
+/** In the place of where a cluster is reached. */
+const ANY_CLUSTER = { path: 'https://cluster.invalid', aia_path: 'https://cluster.invalid' };
 
 /** None where templates cannot be filled in: a CRL does not wait for that. */
 function findFreshest(mountState: MountState, { signer }: IssuerClass): readonly string[] {

@@ -84,12 +84,14 @@ export async function listNamed(
  * The latest end of those of some certificates that have all names of another, end after it and are not revoked.
  *
  * @param among their serial numbers
+ * @param lost ids of issuers whose certificates are not relied on any more
  */
 export async function findLaterEnd(
   db: Db,
   mount_id: string,
   { serial, not_after }: End,
   among: readonly string[],
+  lost: readonly string[],
 ): Promise<number | undefined> {
   if (among.length === 0) return undefined;
   const lacking = sql<boolean>`exists (
@@ -106,6 +108,7 @@ export async function findLaterEnd(
     .where(serialIn(mount_id, among))
     .where(unindexedEnd, '>', not_after)
     .where('revoked_at_ms', 'is', null)
+    .$if(lost.length > 0, (query) => query.where('issuer_id', 'not in', lost))
     .where(({ not }) => not(lacking))
     .executeTakeFirst();
   return row?.latest ?? undefined;

@@ -27,16 +27,21 @@ interface Known {
 export class Successors {
   readonly #db: Db;
   readonly #mount_id: string;
+  readonly #lost: readonly string[];
   readonly #known = new Map<string, Known>();
 
-  constructor(db: Db, mount_id: string) {
+  /** @param issuers of the mount: what one that is revoked has signed succeeds nothing */
+  constructor(db: Db, mount_id: string, issuers: Iterable<Issuer>) {
     this.#db = db;
     this.#mount_id = mount_id;
+    this.#lost = [...issuers]
+      .filter(({ revoked_at_ms }) => revoked_at_ms !== undefined)
+      .map(({ id }) => id);
   }
 
   /**
-   * Whether another certificate of the mount that is not revoked has all names of one, and ends later. One that has not been found
-   * among {@link MOST_LOOKED_AT} counts as none: whoever is warned for nothing loses less than who is not.
+   * Whether another certificate of the mount that is not revoked, nor its issuer, has all names of one, and ends later. One that has
+   * not been found among {@link MOST_LOOKED_AT} counts as none: whoever is warned for nothing loses less than who is not.
    *
    * @returns with the first of its names
    */
@@ -67,7 +72,7 @@ export class Successors {
     for (let page = 0; page < pages; page += 1) {
       const where = { reversed: name, after, limit };
       const among = await listNamed(this.#db, this.#mount_id, where);
-      const found = await findLaterEnd(this.#db, this.#mount_id, of, among);
+      const found = await findLaterEnd(this.#db, this.#mount_id, of, among, this.#lost);
       if (found !== undefined || among.length < limit) return found;
       after = among.at(-1) ?? '';
       await nextTurn();

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { z } from 'zod';
 import {
   enableTestMount,
   openTestApp,
@@ -12,6 +13,9 @@ import type { JobRun } from '../../app/job.ts';
 import { acquireLease, renewLease } from '../../store/job-lock.ts';
 import type { Store } from '../../store/store.ts';
 import { insertCertificate, markRevoked } from '../certificates/store.ts';
+import { revokeIssuer } from '../issuers/revocation.operations.ts';
+import { rootFields } from '../profile/root.ts';
+import { generateRoot } from '../roots/operations.ts';
 import { writeWarnings } from './settings.operations.ts';
 import type { WarningPatch } from './settings.ts';
 import { deleteMessage, deleteMessages, findOldest, readWaiting } from './store.ts';
@@ -114,6 +118,20 @@ eachPlace('warnings before certificates end', (newPlace, engine) => {
     await look();
     await look();
     assert.deepEqual(await take(), [[1, ['0f']]]);
+  });
+
+  test('what a revoked issuer has signed succeeds nothing', async () => {
+    const { app, mount, add, look, take } = await openWorld(await open());
+    const caller = testCaller(mount);
+    const schema = z.object({ exported: z.string(), ...rootFields });
+    const root = { exported: 'internal', common_name: 'R', key_type: 'ec', issuer_name: 'lost' };
+    const { data } = await generateRoot(app, caller, schema.parse(root));
+    const [issuer_id, names] = [data.issuer_id, ['a.test']];
+    await add({ serial: '01', names }, { serial: '02', days: 300, names, issuer_id });
+    await add({ serial: '03', names: ['b.test'] }, { serial: '04', days: 300, names: ['b.test'] });
+    await revokeIssuer(app, caller, { issuer_ref: 'lost' });
+    await look();
+    assert.deepEqual(await take(), [[7, ['01']]]);
   });
 
   test('whatever is revoked, short-lived or not asked for is not told of', async () => {

@@ -87,12 +87,15 @@ export const CSV: ExportFormat = {
   trailer: (signature) => `# ${JSON.stringify({ export: signature })}\n`,
 };
 
+/** Also behind white space, which some leave out, and in the full width that East Asian ones take as well. */
+const FORMULA = /^\s*[=+\-@#\uff1d\uff0b\uff0d\uff20]|^[\t\r\n]/;
+
 /**
  * A spreadsheet would run what begins like a formula, and a line that begins with "#" would be a comment: such text
  * begins with an apostrophe.
  */
 function encodeCell(text: string): string {
-  const shown = /^[=+\-@\t\r#]/.test(text) ? `'${text}` : text;
+  const shown = FORMULA.test(text) ? `'${text}` : text;
   return /[",\r\n]/.test(shown) ? `"${shown.replaceAll('"', '""')}"` : shown;
 }
 

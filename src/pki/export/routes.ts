@@ -10,6 +10,13 @@ const FORMATS = [
   ['jsonl', JSON_LINES],
 ] as const;
 
+const LISTS = [
+  '/v1/{mount}/certs',
+  '/v1/{mount}/certs/detailed',
+  '/v1/{mount}/certs/revoked',
+  '/v1/{mount}/certs/unified-revoked',
+] as const;
+
 export const exportRoutes: readonly AnyRoute[] = FORMATS.map(([name, format]) =>
   vaultRoute({
     id: `pki-export-certs-${name}`,
@@ -18,13 +25,16 @@ export const exportRoutes: readonly AnyRoute[] = FORMATS.map(([name, format]) =>
     summary: `Export all stored certificates as ${name === 'csv' ? 'CSV' : 'JSON lines'}, signed`,
     see: ['RFC 9336'],
     access: { capability: 'read' },
-    // It tells the serial numbers that these lists tell.
-    sets_also: (['certs', 'certs/revoked'] as const).map((list) => ({
-      path: `/v1/{mount}/${list}` as const,
-      method: 'LIST',
-      fields: [],
-      when: [],
-    })),
+    // It tells what these lists tell, and the other format the same.
+    sets_also: [
+      ...LISTS.map((list) => ({ path: list, method: 'LIST' as const, fields: [], when: [] })),
+      ...FORMATS.filter(([other]) => other !== name).map(([other]) => ({
+        path: `/v1/{mount}/certs/export/${other}` as const,
+        method: 'GET' as const,
+        fields: ['issuer_ref'],
+        when: [],
+      })),
+    ],
     input: z.object({
       issuer_ref: referenceText('default').describe(
         'Id or name of the issuer that vouches for it.',

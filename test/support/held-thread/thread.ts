@@ -1,13 +1,15 @@
 import { parentPort } from 'node:worker_threads';
 
-// The entry of a thread that answers at once, or is held until it is ended.
+// The entry of a thread that answers at once, is held until it is ended, or ends.
 
 export interface HeldOrder {
   id: number;
   hold: boolean;
+  exit?: boolean;
 }
 
-parentPort?.on('message', ({ id, hold }: HeldOrder) => {
+parentPort?.on('message', ({ id, hold, exit }: HeldOrder) => {
+  if (exit) process.exit(1);
   while (hold);
   parentPort?.postMessage({ id });
 });

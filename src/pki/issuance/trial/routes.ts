@@ -45,8 +45,15 @@ export const trialRoutes: readonly AnyRoute[] = [
       summary: 'Say what the program of a CEL role would let be issued, without issuing it',
       input: celTrialSchema,
       sets_also: [
-        toldOf('/v1/{mount}/cel/issue/{role}', celTrialSchema.shape, celIssueSchema.shape),
-        toldOf('/v1/{mount}/cel/sign/{role}', celTrialSchema.shape, celSignSchema.shape),
+        // The program has all that is sent.
+        {
+          ...toldOf('/v1/{mount}/cel/issue/{role}', celTrialSchema.shape, celIssueSchema.shape),
+          undeclared: true,
+        },
+        {
+          ...toldOf('/v1/{mount}/cel/sign/{role}', celTrialSchema.shape, celSignSchema.shape),
+          undeclared: true,
+        },
       ],
       run: tryCelRole,
     }),
