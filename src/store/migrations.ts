@@ -57,6 +57,7 @@ import { deltaCrls } from './migrations/0087-delta-crls.ts';
 import { expiredEntries } from './migrations/0088-expired-entries.ts';
 import { managedKeys } from './migrations/0090-managed-keys.ts';
 import { wrappedSealKeys } from './migrations/0091-wrapped-seal-keys.ts';
+import { reasonsOfIssuers } from './migrations/0092-reasons-of-issuers.ts';
 import { tidying } from './migrations/0093-tidying.ts';
 import { externalPolicy } from './migrations/0096-external-policy.ts';
 import { celRoles } from './migrations/0099-cel-roles.ts';
@@ -121,6 +122,7 @@ export const MIGRATIONS: readonly Migration[] = [
   expiredEntries,
   managedKeys,
   wrappedSealKeys,
+  reasonsOfIssuers,
   tidying,
   externalPolicy,
   celRoles,

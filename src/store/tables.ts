@@ -453,6 +453,8 @@ export interface PkiIssuerRow {
   certificate: Uint8Array;
   body: string;
   revoked_at_ms: number | null;
+  /** CRLReason of RFC 5280 §5.3.1; 0: unspecified, and for one that is not revoked. */
+  revocation_reason: number;
   modified_at_ms: number;
   created_at_ms: number;
   /** Grows with every change but that of `modified_at_ms`. */

@@ -238,6 +238,83 @@ test('a root that was revoked and removed is imported as a revoked one, whoever 
   assert.equal((await call('GET', `${path}/config/issuers`)).field('data.default'), '');
 });
 
+const COMPROMISED = ['keyCompromise', 'cACompromise'] as const;
+
+for (const reason of COMPROMISED) {
+  for (const first of [reason, 'superseded']) {
+    test(`the key of an issuer that is revoked for ${first}, and then for ${reason}, is in no new root`, async () => {
+      const path = await mount();
+      const root = { common_name: 'R', key_type: 'ec', issuer_name: 'root' };
+      const made = await call('POST', `${path}/root/generate/internal`, root);
+      const again = { common_name: 'R2', key_ref: made.textAt('data.key_id') };
+      const generate = () => call('POST', `${path}/root/generate/existing`, again);
+      assert.equal((await generate()).status, 200, 'as long as nobody says so');
+      for (const said of [first, reason]) {
+        const revoked = await call('POST', `${path}/issuer/root/revoke`, { reason: said });
+        assert.equal(revoked.status, 200, revoked.text);
+      }
+      const refused = await generate();
+      assert.equal(refused.status, 400, refused.text);
+      assert.match(refused.text, /refusing to certify a blocked key/);
+    });
+  }
+}
+
+test('the key of an issuer that is revoked for another reason is in a new root', async () => {
+  const path = await mount();
+  const root = { common_name: 'R', key_type: 'ec', issuer_name: 'root' };
+  const made = await call('POST', `${path}/root/generate/internal`, root);
+  const again = { common_name: 'R2', key_ref: made.textAt('data.key_id') };
+  for (const reason of [undefined, 'superseded', 'aACompromise']) {
+    const revoked = await call('POST', `${path}/issuer/root/revoke`, { reason });
+    assert.equal(revoked.status, 200, revoked.text);
+    assert.equal((await call('POST', `${path}/root/generate/existing`, again)).status, 200);
+  }
+});
+
+test('a reason that is none revokes no issuer', async () => {
+  const path = await mount();
+  const root = { common_name: 'R', key_type: 'ec', issuer_name: 'root' };
+  await call('POST', `${path}/root/generate/internal`, root);
+  for (const reason of ['lost', 7, 'removeFromCRL']) {
+    const refused = await call('POST', `${path}/issuer/root/revoke`, { reason });
+    assert.equal(refused.status, 400, refused.text);
+  }
+  assert.equal((await call('GET', `${path}/issuer/root`)).field('data.revoked'), false);
+});
+
+test('the reason of an issuer is on the CRL of who signed it, also once it is removed and imported anew', async () => {
+  const path = await mount();
+  const root = makeAuthority('Root');
+  const [child, plain] = [
+    makeAuthority('Child', { by: root }),
+    makeAuthority('Plain', { by: root }),
+  ];
+  const [rootId = '', childId = '', plainId = ''] = await bring(path, root, child, plain);
+  const reasons = async () => {
+    const reply = await call('GET', `${path}/issuer/${rootId}/crl/der`);
+    return new Map(
+      [...parseCrl(reply.bytes).entries()].map(({ serialNumber, reason }) => [
+        formatSerial(serialNumber),
+        reason,
+      ]),
+    );
+  };
+  const expected = new Map([
+    [child.certificate.serial, 2],
+    [plain.certificate.serial, undefined],
+  ]);
+  await call('POST', `${path}/issuer/${childId}/revoke`, { reason: 'cACompromise' });
+  await call('POST', `${path}/issuer/${plainId}/revoke`, {});
+  // What stands is what was said first.
+  await call('POST', `${path}/issuer/${childId}/revoke`, { reason: 'superseded' });
+  assert.deepEqual(await reasons(), expected);
+  assert.equal((await call('DELETE', `${path}/issuer/${childId}`)).status, 200);
+  assert.deepEqual(await reasons(), expected);
+  await bring(path, child);
+  assert.deepEqual(await reasons(), expected);
+});
+
 describe('a policy that denies an issuer', () => {
   test('denies revoking it by another of its names', async () => {
     const path = await mount();

@@ -87,6 +87,7 @@ export function planIssuers(
       signed_by: '',
       settings: settingsOf(certificate),
       revoked_at_ms: undefined,
+      revocation_reason: 0,
       modified_at_ms: now_ms,
       created_at_ms: now_ms,
       version: 0,
@@ -121,7 +122,7 @@ export async function markRevokedOnes(
     for (const issuer of some) {
       const row = bySerial.get(issuer.certificate.serial);
       const isMeant = row && (await isOf(app, mount_id, mountState, issuer.certificate, row));
-      marked.push(isMeant ? revokedAt(issuer, row.revoked_at_ms) : issuer);
+      marked.push(isMeant ? revokedAt(issuer, row) : issuer);
     }
   }
   const byId = new Map(marked.map((issuer) => [issuer.id, issuer]));

@@ -7,6 +7,7 @@ import type { Effect } from '../../store/write.ts';
 import { findCertificate, insertCertificate } from '../certificates/store.ts';
 import { classIdOf, numberWarnings, planClass, warnOfUnsigned } from '../crl/issuer-class.ts';
 import { scheduleCrl } from '../crl/operations.ts';
+import { planBlock, planLateBlock } from '../keys/blocked.operations.ts';
 import { isRoot } from '../mount-state/chain.ts';
 import { describeIssuer, type Issuer, recordOf, revokedAt } from '../mount-state/issuer.ts';
 import { saveIssuer } from '../mount-state/issuers.store.ts';
@@ -15,6 +16,7 @@ import { ownPaths } from '../mount-state/own-paths.ts';
 import { findRevocation, insertRevocation } from '../mount-state/revocations.store.ts';
 import { type MountState, resolveIssuer } from '../mount-state/state.ts';
 import { planRevocation } from '../revocation/operations.ts';
+import { isCompromise, parseReason } from '../revocation/reasons.ts';
 
 interface Revoked {
   id: string;
@@ -25,15 +27,17 @@ interface Revoked {
 
 /**
  * Revokes an issuer for good: it issues no more, certificates that are being made are refused, and the CRLs of those
- * of the mount that signed it have it. What it signed goes on being listed and answered for.
+ * of the mount that signed it have it. What it signed goes on being listed and answered for. A revocation keeps its
+ * reason; that others may have the key may be known later.
  *
- * @see P-243
+ * @see P-243, P-333
  */
 export async function revokeIssuer(
   app: App,
   caller: Caller,
-  { issuer_ref: ref }: { issuer_ref: string },
+  { issuer_ref: ref, reason: written = '' }: { issuer_ref: string; reason?: string },
 ): Promise<DataResult<ReturnType<typeof describeIssuer>>> {
+  const reason = parseReason(written);
   await refuseDenied(caller, ownPaths(caller, 'issuer', { ref }));
   const mount_id = caller.mount.id;
   const { id, signed_by, warnings } = await changeMountState<Revoked>(
@@ -43,14 +47,22 @@ export async function revokeIssuer(
       const issuer = resolveIssuer(mountState, ref);
       await refuseDeniedNow(caller, ownPaths(caller, 'issuer', issuer));
       if (issuer.revoked_at_ms !== undefined) {
-        return { effects: [], result: { id: issuer.id, signed_by: '', warnings: [] } };
+        const late = isCompromise(reason)
+          ? await planLateBlock(app, mount_id, issuer.certificate)
+          : [];
+        return {
+          effects: late,
+          spares_issuing: true,
+          result: { id: issuer.id, signed_by: '', warnings: [] },
+        };
       }
       caller.record.outcome.serial_number = issuer.certificate.serial;
       const now_ms = app.now();
       return {
         effects: [
-          saveIssuer(mount_id, recordOf(revokedAt(issuer, now_ms))),
-          ...(await planEntry(app, mount_id, issuer, now_ms)),
+          saveIssuer(mount_id, recordOf(revokedAt(issuer, { revoked_at_ms: now_ms, reason }))),
+          ...(await planEntry(app, mount_id, issuer, { revoked_at_ms: now_ms, reason })),
+          ...(isCompromise(reason) ? [planBlock(mount_id, issuer.certificate, now_ms)] : []),
         ],
         spares_issuing: true,
         result: {
@@ -70,7 +82,7 @@ async function planEntry(
   app: App,
   mount_id: string,
   { certificate: { serial, raw } }: Issuer,
-  revoked_at_ms: number,
+  { revoked_at_ms, reason }: { revoked_at_ms: number; reason: number },
 ): Promise<Effect[]> {
   const stored = await findCertificate(app.db, mount_id, serial);
   if (!stored || Buffer.compare(stored.der, raw) !== 0) return [];
@@ -79,8 +91,7 @@ async function planEntry(
     serial,
     issuer_id: stored.issuer_id,
     revoked_at_ms,
-    // Nobody is asked why.
-    reason: 0,
+    reason,
     not_after: stored.not_after,
     clusters: app.config.cluster_name,
   });
@@ -121,13 +132,13 @@ function warnOfRevoked(mountState: MountState, issuer: Issuer): string[] {
 export async function planLastingEntry(
   app: App,
   mount_id: string,
-  { certificate, signed_by: issuer_id, revoked_at_ms }: Issuer,
+  { certificate, signed_by: issuer_id, revoked_at_ms, revocation_reason: reason }: Issuer,
 ): Promise<Effect[]> {
   if (revoked_at_ms === undefined || issuer_id === '') return [];
   const { serial, notBefore: not_before, notAfter: not_after, raw: der } = certificate;
   if (await findRevocation(app.db, mount_id, serial)) return [];
   const clusters = app.config.cluster_name;
-  const entry = { serial, issuer_id, revoked_at_ms, reason: 0, not_after, clusters };
+  const entry = { serial, issuer_id, revoked_at_ms, reason, not_after, clusters };
   // Of another certificate, which is not revoked by that.
   if (await findCertificate(app.db, mount_id, serial)) return insertRevocation(mount_id, entry);
   const subject_cn = certificate.subjectName.fields.common_name ?? '';

@@ -240,10 +240,10 @@ function chooseIssuer(asked: {
  */
 const revokedAuthorities = memoizeWeak(({ issuers }: MountState): Map<string, Revocation[]> => {
   const revoked = [...issuers.values()].flatMap(
-    ({ certificate: { serial }, signed_by: issuer_id, revoked_at_ms }): Revocation[] =>
+    ({ certificate, signed_by: issuer_id, revoked_at_ms, revocation_reason }): Revocation[] =>
       revoked_at_ms === undefined || issuer_id === ''
         ? []
-        : [{ serial, issuer_id, revoked_at_ms, reason: 0 }],
+        : [{ serial: certificate.serial, issuer_id, revoked_at_ms, reason: revocation_reason }],
   );
   return Map.groupBy(revoked, ({ serial }) => serial);
 });

@@ -173,6 +173,7 @@ const planIssuer = (
   certificate: der,
   settings: { ...DEFAULT_SETTINGS, revocation_signature_algorithm: signatureAlgorithm },
   revoked_at_ms: undefined,
+  revocation_reason: 0,
   modified_at_ms: now_ms,
   created_at_ms: now_ms,
   version: 0,
