@@ -62,6 +62,7 @@ import { tidying } from './migrations/0093-tidying.ts';
 import { externalPolicy } from './migrations/0096-external-policy.ts';
 import { celRoles } from './migrations/0099-cel-roles.ts';
 import { clusters } from './migrations/0101-clusters.ts';
+import { revokedIssuers } from './migrations/0103-revoked-issuers.ts';
 import { expirationWarnings } from './migrations/0105-expiration-warnings.ts';
 
 /** In order of their numbers; a new one is added at the end. */
@@ -127,6 +128,7 @@ export const MIGRATIONS: readonly Migration[] = [
   externalPolicy,
   celRoles,
   clusters,
+  revokedIssuers,
   expirationWarnings,
 ];
 

@@ -2,7 +2,7 @@
 
 import assert from 'node:assert/strict';
 import { after, describe, test } from 'node:test';
-import { parsePem } from '../../src/core/pem.ts';
+import { encodePem, parsePem } from '../../src/core/pem.ts';
 import { parseCertificate } from '../../src/x509/certificate.ts';
 import { formatSerial } from '../../src/x509/serial.ts';
 import { parseCrl } from '../support/crl.ts';
@@ -236,6 +236,63 @@ test('a root that was revoked and removed is imported as a revoked one, whoever 
   assert.equal((await call('GET', `${path}/issuer/${root}`)).field('data.revoked'), true);
   assert.equal((await call('GET', `${path}/issuer/${second}`)).field('data.revoked'), false);
   assert.equal((await call('GET', `${path}/config/issuers`)).field('data.default'), '');
+});
+
+const readOf = (path: string, id: string) => call('GET', `${path}/issuer/${id}`);
+
+for (const how of ['its own path', 'DELETE root'] as const) {
+  test(`a revoked issuer that nobody of the mount signed is a revoked one when it comes again: removed by ${how}`, async () => {
+    const path = await mount();
+    const root = makeAuthority('Root');
+    const child = makeAuthority('Child', { by: root });
+    const alone = makeAuthority('Alone');
+    const kept = makeAuthority('Kept', { by: root });
+    // The same names, issuer and serial number, and another certificate.
+    const twin = makeAuthority('Child', { by: root, serial: child.certificate.serialNumber });
+    const [childId = '', aloneId = '', keptId = ''] = await bring(path, child, alone, kept);
+    const body = { reason: 'superseded' };
+    const revoked_at = [];
+    for (const id of [childId, aloneId]) {
+      const revoked = await call('POST', `${path}/issuer/${id}/revoke`, body);
+      revoked_at.push(revoked.field('data.revocation_time'));
+    }
+    const gone = [childId, aloneId, keptId].map((id) => `issuer/${id}`);
+    for (const ref of how === 'DELETE root' ? ['root'] : gone) {
+      assert.ok((await call('DELETE', `${path}/${ref}`)).status < 300);
+    }
+    const ids = await bring(path, child, alone, kept, twin);
+    const read = await Promise.all(ids.map((id) => readOf(path, id)));
+    assert.deepEqual(
+      read.map((one) => one.field('data.revocation_time')),
+      [...revoked_at, undefined, undefined],
+    );
+    const [again] = read;
+    assert.equal(again?.textAt('data.usage'), 'crl-signing,ocsp-signing,read-only');
+    // Who signed it comes later: its CRL has it, with the reason.
+    const [rootId = ''] = await bring(path, root);
+    const crl = parseCrl((await call('GET', `${path}/issuer/${rootId}/crl/der`)).bytes);
+    const entries = [...crl.entries()].map(({ serialNumber, reason }) => [
+      formatSerial(serialNumber),
+      reason,
+    ]);
+    assert.deepEqual(entries, [[child.certificate.serial, 4]]);
+  });
+}
+
+test('a revoked issuer is known by what it certifies, whatever its signature is written like', async () => {
+  const path = await mount();
+  const child = makeAuthority('Child', { by: makeAuthority('Root') });
+  const raw = Uint8Array.from(child.certificate.raw);
+  raw[raw.length - 1] = (raw.at(-1) ?? 0) ^ 1;
+  const pem = encodePem('CERTIFICATE', raw, { trailingNewline: true });
+  const [childId = ''] = await bring(path, child);
+  assert.equal((await revoke(path, childId)).status, 200);
+  for (const isThere of [true, false]) {
+    if (!isThere) await call('DELETE', `${path}/issuer/${childId}`);
+    const [id = ''] = await bring(path, { ...child, pem, keyPem: '' });
+    assert.equal((await readOf(path, id)).field('data.revoked'), true);
+    await call('DELETE', `${path}/issuer/${id}`);
+  }
 });
 
 const COMPROMISED = ['keyCompromise', 'cACompromise'] as const;

@@ -28,7 +28,7 @@ import {
 } from '../mount-state/state.ts';
 import { warnOfTemplates } from '../mount-state/urls.ts';
 import { countRolesOf, MOST_COUNTED } from '../roles/store.ts';
-import { planLastingEntry } from './revocation.operations.ts';
+import { planLasting } from './revocation.operations.ts';
 import {
   checkChainLength,
   type IssuerPatch,
@@ -178,7 +178,7 @@ export async function removeIssuer(
     );
     const effects = [
       deleteIssuer(caller.mount.id, issuer.id),
-      ...(await planLastingEntries(app, caller, concerned)),
+      ...(await planAllLasting(app, caller, concerned)),
       ...rememberFormer(caller.mount.id, mountState, [formerOf(issuer)]),
     ];
     const warnings: string[] = [];
@@ -200,13 +200,13 @@ export async function removeIssuer(
   });
 }
 
-async function planLastingEntries(
+async function planAllLasting(
   app: App,
   { mount }: Caller,
   issuers: Iterable<Issuer>,
 ): Promise<Effect[]> {
   const lasting: Effect[] = [];
-  for (const issuer of issuers) lasting.push(...(await planLastingEntry(app, mount.id, issuer)));
+  for (const issuer of issuers) lasting.push(...(await planLasting(app, mount.id, issuer)));
   return lasting;
 }
 
@@ -222,7 +222,7 @@ export async function removeRoot(app: App, caller: Caller): Promise<NothingResul
   return changeMountState(app, caller, async (mountState) => {
     await refuseDeniedNow(caller, pathsOfAll(caller, mountState));
     const former = [...mountState.issuers.values()].map(formerOf);
-    const lasting = await planLastingEntries(app, caller, mountState.issuers.values());
+    const lasting = await planAllLasting(app, caller, mountState.issuers.values());
     return {
       effects: [
         deleteAllIssuers(caller.mount.id),

@@ -9,11 +9,18 @@ import { classIdOf, numberWarnings, planClass, warnOfUnsigned } from '../crl/iss
 import { scheduleCrl } from '../crl/operations.ts';
 import { planBlock, planLateBlock } from '../keys/blocked.operations.ts';
 import { isRoot } from '../mount-state/chain.ts';
-import { describeIssuer, type Issuer, recordOf, revokedAt } from '../mount-state/issuer.ts';
+import {
+  describeIssuer,
+  type Issuer,
+  recordOf,
+  revokedAt,
+  tbsHashOf,
+} from '../mount-state/issuer.ts';
 import { saveIssuer } from '../mount-state/issuers.store.ts';
 import { changeMountState, requireIssuer } from '../mount-state/operations.ts';
 import { ownPaths } from '../mount-state/own-paths.ts';
 import { findRevocation, insertRevocation } from '../mount-state/revocations.store.ts';
+import { rememberRevoked } from '../mount-state/revoked-issuers.store.ts';
 import { type MountState, resolveIssuer } from '../mount-state/state.ts';
 import { planRevocation } from '../revocation/operations.ts';
 import { isCompromise, parseReason } from '../revocation/reasons.ts';
@@ -124,17 +131,33 @@ function warnOfRevoked(mountState: MountState, issuer: Issuer): string[] {
 }
 
 /**
- * What keeps a revoked issuer that is removed on the CRL of who signed it: while it is there, it is on that by itself.
- * Its certificate is stored with that, so that it is known when it is imported anew, whoever signed it is gone by then.
+ * What keeps a revoked issuer that is removed a revoked one: it is known when it is imported anew, and stays on the CRL
+ * of who signed it. While it is there, it is on that by itself.
  *
  * @see P-246, P-248
  */
-export async function planLastingEntry(
+export async function planLasting(app: App, mount_id: string, issuer: Issuer): Promise<Effect[]> {
+  const { certificate, revoked_at_ms, revocation_reason: reason } = issuer;
+  if (revoked_at_ms === undefined) return [];
+  const tbs_sha256 = tbsHashOf(certificate);
+  return [
+    rememberRevoked({ mount_id, tbs_sha256, revoked_at_ms, reason }),
+    ...(await planLastingEntry(app, mount_id, { ...issuer, revoked_at_ms })),
+  ];
+}
+
+/** Its certificate is stored with its entry, as that of every other revocation is. */
+async function planLastingEntry(
   app: App,
   mount_id: string,
-  { certificate, signed_by: issuer_id, revoked_at_ms, revocation_reason: reason }: Issuer,
+  {
+    certificate,
+    signed_by: issuer_id,
+    revoked_at_ms,
+    revocation_reason: reason,
+  }: Issuer & { revoked_at_ms: number },
 ): Promise<Effect[]> {
-  if (revoked_at_ms === undefined || issuer_id === '') return [];
+  if (issuer_id === '') return [];
   const { serial, notBefore: not_before, notAfter: not_after, raw: der } = certificate;
   if (await findRevocation(app.db, mount_id, serial)) return [];
   const clusters = app.config.cluster_name;

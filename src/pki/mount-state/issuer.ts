@@ -1,3 +1,4 @@
+import { hash } from 'node:crypto';
 import { z } from 'zod';
 import { flag } from '../../core/fields.ts';
 import { memoizeWeak } from '../../core/memoize-weak.ts';
@@ -86,6 +87,9 @@ export function revokedAt(
   const settings = { ...issuer.settings, usage };
   return { ...issuer, settings, revoked_at_ms, revocation_reason: reason };
 }
+
+/** By what a CA certificate is known again: nobody but its signer can make another one with the same. Hex. */
+export const tbsHashOf = memoizeWeak(({ tbs }: Certificate): string => hash('sha256', tbs));
 
 /** An issuer in the form in which it is stored. */
 export function recordOf(issuer: Issuer): IssuerRecord {
