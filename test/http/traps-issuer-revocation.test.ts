@@ -279,6 +279,22 @@ for (const how of ['its own path', 'DELETE root'] as const) {
   });
 }
 
+test('revoked authorities with the same serial number, of two roots, are removed together', async () => {
+  const path = await mount();
+  const [a, b] = [makeAuthority('A'), makeAuthority('B')];
+  const serial = Uint8Array.of(9, 9, 9);
+  const children = [
+    makeAuthority('Child', { by: a, serial }),
+    makeAuthority('Child', { by: b, serial }),
+  ];
+  const [, , ...ids] = await bring(path, a, b, ...children);
+  for (const id of ids) assert.equal((await revoke(path, id)).status, 200);
+  assert.equal((await call('DELETE', `${path}/root`)).status, 200);
+  for (const id of await bring(path, ...children)) {
+    assert.equal((await readOf(path, id)).field('data.revoked'), true);
+  }
+});
+
 test('a revoked issuer is known by what it certifies, whatever its signature is written like', async () => {
   const path = await mount();
   const child = makeAuthority('Child', { by: makeAuthority('Root') });

@@ -130,34 +130,28 @@ function warnOfRevoked(mountState: MountState, issuer: Issuer): string[] {
   return warnings;
 }
 
-/**
- * What keeps a revoked issuer that is removed a revoked one: it is known when it is imported anew, and stays on the CRL
- * of who signed it. While it is there, it is on that by itself.
- *
- * @see P-246, P-248
- */
-export async function planLasting(app: App, mount_id: string, issuer: Issuer): Promise<Effect[]> {
-  const { certificate, revoked_at_ms, revocation_reason: reason } = issuer;
+/** What makes a revoked issuer that is removed be known as one when it is imported anew. @see P-248, P-334 */
+export function rememberRevocation(
+  mount_id: string,
+  { certificate, revoked_at_ms, revocation_reason: reason }: Issuer,
+): Effect[] {
   if (revoked_at_ms === undefined) return [];
   const tbs_sha256 = tbsHashOf(certificate);
-  return [
-    rememberRevoked({ mount_id, tbs_sha256, revoked_at_ms, reason }),
-    ...(await planLastingEntry(app, mount_id, { ...issuer, revoked_at_ms })),
-  ];
+  return [rememberRevoked({ mount_id, tbs_sha256, revoked_at_ms, reason })];
 }
 
-/** Its certificate is stored with its entry, as that of every other revocation is. */
-async function planLastingEntry(
+/**
+ * What keeps a revoked issuer that is removed on the CRL of who signed it: while it is there, it is on that by itself.
+ * Its certificate is stored with that, as that of every other revocation is.
+ *
+ * @see P-246
+ */
+export async function planLastingEntry(
   app: App,
   mount_id: string,
-  {
-    certificate,
-    signed_by: issuer_id,
-    revoked_at_ms,
-    revocation_reason: reason,
-  }: Issuer & { revoked_at_ms: number },
+  { certificate, signed_by: issuer_id, revoked_at_ms, revocation_reason: reason }: Issuer,
 ): Promise<Effect[]> {
-  if (issuer_id === '') return [];
+  if (revoked_at_ms === undefined || issuer_id === '') return [];
   const { serial, notBefore: not_before, notAfter: not_after, raw: der } = certificate;
   if (await findRevocation(app.db, mount_id, serial)) return [];
   const clusters = app.config.cluster_name;
