@@ -7,7 +7,7 @@ import type { DataResult } from '../../app/output.ts';
 import { formatSerial } from '../../x509/serial.ts';
 import { encodeCertificate } from '../certificates/answer.ts';
 import { readIssuerContext } from '../issuance/context.operations.ts';
-import { refuseBlockedKey } from '../keys/blocked.operations.ts';
+import { requireUnblockedKey } from '../keys/blocked.operations.ts';
 import { signCertificate, signWithKey } from '../keys/signing.operations.ts';
 import { pemOf } from '../mount-state/issuer.ts';
 import { lineOfMount } from '../mount-state/operations.ts';
@@ -42,7 +42,7 @@ export async function signSelfIssued(
         request,
         context.issuer,
       );
-      await refuseBlockedKey(app, mount_id, parts.subjectPublicKeyInfo);
+      const unblocked = await requireUnblockedKey(app, mount_id, parts.subjectPublicKeyInfo);
       const tbs = planCertificate(
         { ...certificate, signer: context.issuer, urls: context.issuer.urls },
         parts,
@@ -52,7 +52,7 @@ export async function signSelfIssued(
       );
       const serial_number = formatSerial(parts.serialNumber);
       Object.assign(caller.record.outcome, { serial_number, issuer_id: issuer.id });
-      await app.commit(caller, [held]);
+      await app.commit(caller, [held, unblocked]);
       return {
         data: { certificate: encodeCertificate(der, 'pem'), issuing_ca: pemOf(issuer.certificate) },
         warnings,

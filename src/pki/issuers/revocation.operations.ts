@@ -69,7 +69,7 @@ export async function revokeIssuer(
         effects: [
           saveIssuer(mount_id, recordOf(revokedAt(issuer, { revoked_at_ms: now_ms, reason }))),
           ...(await planEntry(app, mount_id, issuer, { revoked_at_ms: now_ms, reason })),
-          ...(isCompromise(reason) ? [planBlock(mount_id, issuer.certificate, now_ms)] : []),
+          ...(isCompromise(reason) ? planBlock(mount_id, issuer.certificate, now_ms) : []),
         ],
         spares_issuing: true,
         result: {

@@ -95,6 +95,7 @@ async function revoke(app: App, caller: Caller, target: RevocationTarget, reason
     };
   }
   const effects: Effect[] = [
+    ...(isCompromise(reason) ? planBlock(mount_id, certificateOf(target), now_ms) : []),
     ...(stored ? [] : insertCertificate(mount_id, storedForm(target), [])),
     ...planRevocation(mount_id, {
       serial,
@@ -104,7 +105,6 @@ async function revoke(app: App, caller: Caller, target: RevocationTarget, reason
       not_after,
       clusters: app.config.cluster_name,
     }),
-    ...(isCompromise(reason) ? [planBlock(mount_id, certificateOf(target), now_ms)] : []),
   ];
   try {
     await app.commit(caller, effects);
