@@ -41,8 +41,8 @@ async function listedBy(path: string, ref: string): Promise<string[]> {
 
 async function askOf(
   path: string,
-  issuer: Authority,
-  { certificate }: Authority,
+  issuer: Pick<Authority, 'certificate'>,
+  { certificate }: Pick<Authority, 'certificate'>,
 ): Promise<OcspVerdict> {
   const { subject, subjectPublicKeyInfo } = issuer.certificate;
   const { serialNumber } = certificate;
@@ -309,6 +309,93 @@ test('a revoked issuer is known by what it certifies, whatever its signature is 
     assert.equal((await readOf(path, id)).field('data.revoked'), true);
     await call('DELETE', `${path}/issuer/${id}`);
   }
+});
+
+/** An old root and a new one, generated here, and what the old one makes of the new one's certificate. */
+async function crossed(path: string) {
+  const made = await Promise.all(
+    ['Old', 'New'].map((common_name) =>
+      call('POST', `${path}/issuers/generate/root/internal`, { common_name, key_type: 'ec' }),
+    ),
+  );
+  const [old, young] = made.map((one) => ({
+    id: one.textAt('data.issuer_id'),
+    pem: one.textAt('data.certificate'),
+    certificate: read(one.textAt('data.certificate')),
+  }));
+  assert.ok(old && young);
+  const place = `${path}/issuer/${old.id}/sign-self-issued`;
+  const signed = await call('POST', place, { certificate: young.pem });
+  assert.equal(signed.status, 200, signed.text);
+  assert.match(
+    JSON.stringify(signed.field('warnings')),
+    /serial number of the certificate, which is kept/,
+  );
+  const pem = signed.textAt('data.certificate');
+  return { old, young, cross: { pem, certificate: read(pem) } };
+}
+
+const read = (pem: string) => parseCertificate(parsePem(pem)[0]?.der ?? Buffer.of());
+const importOne = async (path: string, pem_bundle: string): Promise<string> => {
+  const reply = await call('POST', `${path}/issuers/import/cert`, { pem_bundle });
+  return (reply.field('data.imported_issuers') as string[])[0] ?? '';
+};
+
+for (const revoked of ['the root', 'the cross-signed one', 'both'] as const) {
+  test(`a root and what another root of the mount has made of it are told apart: ${revoked} revoked`, async () => {
+    const path = await mount();
+    const { old, young, cross } = await crossed(path);
+    const { serial } = young.certificate;
+    assert.equal(cross.certificate.serial, serial, 'it is kept');
+    assert.equal(await askOf(path, old, cross), 'good');
+    const isOld = revoked !== 'the cross-signed one';
+    const isCross = revoked !== 'the root';
+    if (isOld) await revoke(path, young.id);
+    const presented = await call('POST', `${path}/revoke`, { certificate: cross.pem });
+    assert.equal(presented.status, 400);
+    assert.match(presented.text, /can be imported, and revoked as an issuer/);
+    const crossId = await importOne(path, cross.pem);
+    if (isCross) assert.equal((await revoke(path, crossId)).status, 200);
+    assert.equal(typeof (await askOf(path, old, cross)), isCross ? 'object' : 'string');
+    assert.equal(typeof (await askOf(path, young, young)), isOld ? 'object' : 'string');
+    assert.deepEqual(await listedBy(path, old.id), isCross ? [serial] : []);
+    assert.deepEqual(await listedBy(path, young.id), []);
+    for (const [id, is] of [
+      [young.id, isOld],
+      [crossId, isCross],
+    ] as const) {
+      assert.equal((await readOf(path, id)).field('data.revoked'), is);
+    }
+    // By its number there is one entry, which is the root's where that is revoked.
+    const removed = await call('DELETE', `${path}/issuer/${crossId}`);
+    assert.equal(removed.status, revoked === 'both' ? 400 : 200, removed.text);
+    assert.deepEqual(await listedBy(path, old.id), isCross ? [serial] : []);
+  });
+}
+
+test('of what nobody has imported nothing is known where the root of its number is revoked', async () => {
+  const path = await mount();
+  const { old, young, cross } = await crossed(path);
+  await revoke(path, young.id);
+  assert.equal(await askOf(path, old, cross), 'unknown');
+});
+
+test('what another root has made of an imported one is revoked by its certificate, and the root is not', async () => {
+  const path = await mount();
+  const [old, young] = [makeAuthority('Old'), makeAuthority('New')];
+  const { key } = young;
+  const serial = young.certificate.serialNumber;
+  const cross = makeAuthority('New', { key, by: old, serial });
+  const [oldId = '', youngId = ''] = await bring(path, old, young);
+  const own = await call('POST', `${path}/revoke`, { certificate: young.pem });
+  assert.match(own.text, /to its own CRL is not allowed/);
+  const byNumber = { serial_number: young.certificate.serial };
+  assert.equal((await call('POST', `${path}/revoke`, byNumber)).status, 400);
+  assert.equal((await call('POST', `${path}/revoke`, { certificate: cross.pem })).status, 200);
+  assert.deepEqual(await listedBy(path, oldId), [cross.certificate.serial]);
+  assert.deepEqual(await listedBy(path, youngId), []);
+  assert.equal(typeof (await askOf(path, old, cross)), 'object');
+  assert.equal(await askOf(path, young, young), 'good');
 });
 
 const COMPROMISED = ['keyCompromise', 'cACompromise'] as const;

@@ -10,7 +10,8 @@ import { readIssuerContext } from '../issuance/context.operations.ts';
 import { requireUnblockedKey } from '../keys/blocked.operations.ts';
 import { signCertificate, signWithKey } from '../keys/signing.operations.ts';
 import { pemOf } from '../mount-state/issuer.ts';
-import { lineOfMount } from '../mount-state/operations.ts';
+import { lineOfMount, readMountState } from '../mount-state/operations.ts';
+import type { MountState } from '../mount-state/state.ts';
 import { planSelfIssuedOnThread, requireSoundKeyOf } from '../planning/operations.ts';
 import { isHeavyRequest } from '../planning/task.ts';
 import type { IssuingFacts } from '../profile/issuing.ts';
@@ -36,6 +37,7 @@ export async function signSelfIssued(
     caller,
     async () => {
       const { held, issuer, key, context } = await readIssuerContext(app, caller, issuer_ref);
+      const mountState = await readMountState(app, mount_id);
       const { certificate, warnings, ...parts } = await decide(
         app,
         caller,
@@ -55,11 +57,19 @@ export async function signSelfIssued(
       await app.commit(caller, [held, unblocked]);
       return {
         data: { certificate: encodeCertificate(der, 'pem'), issuing_ca: pemOf(issuer.certificate) },
-        warnings,
+        warnings: [...warnings, ...warnOfSerial(mountState, serial_number)],
       };
     },
     { app, key: lineOfMount(mount_id) },
   );
+}
+
+/** It keeps its serial number, by which it cannot be revoked apart from one that the mount has. @see P-337 */
+function warnOfSerial({ issuers }: MountState, serial: string): string[] {
+  if (!issuers.values().some(({ certificate }) => certificate.serial === serial)) return [];
+  return [
+    'An issuer of this mount has the serial number of the certificate, which is kept: to revoke the certificate apart from that issuer, import it and revoke it as an issuer.',
+  ];
 }
 
 async function decide(

@@ -1,11 +1,13 @@
 import type { OwnPath } from '../../acl/name-form.ts';
 import type { App } from '../../app/app.ts';
 import type { Caller } from '../../app/caller.ts';
+import { invalid } from '../../core/failure.ts';
 import type { Effect } from '../../store/write.ts';
-import { classIdOf } from '../crl/issuer-class.ts';
+import { classIdOf, findClassOf } from '../crl/issuer-class.ts';
 import type { Issuer } from '../mount-state/issuer.ts';
 import { rememberFormer } from '../mount-state/operations.ts';
 import { CONCERNED, ownPaths } from '../mount-state/own-paths.ts';
+import { findRevocation } from '../mount-state/revocations.store.ts';
 import type { MountState } from '../mount-state/state.ts';
 import { planLastingEntry, rememberRevocation } from './revocation.operations.ts';
 
@@ -21,6 +23,9 @@ export async function planAfterRemoval(
   const concerned = [...mountState.issuers.values()].filter(
     ({ id, signed_by }) => gone.has(id) || gone.has(signed_by),
   );
+  for (const issuer of removed) {
+    if (!gone.has(issuer.signed_by)) await requireRoomOnCrl(app, mount_id, mountState, issuer);
+  }
   return [
     ...(await planLasting(app, mount_id, concerned)),
     ...rememberFormer(
@@ -29,6 +34,28 @@ export async function planAfterRemoval(
       removed.map((issuer) => ({ id: issuer.id, class: classIdOf(issuer) })),
     ),
   ];
+}
+
+/**
+ * Refuses to remove a revoked issuer that its signer's CRL would lose by that: entries go by the serial number, which
+ * another revoked certificate of the mount has.
+ *
+ * @throws Failure `invalid`
+ * @see P-337
+ */
+async function requireRoomOnCrl(
+  app: App,
+  mount_id: string,
+  mountState: MountState,
+  { certificate, revoked_at_ms, signed_by }: Issuer,
+): Promise<void> {
+  const signer = mountState.issuers.get(signed_by);
+  if (!signer || revoked_at_ms === undefined || certificate.notAfter < app.now() / 1000) return;
+  const entry = await findRevocation(app.db, mount_id, certificate.serial);
+  if (!entry || findClassOf(mountState, entry.issuer_id)?.id === classIdOf(signer)) return;
+  throw invalid(
+    'another revoked certificate has the serial number of this revoked issuer, which would not be on the CRL of its signer any more: it stays until it has ended',
+  );
 }
 
 /** @see P-246, P-248 */

@@ -160,7 +160,7 @@ export const issuerRoutes: readonly AnyRoute[] = [
     input: z.object({ issuer_ref }),
     // Always an envelope, as clients know it.
     output: z.null(),
-    failures: ['conflict'],
+    failures: ['invalid', 'conflict'],
     audit: ['issuer_ref'],
     run: removeIssuer,
   }),
