@@ -57,10 +57,12 @@ import { deltaCrls } from './migrations/0087-delta-crls.ts';
 import { expiredEntries } from './migrations/0088-expired-entries.ts';
 import { managedKeys } from './migrations/0090-managed-keys.ts';
 import { wrappedSealKeys } from './migrations/0091-wrapped-seal-keys.ts';
+import { reasonsOfIssuers } from './migrations/0092-reasons-of-issuers.ts';
 import { tidying } from './migrations/0093-tidying.ts';
 import { externalPolicy } from './migrations/0096-external-policy.ts';
 import { celRoles } from './migrations/0099-cel-roles.ts';
 import { clusters } from './migrations/0101-clusters.ts';
+import { revokedIssuers } from './migrations/0103-revoked-issuers.ts';
 import { expirationWarnings } from './migrations/0105-expiration-warnings.ts';
 
 /** In order of their numbers; a new one is added at the end. */
@@ -121,10 +123,12 @@ export const MIGRATIONS: readonly Migration[] = [
   expiredEntries,
   managedKeys,
   wrappedSealKeys,
+  reasonsOfIssuers,
   tidying,
   externalPolicy,
   celRoles,
   clusters,
+  revokedIssuers,
   expirationWarnings,
 ];
 

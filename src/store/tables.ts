@@ -138,6 +138,15 @@ export interface Tables {
     serial: string;
     blocked_at_ms: number;
   };
+  /** Revoked issuers that were removed. */
+  pki_revoked_issuer: {
+    mount_id: string;
+    /** Of the tbsCertificate, in hex: whoever writes its signature otherwise has the same certificate. */
+    tbs_sha256: string;
+    revoked_at_ms: number;
+    /** CRLReason of RFC 5280 §5.3.1. */
+    reason: number;
+  };
   /** The present CRLs of issuers that share subject and key, without their entries. */
   pki_crl: {
     mount_id: string;
@@ -453,6 +462,8 @@ export interface PkiIssuerRow {
   certificate: Uint8Array;
   body: string;
   revoked_at_ms: number | null;
+  /** CRLReason of RFC 5280 §5.3.1; 0: unspecified, and for one that is not revoked. */
+  revocation_reason: number;
   modified_at_ms: number;
   created_at_ms: number;
   /** Grows with every change but that of `modified_at_ms`. */

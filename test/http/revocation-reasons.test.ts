@@ -120,7 +120,7 @@ const PATHS = [
   'root/sign-intermediate',
 ];
 test('after keyCompromise the key is certified on no path of its mount', async () => {
-  for (const reasons of [['keyCompromise'], ['superseded', 'keyCompromise']]) {
+  for (const reasons of [['keyCompromise'], ['cACompromise'], ['superseded', 'keyCompromise']]) {
     const request = makeCsr({ subject: { common_name: 'a.test' } });
     const asked = { csr: request, common_name: 'a.test' };
     const made = await must(call('POST', 'pki/sign/web', { csr: request }));
@@ -161,7 +161,9 @@ test('after keyCompromise a key of the mount is in no new root either', async ()
 
 test('after another reason the key is certified as before', async () => {
   const request = makeCsr({ subject: { common_name: 'a.test' } });
-  const made = await must(call('POST', 'pki/sign/web', { csr: request }));
-  await must(revoke({ serial_number: made.textAt('data.serial_number'), reason: 'superseded' }));
+  for (const reason of ['superseded', 'aACompromise']) {
+    const made = await must(call('POST', 'pki/sign/web', { csr: request }));
+    await must(revoke({ serial_number: made.textAt('data.serial_number'), reason }));
+  }
   await must(call('POST', 'pki/sign/web', { csr: request }));
 });

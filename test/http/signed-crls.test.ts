@@ -2,6 +2,7 @@
 
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
+import { listRecordsAfter } from '../../src/audit/store.ts';
 import { parsePem } from '../../src/core/pem.ts';
 import { parseCertificate } from '../../src/x509/certificate.ts';
 import { formatSerial } from '../../src/x509/serial.ts';
@@ -10,7 +11,7 @@ import { type Reply, startTestServer } from '../support/server.ts';
 
 type Fields = Record<string, unknown>;
 
-const { call } = await startTestServer({ after });
+const { call, running } = await startTestServer({ after });
 let ca: ReturnType<typeof parseCertificate>;
 before(async () => {
   for (const mount of ['pki', 'other']) {
@@ -146,6 +147,38 @@ test('entries and extensions that cannot be are refused', async () => {
     assert.equal(answer.status, 400, `${why}: ${answer.text}`);
     assert.match(answer.text, says, why);
   }
+});
+
+const many = (count: number) =>
+  Array.from({ length: count }, (_, at) => ({
+    serial_number: `01${at.toString(16).padStart(6, '0')}`,
+    revocation_time: at,
+  }));
+
+/** What the last record says that its request came to. */
+async function lastOutcome(): Promise<Record<string, unknown>> {
+  await running.app.audit.close();
+  const rows = await listRecordsAfter(running.app.db, { node: 'local', seq: 0, limit: 10_000 });
+  return JSON.parse(rows.at(-1)?.record ?? '{}').response;
+}
+
+test('a list has as many entries as are declared, and its record says how many', async () => {
+  for (const [revoked_certs, count] of [
+    [JSON.stringify(many(5000)), 5000],
+    [many(4990), 4990],
+    [[], 0],
+  ] as const) {
+    const crl = crlOf(await sign({ revoked_certs }));
+    assert.equal([...crl.entries()].length, count);
+    assert.equal((await lastOutcome()).entries, count);
+  }
+  const refused = await sign({ revoked_certs: JSON.stringify(many(5001)) });
+  assert.equal(refused.status, 400, refused.text);
+  const empty = await sign({ revoked_certs: Array.from({ length: 5001 }, () => ({})) });
+  assert.match(empty.text, /at most 5,000 maps/);
+  const one = await sign({ revoked_certs: many(3) });
+  crlOf(await resign({ crls: one.textAt('data.crl') }));
+  assert.equal((await lastOutcome()).entries, 3);
 });
 
 test('several lists become one: the earliest time of each serial number, without their extensions', async () => {

@@ -196,6 +196,79 @@ test('buffers of nothing, negative ones, and pauses that are none are refused, a
   assert.equal((await call('GET', `${mount}/tidy-status`)).textAt('data.state'), 'Inactive');
 });
 
+/** A token that may tidy, and is denied an issuer. */
+async function deniedAt(mount: string, issuer: string): Promise<string> {
+  const policy = `path "${mount}/*" { capabilities = ["create", "read", "update", "delete"] } path "${mount}/issuer/${issuer}" { capabilities = ["deny"] }`;
+  await call('POST', `sys/policies/acl/${mount}-${issuer}`, { policy });
+  const created = await call('POST', 'auth/token/create', { policies: [`${mount}-${issuer}`] });
+  return created.textAt('auth.client_token');
+}
+
+async function addIssuer(mount: string, issuer_name: string, ttl: string): Promise<Reply> {
+  const root = { common_name: issuer_name, issuer_name, key_type: 'ec', ttl };
+  const made = await call('POST', `${mount}/root/generate/exported`, root);
+  assert.equal(made.status, 200, made.text);
+  return made;
+}
+
+const remove = { tidy_expired_issuers: true, issuer_safety_buffer: '1s' };
+
+test('who is denied an issuer that has ended is denied a tidying that would remove it', async () => {
+  const mount = await newMount();
+  await addIssuer(mount, 'old', '10s');
+  await addIssuer(mount, 'young', '8000h');
+  ahead_ms += 60_000;
+  const [denied, other] = [await deniedAt(mount, 'old'), await deniedAt(mount, 'young')];
+  const refused = await call('POST', `${mount}/tidy`, remove, { token: denied });
+  assert.equal(refused.status, 403, refused.text);
+  assert.equal((await call('GET', `${mount}/issuer/old`)).status, 200);
+  for (const body of [{ tidy_cert_store: true }, { ...remove, dry_run: true }]) {
+    assert.equal((await call('POST', `${mount}/tidy`, body, { token: denied })).status, 202);
+    await statusOf(mount);
+  }
+  assert.equal((await call('POST', `${mount}/tidy`, remove, { token: other })).status, 202);
+  await statusOf(mount);
+  assert.equal((await call('GET', `${mount}/issuer/old`)).status, 500);
+  assert.equal((await call('GET', `${mount}/issuer/young`)).status, 200);
+});
+
+test('who is denied an issuer is denied to have issuers removed from time to time', async () => {
+  const mount = await newMount();
+  await addIssuer(mount, 'kept', '8000h');
+  const token = await deniedAt(mount, 'kept');
+  const set = (body: Fields, by?: string) =>
+    call('POST', `${mount}/config/auto-tidy`, body, by === undefined ? {} : { token: by });
+  const on = { enabled: true, tidy_expired_issuers: true, issuer_safety_buffer: 3600 };
+  assert.equal((await set(on, token)).status, 403);
+  assert.equal(
+    (await set({ ...on, tidy_expired_issuers: false, tidy_cert_store: true }, token)).status,
+    200,
+  );
+  assert.equal((await set({ tidy_expired_issuers: true }, token)).status, 403);
+  assert.equal((await set({ enabled: false, tidy_expired_issuers: true }, token)).status, 200);
+  assert.equal((await set({ enabled: true }, token)).status, 403);
+  assert.equal((await set(on)).status, 200);
+  assert.equal((await set({ issuer_safety_buffer: 60 }, token)).status, 403);
+  assert.equal((await set({ issuer_safety_buffer: 7200, page_size: 7 }, token)).status, 200);
+  const read = await call('GET', `${mount}/config/auto-tidy`);
+  assert.equal(read.field('data.issuer_safety_buffer'), 7200);
+});
+
+test('a revoked issuer that was tidied away is a revoked one when it comes again', async () => {
+  const mount = await newMount();
+  const old = await addIssuer(mount, 'old', '10s');
+  const plain = await addIssuer(mount, 'plain', '10s');
+  await call('POST', `${mount}/issuer/old/revoke`, {});
+  ahead_ms += 60_000;
+  assert.equal((await tidy(mount, remove)).status, 202);
+  assert.equal((await statusOf(mount)).field('data.issuer_deleted_count'), 2);
+  const pem_bundle = [old, plain].map((one) => one.textAt('data.certificate')).join('\n');
+  const reply = await call('POST', `${mount}/issuers/import/bundle`, { pem_bundle });
+  const [first, second] = reply.field('data.imported_issuers') as string[];
+  assert.equal((await call('GET', `${mount}/issuer/${first}`)).field('data.revoked'), true);
+  assert.equal((await call('GET', `${mount}/issuer/${second}`)).field('data.revoked'), false);
+});
+
 test('tidying is begun by writing alone', async () => {
   const mount = await newMount();
   const answer = await call('DELETE', `${mount}/tidy`);

@@ -35,6 +35,7 @@ export async function adoptIssuer(
     certificate: der,
     settings: { ...DEFAULT_SETTINGS, ...settings },
     revoked_at_ms: undefined,
+    revocation_reason: 0,
     modified_at_ms: now_ms,
     created_at_ms: now_ms,
     version: 0,

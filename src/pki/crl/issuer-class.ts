@@ -117,22 +117,25 @@ function planAuthorities(
   { id }: IssuerClass,
   isComplete: boolean,
 ): Pick<CrlScope, 'authorities' | 'own'> {
-  const authorities = new Map<string, number>();
+  const authorities = new Map<string, [revoked_at_ms: number, reason?: number]>();
   const own = new Set<string>();
   for (const issuer of issuers.values()) {
-    const { revoked_at_ms, certificate, signed_by } = issuer;
+    const { revoked_at_ms, revocation_reason: reason, certificate, signed_by } = issuer;
     if (revoked_at_ms === undefined) continue;
     const signer = issuers.get(signed_by);
     if (classIdOf(issuer) === id) {
       if (isRoot(certificate)) own.add(certificate.serial);
     } else if (isComplete && signer && classIdOf(signer) === id) {
-      authorities.set(certificate.serial, revoked_at_ms);
+      // Without a reason the text is as it was before there were any: such CRLs go on.
+      authorities.set(certificate.serial, reason === 0 ? [revoked_at_ms] : [revoked_at_ms, reason]);
     }
   }
   // A scope without any is as it was before there were such: its CRLs go on.
   return {
     ...(authorities.size > 0 && {
-      authorities: [...authorities].sort(([a], [b]) => (a < b ? -1 : 1)),
+      authorities: [...authorities]
+        .map(([serial, revoked]) => [serial, ...revoked] as const)
+        .sort(([a], [b]) => (a < b ? -1 : 1)),
     }),
     ...(own.size > 0 && { own: [...own].sort() }),
   };

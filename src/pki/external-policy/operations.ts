@@ -22,7 +22,7 @@ import { basisOf, type IssuanceContext, readMountOf } from '../issuance/context.
 import { commitSigned } from '../issuance/operations.ts';
 import { planSigned, type SignedLeaf } from '../issuance/signing.operations.ts';
 import { holdPolicyContext } from '../issuance/store.ts';
-import { refuseBlockedKey } from '../keys/blocked.operations.ts';
+import { requireUnblockedKey } from '../keys/blocked.operations.ts';
 import { type FreshKey, generateKey, handOut } from '../keys/generation.operations.ts';
 import { signWith } from '../keys/signing.operations.ts';
 import { lineOfMount, readMountState } from '../mount-state/operations.ts';
@@ -104,7 +104,7 @@ async function readSubject(app: App, caller: Caller, text: string): Promise<Subj
   checkCsrKey(key, { key_type: 'any', key_bits: 0 });
   const { subjectPublicKeyInfo } = csr;
   await requireSoundKeyOf(app, caller, key, subjectPublicKeyInfo);
-  await refuseBlockedKey(app, caller.mount.id, subjectPublicKeyInfo);
+  await requireUnblockedKey(app, caller.mount.id, subjectPublicKeyInfo);
   return { subjectPublicKeyInfo, key };
 }
 
@@ -165,16 +165,17 @@ async function planDecided(
   const context = await readPolicyContext(app, caller, mountState, { chosen, answer, policy });
   await requireFreeSerial(app, caller, mountState, certificate);
   // It may have been blocked while the service was asked.
-  await refuseBlockedKey(app, caller.mount.id, subject.subjectPublicKeyInfo);
+  const { subjectPublicKeyInfo } = subject;
+  const unblocked = await requireUnblockedKey(app, caller.mount.id, subjectPublicKeyInfo);
   const { serialNumber } = certificate;
   try {
     const { mode } = asked;
-    const { subjectPublicKeyInfo } = subject;
     const plan = planAnswered(certificate, { mode, subjectPublicKeyInfo }, context.context);
     const warnings = [...answer.warnings, ...wordsBeside(answer), ...plan.warnings];
     const part = { ...subject, serialNumber };
     const row = { ...body, role: '' };
-    return await planSigned(app, caller, row, context, { ...plan, warnings }, part);
+    const leaf = await planSigned(app, caller, row, context, { ...plan, warnings }, part);
+    return { ...leaf, effects: [...leaf.effects, unblocked] };
   } catch (error) {
     throw refused(error);
   }

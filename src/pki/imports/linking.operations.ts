@@ -3,14 +3,15 @@ import type { App } from '../../app/app.ts';
 import type { Caller } from '../../app/caller.ts';
 import { Breath } from '../../core/fairness/breath.ts';
 import type { Effect } from '../../store/write.ts';
-import { type Certificate, isSignedBy } from '../../x509/certificate.ts';
+import { type Certificate, isSignedBy, parseCertificate } from '../../x509/certificate.ts';
 import { findCertificate } from '../certificates/store.ts';
 import type { FreshKey } from '../keys/generation.operations.ts';
 import { sealKey } from '../keys/sealed-keys.operations.ts';
-import { type Issuer, revokedAt } from '../mount-state/issuer.ts';
+import { type Issuer, revokedAt, tbsHashOf } from '../mount-state/issuer.ts';
 import type { Key } from '../mount-state/key.ts';
 import { ownPaths } from '../mount-state/own-paths.ts';
 import { listRevocationsOf, type Revocation } from '../mount-state/revocations.store.ts';
+import { listRemembered } from '../mount-state/revoked-issuers.store.ts';
 import type { MountState } from '../mount-state/state.ts';
 import { type Imported, settingsOf, textOf } from './plan.ts';
 
@@ -87,6 +88,7 @@ export function planIssuers(
       signed_by: '',
       settings: settingsOf(certificate),
       revoked_at_ms: undefined,
+      revocation_reason: 0,
       modified_at_ms: now_ms,
       created_at_ms: now_ms,
       version: 0,
@@ -97,7 +99,10 @@ export function planIssuers(
   return { issuers, added, linked };
 }
 
-/** Serial numbers that are looked up at once. */
+/** When and why an issuer was revoked. */
+type Revoked = Pick<Revocation, 'revoked_at_ms' | 'reason'>;
+
+/** Certificates that are looked up at once. */
 const AT_ONCE = 200;
 
 /**
@@ -112,16 +117,33 @@ export async function markRevokedOnes(
   imported: Imported,
 ): Promise<Imported> {
   const { added } = imported;
+  const present = new Map<string, Revoked>();
+  for (const {
+    certificate,
+    revoked_at_ms,
+    revocation_reason: reason,
+  } of mountState.issuers.values()) {
+    if (revoked_at_ms === undefined) continue;
+    present.set(tbsHashOf(certificate), { revoked_at_ms, reason });
+  }
   const marked: Issuer[] = [];
   for (let at = 0; at < added.length; at += AT_ONCE) {
     const some = added.slice(at, at + AT_ONCE);
+    const hashes = some.map(({ certificate }) => tbsHashOf(certificate));
+    const removed = await listRemembered(app.db, mount_id, hashes);
+    const known = new Map<string, Revoked>([
+      ...removed.map((row) => [row.tbs_sha256, row] as const),
+      ...present,
+    ]);
     const serials = some.map(({ certificate }) => certificate.serial);
     const rows = await listRevocationsOf(app.db, mount_id, serials);
     const bySerial = new Map(rows.map((row) => [row.serial, row]));
     for (const issuer of some) {
-      const row = bySerial.get(issuer.certificate.serial);
-      const isMeant = row && (await isOf(app, mount_id, mountState, issuer.certificate, row));
-      marked.push(isMeant ? revokedAt(issuer, row.revoked_at_ms) : issuer);
+      const { certificate } = issuer;
+      const row = bySerial.get(certificate.serial);
+      const isMeant = row && (await isOf(app, mount_id, mountState, certificate, row));
+      const revoked = known.get(tbsHashOf(certificate)) ?? (isMeant ? row : undefined);
+      marked.push(revoked ? revokedAt(issuer, revoked) : issuer);
     }
   }
   const byId = new Map(marked.map((issuer) => [issuer.id, issuer]));
@@ -138,9 +160,20 @@ async function isOf(
   { serial, issuer_id }: Revocation,
 ): Promise<boolean> {
   const stored = await findCertificate(app.db, mount_id, serial);
-  if (stored) return Buffer.compare(stored.der, certificate.raw) === 0;
+  if (stored) return isSame(stored.der, certificate);
   const signer = issuers.get(issuer_id)?.certificate;
   return signer !== undefined && isSignedBy(certificate, signer.subjectPublicKeyInfo);
+}
+
+/** Whether it is the same certificate, whatever its signature is like. */
+function isSame(der: Uint8Array, certificate: Certificate): boolean {
+  if (Buffer.compare(der, certificate.raw) === 0) return true;
+  try {
+    return tbsHashOf(parseCertificate(der)) === tbsHashOf(certificate);
+  } catch {
+    // What cannot be read is none of an authority's.
+    return false;
+  }
 }
 
 /** Keys of the mount that new issuers will sign with, and issuers that are given one. */

@@ -3,12 +3,13 @@ import { retryOnConflict } from '../../access/standing/attempts.operations.ts';
 import type { App } from '../../app/app.ts';
 import type { Caller } from '../../app/caller.ts';
 import type { DataResult } from '../../app/output.ts';
+import type { Write } from '../../store/write.ts';
 import { formatSerial } from '../../x509/serial.ts';
 import { encodeSignedCa, type SignedCaAnswer } from '../certificates/answer.ts';
 import { insertCertificate } from '../certificates/store.ts';
 import { judgeBringing } from '../issuance/brought.operations.ts';
 import { type IssuerContext, readIssuerContext } from '../issuance/context.operations.ts';
-import { refuseBlockedKey } from '../keys/blocked.operations.ts';
+import { requireUnblockedKey } from '../keys/blocked.operations.ts';
 import { signCertificate, signWithKey } from '../keys/signing.operations.ts';
 import { lineOfMount } from '../mount-state/operations.ts';
 import { planIntermediateOnThread, requireSoundKeyOf } from '../planning/operations.ts';
@@ -43,8 +44,10 @@ export async function signIntermediate(
       // What the CSR says instead of the fields is judged as if it had been sent in them.
       const judging = request.use_csr_values && judgeValues([() => planned.asked]);
       if (judging) await judging;
-      await refuseBlockedKey(app, caller.mount.id, planned.subjectPublicKeyInfo);
-      return commitIntermediate(app, caller, request, rests, planned);
+      const { subjectPublicKeyInfo } = planned;
+      const unblocked = await requireUnblockedKey(app, caller.mount.id, subjectPublicKeyInfo);
+      const holds = [rests.held, unblocked];
+      return commitIntermediate(app, caller, request, { ...rests, holds }, planned);
     },
     { app, key: lineOfMount(caller.mount.id) },
   );
@@ -69,7 +72,7 @@ async function commitIntermediate(
   app: App,
   caller: Caller,
   request: IntermediateRequest,
-  { held, issuer, key, context }: IssuerContext,
+  { holds, issuer, key, context }: IssuerContext & { holds: readonly Write[] },
   { plan, ...subject }: PlannedIntermediate,
 ): Promise<DataResult<SignedCaAnswer>> {
   const mount_id = caller.mount.id;
@@ -99,7 +102,7 @@ async function commitIntermediate(
   };
   const found_by = [...names.dns, ...names.email, ...names.ip, ...names.uri];
   // Durable before it leaves the process, as every certificate is that can be revoked.
-  await app.commit(caller, [held, ...insertCertificate(mount_id, row, found_by)]);
+  await app.commit(caller, [...holds, ...insertCertificate(mount_id, row, found_by)]);
   const facts = { serial_number: serial, expiration: tbs.notAfter };
   return {
     data: encodeSignedCa(der, facts, issuer, request.format),

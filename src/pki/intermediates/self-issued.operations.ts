@@ -7,10 +7,11 @@ import type { DataResult } from '../../app/output.ts';
 import { formatSerial } from '../../x509/serial.ts';
 import { encodeCertificate } from '../certificates/answer.ts';
 import { readIssuerContext } from '../issuance/context.operations.ts';
-import { refuseBlockedKey } from '../keys/blocked.operations.ts';
+import { requireUnblockedKey } from '../keys/blocked.operations.ts';
 import { signCertificate, signWithKey } from '../keys/signing.operations.ts';
 import { pemOf } from '../mount-state/issuer.ts';
-import { lineOfMount } from '../mount-state/operations.ts';
+import { lineOfMount, readMountState } from '../mount-state/operations.ts';
+import type { MountState } from '../mount-state/state.ts';
 import { planSelfIssuedOnThread, requireSoundKeyOf } from '../planning/operations.ts';
 import { isHeavyRequest } from '../planning/task.ts';
 import type { IssuingFacts } from '../profile/issuing.ts';
@@ -36,13 +37,14 @@ export async function signSelfIssued(
     caller,
     async () => {
       const { held, issuer, key, context } = await readIssuerContext(app, caller, issuer_ref);
+      const mountState = await readMountState(app, mount_id);
       const { certificate, warnings, ...parts } = await decide(
         app,
         caller,
         request,
         context.issuer,
       );
-      await refuseBlockedKey(app, mount_id, parts.subjectPublicKeyInfo);
+      const unblocked = await requireUnblockedKey(app, mount_id, parts.subjectPublicKeyInfo);
       const tbs = planCertificate(
         { ...certificate, signer: context.issuer, urls: context.issuer.urls },
         parts,
@@ -52,14 +54,22 @@ export async function signSelfIssued(
       );
       const serial_number = formatSerial(parts.serialNumber);
       Object.assign(caller.record.outcome, { serial_number, issuer_id: issuer.id });
-      await app.commit(caller, [held]);
+      await app.commit(caller, [held, unblocked]);
       return {
         data: { certificate: encodeCertificate(der, 'pem'), issuing_ca: pemOf(issuer.certificate) },
-        warnings,
+        warnings: [...warnings, ...warnOfSerial(mountState, serial_number)],
       };
     },
     { app, key: lineOfMount(mount_id) },
   );
+}
+
+/** It keeps its serial number, by which it cannot be revoked apart from one that the mount has. @see P-337 */
+function warnOfSerial({ issuers }: MountState, serial: string): string[] {
+  if (!issuers.values().some(({ certificate }) => certificate.serial === serial)) return [];
+  return [
+    'An issuer of this mount has the serial number of the certificate, which is kept: to revoke the certificate apart from that issuer, import it and revoke it as an issuer.',
+  ];
 }
 
 async function decide(

@@ -15,7 +15,7 @@ import {
   type SignedLeafAnswer,
   withPrivateKey,
 } from '../certificates/answer.ts';
-import { refuseBlockedKey } from '../keys/blocked.operations.ts';
+import { requireUnblockedKey } from '../keys/blocked.operations.ts';
 import { generateKeyToHandOut } from '../keys/generation.operations.ts';
 import { lineOfMount } from '../mount-state/operations.ts';
 import { planLeafOnThread, requireSoundKeyOf } from '../planning/operations.ts';
@@ -92,12 +92,10 @@ export async function signRequest(
       const { context, plan, subject, brought } = await decide(readCsr);
       const judging = judgeNames(brought);
       if (judging) await judging;
-      await refuseBlockedKey(app, caller.mount.id, subject.subjectPublicKeyInfo);
-      return commitSigned(
-        app,
-        caller,
-        await planSigned(app, caller, input, context, plan, subject),
-      );
+      const { subjectPublicKeyInfo } = subject;
+      const unblocked = await requireUnblockedKey(app, caller.mount.id, subjectPublicKeyInfo);
+      const leaf = await planSigned(app, caller, input, context, plan, subject);
+      return commitSigned(app, caller, { ...leaf, effects: [...leaf.effects, unblocked] });
     },
     { app, key: lineOfMount(caller.mount.id) },
   );

@@ -4,18 +4,12 @@ import type { App } from '../../app/app.ts';
 import type { Caller } from '../../app/caller.ts';
 import type { DataResult, NothingResult } from '../../app/output.ts';
 import { mergePatch } from '../../core/patches.ts';
-import type { Effect } from '../../store/write.ts';
-import { classIdOf, numberWarnings, warnOfChange } from '../crl/issuer-class.ts';
+import { numberWarnings, warnOfChange } from '../crl/issuer-class.ts';
 import { describeIssuer, type Issuer, type IssuerRecord, recordOf } from '../mount-state/issuer.ts';
 import { deleteAllIssuers, deleteIssuer, saveIssuer } from '../mount-state/issuers.store.ts';
 import { checkName } from '../mount-state/key.ts';
 import { deleteAllKeys } from '../mount-state/keys.store.ts';
-import {
-  changeMountState,
-  readMountState,
-  rememberFormer,
-  requireIssuer,
-} from '../mount-state/operations.ts';
+import { changeMountState, readMountState, requireIssuer } from '../mount-state/operations.ts';
 import { CONCERNED, ownPaths, RENAMED } from '../mount-state/own-paths.ts';
 import { touchCrls } from '../mount-state/revocations.store.ts';
 import { requireRoomForSettings } from '../mount-state/room.ts';
@@ -28,7 +22,7 @@ import {
 } from '../mount-state/state.ts';
 import { warnOfTemplates } from '../mount-state/urls.ts';
 import { countRolesOf, MOST_COUNTED } from '../roles/store.ts';
-import { planLastingEntry } from './revocation.operations.ts';
+import { pathsOfRemoved, planAfterRemoval } from './removal.operations.ts';
 import {
   checkChainLength,
   type IssuerPatch,
@@ -161,8 +155,6 @@ async function warnOfReferences(
   return warnings;
 }
 
-const formerOf = (issuer: Issuer) => ({ id: issuer.id, class: classIdOf(issuer) });
-
 /** Removes an issuer; its key and the certificates it signed stay. @see P-96 */
 export async function removeIssuer(
   app: App,
@@ -172,14 +164,9 @@ export async function removeIssuer(
   return changeMountState<DataResult<null>>(app, caller, async (mountState) => {
     const issuer = findIssuer(mountState, input.issuer_ref);
     if (!issuer) return { effects: [], result: { data: null } };
-    // Who signed those beneath it is known as long as it is there.
-    const concerned = [...mountState.issuers.values()].filter(
-      ({ id, signed_by }) => id === issuer.id || signed_by === issuer.id,
-    );
     const effects = [
       deleteIssuer(caller.mount.id, issuer.id),
-      ...(await planLastingEntries(app, caller, concerned)),
-      ...rememberFormer(caller.mount.id, mountState, [formerOf(issuer)]),
+      ...(await planAfterRemoval(app, caller.mount.id, mountState, [issuer])),
     ];
     const warnings: string[] = [];
     const wasDefault = issuer.id === mountState.defaults.default_issuer;
@@ -200,16 +187,6 @@ export async function removeIssuer(
   });
 }
 
-async function planLastingEntries(
-  app: App,
-  { mount }: Caller,
-  issuers: Iterable<Issuer>,
-): Promise<Effect[]> {
-  const lasting: Effect[] = [];
-  for (const issuer of issuers) lasting.push(...(await planLastingEntry(app, mount.id, issuer)));
-  return lasting;
-}
-
 /**
  * Removes all issuers and keys of the mount; what they signed stays, and so do revocations.
  *
@@ -221,15 +198,10 @@ export async function removeRoot(app: App, caller: Caller): Promise<NothingResul
   ];
   return changeMountState(app, caller, async (mountState) => {
     await refuseDeniedNow(caller, pathsOfAll(caller, mountState));
-    const former = [...mountState.issuers.values()].map(formerOf);
-    const lasting = await planLastingEntries(app, caller, mountState.issuers.values());
+    const all = [...mountState.issuers.values()];
+    const lasting = await planAfterRemoval(app, caller.mount.id, mountState, all);
     return {
-      effects: [
-        deleteAllIssuers(caller.mount.id),
-        deleteAllKeys(caller.mount.id),
-        ...lasting,
-        ...rememberFormer(caller.mount.id, mountState, former),
-      ],
+      effects: [deleteAllIssuers(caller.mount.id), deleteAllKeys(caller.mount.id), ...lasting],
       defaults: { default_issuer: '', default_key: '' },
       result: { warnings },
     };
@@ -237,13 +209,13 @@ export async function removeRoot(app: App, caller: Caller): Promise<NothingResul
 }
 
 /** Each is removed, and could be by itself. */
-function pathsOfAll(caller: Caller, { issuers, keys, defaults }: MountState): OwnPath[] {
-  const refOf = (id: string): string =>
-    id === defaults.default_issuer || id === defaults.default_key ? 'default' : '';
-  const pathsOf = (kind: 'issuer' | 'key', { id, name }: { id: string; name: string }) =>
-    ownPaths(caller, kind, { ref: refOf(id), id, name }, CONCERNED);
+function pathsOfAll(caller: Caller, mountState: MountState): OwnPath[] {
+  const { issuers, keys, defaults } = mountState;
   return [
-    ...[...issuers.values()].flatMap((issuer) => pathsOf('issuer', issuer)),
-    ...[...keys.values()].flatMap((key) => pathsOf('key', key)),
+    ...pathsOfRemoved(caller, mountState, issuers.values()),
+    ...[...keys.values()].flatMap(({ id, name }) => {
+      const ref = id === defaults.default_key ? 'default' : '';
+      return ownPaths(caller, 'key', { ref, id, name }, CONCERNED);
+    }),
   ];
 }

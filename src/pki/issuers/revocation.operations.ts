@@ -7,14 +7,23 @@ import type { Effect } from '../../store/write.ts';
 import { findCertificate, insertCertificate } from '../certificates/store.ts';
 import { classIdOf, numberWarnings, planClass, warnOfUnsigned } from '../crl/issuer-class.ts';
 import { scheduleCrl } from '../crl/operations.ts';
+import { planBlock, planLateBlock } from '../keys/blocked.operations.ts';
 import { isRoot } from '../mount-state/chain.ts';
-import { describeIssuer, type Issuer, recordOf, revokedAt } from '../mount-state/issuer.ts';
+import {
+  describeIssuer,
+  type Issuer,
+  recordOf,
+  revokedAt,
+  tbsHashOf,
+} from '../mount-state/issuer.ts';
 import { saveIssuer } from '../mount-state/issuers.store.ts';
 import { changeMountState, requireIssuer } from '../mount-state/operations.ts';
 import { ownPaths } from '../mount-state/own-paths.ts';
 import { findRevocation, insertRevocation } from '../mount-state/revocations.store.ts';
+import { rememberRevoked } from '../mount-state/revoked-issuers.store.ts';
 import { type MountState, resolveIssuer } from '../mount-state/state.ts';
 import { planRevocation } from '../revocation/operations.ts';
+import { isCompromise, parseReason } from '../revocation/reasons.ts';
 
 interface Revoked {
   id: string;
@@ -25,15 +34,17 @@ interface Revoked {
 
 /**
  * Revokes an issuer for good: it issues no more, certificates that are being made are refused, and the CRLs of those
- * of the mount that signed it have it. What it signed goes on being listed and answered for.
+ * of the mount that signed it have it. What it signed goes on being listed and answered for. A revocation keeps its
+ * reason; that others may have the key may be known later.
  *
- * @see P-243
+ * @see P-243, P-333
  */
 export async function revokeIssuer(
   app: App,
   caller: Caller,
-  { issuer_ref: ref }: { issuer_ref: string },
+  { issuer_ref: ref, reason: written = '' }: { issuer_ref: string; reason?: string },
 ): Promise<DataResult<ReturnType<typeof describeIssuer>>> {
+  const reason = parseReason(written);
   await refuseDenied(caller, ownPaths(caller, 'issuer', { ref }));
   const mount_id = caller.mount.id;
   const { id, signed_by, warnings } = await changeMountState<Revoked>(
@@ -43,14 +54,22 @@ export async function revokeIssuer(
       const issuer = resolveIssuer(mountState, ref);
       await refuseDeniedNow(caller, ownPaths(caller, 'issuer', issuer));
       if (issuer.revoked_at_ms !== undefined) {
-        return { effects: [], result: { id: issuer.id, signed_by: '', warnings: [] } };
+        const late = isCompromise(reason)
+          ? await planLateBlock(app, mount_id, issuer.certificate)
+          : [];
+        return {
+          effects: late,
+          spares_issuing: true,
+          result: { id: issuer.id, signed_by: '', warnings: [] },
+        };
       }
       caller.record.outcome.serial_number = issuer.certificate.serial;
       const now_ms = app.now();
       return {
         effects: [
-          saveIssuer(mount_id, recordOf(revokedAt(issuer, now_ms))),
-          ...(await planEntry(app, mount_id, issuer, now_ms)),
+          saveIssuer(mount_id, recordOf(revokedAt(issuer, { revoked_at_ms: now_ms, reason }))),
+          ...(await planEntry(app, mount_id, issuer, { revoked_at_ms: now_ms, reason })),
+          ...(isCompromise(reason) ? planBlock(mount_id, issuer.certificate, now_ms) : []),
         ],
         spares_issuing: true,
         result: {
@@ -70,7 +89,7 @@ async function planEntry(
   app: App,
   mount_id: string,
   { certificate: { serial, raw } }: Issuer,
-  revoked_at_ms: number,
+  { revoked_at_ms, reason }: { revoked_at_ms: number; reason: number },
 ): Promise<Effect[]> {
   const stored = await findCertificate(app.db, mount_id, serial);
   if (!stored || Buffer.compare(stored.der, raw) !== 0) return [];
@@ -79,8 +98,7 @@ async function planEntry(
     serial,
     issuer_id: stored.issuer_id,
     revoked_at_ms,
-    // Nobody is asked why.
-    reason: 0,
+    reason,
     not_after: stored.not_after,
     clusters: app.config.cluster_name,
   });
@@ -112,22 +130,32 @@ function warnOfRevoked(mountState: MountState, issuer: Issuer): string[] {
   return warnings;
 }
 
+/** What makes a revoked issuer that is removed be known as one when it is imported anew. @see P-248, P-334 */
+export function rememberRevocation(
+  mount_id: string,
+  { certificate, revoked_at_ms, revocation_reason: reason }: Issuer,
+): Effect[] {
+  if (revoked_at_ms === undefined) return [];
+  const tbs_sha256 = tbsHashOf(certificate);
+  return [rememberRevoked({ mount_id, tbs_sha256, revoked_at_ms, reason })];
+}
+
 /**
  * What keeps a revoked issuer that is removed on the CRL of who signed it: while it is there, it is on that by itself.
- * Its certificate is stored with that, so that it is known when it is imported anew, whoever signed it is gone by then.
+ * Its certificate is stored with that, as that of every other revocation is.
  *
- * @see P-246, P-248
+ * @see P-246
  */
 export async function planLastingEntry(
   app: App,
   mount_id: string,
-  { certificate, signed_by: issuer_id, revoked_at_ms }: Issuer,
+  { certificate, signed_by: issuer_id, revoked_at_ms, revocation_reason: reason }: Issuer,
 ): Promise<Effect[]> {
   if (revoked_at_ms === undefined || issuer_id === '') return [];
   const { serial, notBefore: not_before, notAfter: not_after, raw: der } = certificate;
   if (await findRevocation(app.db, mount_id, serial)) return [];
   const clusters = app.config.cluster_name;
-  const entry = { serial, issuer_id, revoked_at_ms, reason: 0, not_after, clusters };
+  const entry = { serial, issuer_id, revoked_at_ms, reason, not_after, clusters };
   // Of another certificate, which is not revoked by that.
   if (await findCertificate(app.db, mount_id, serial)) return insertRevocation(mount_id, entry);
   const subject_cn = certificate.subjectName.fields.common_name ?? '';

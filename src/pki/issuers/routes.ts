@@ -6,6 +6,7 @@ import { CERTIFICATE_DER, CERTIFICATE_PEM } from '../certificates/readings.ts';
 import { describeIssuer, describeIssuerChain, issuerSchema, pemOf } from '../mount-state/issuer.ts';
 import { requireIssuer } from '../mount-state/operations.ts';
 import { URL_FIELDS } from '../mount-state/urls.ts';
+import { reasonField } from '../revocation/reasons.ts';
 import {
   listIssuerInfo,
   removeIssuer,
@@ -144,10 +145,10 @@ export const issuerRoutes: readonly AnyRoute[] = [
     summary: 'Revoke an issuer, for good',
     see: ['RFC 5280 §5'],
     access: { capability: 'update' },
-    input: z.object({ issuer_ref }),
+    input: z.object({ issuer_ref, ...reasonField }),
     output: issuerSchema,
-    failures: ['unresolved', 'conflict'],
-    audit: ['issuer_ref'],
+    failures: ['invalid', 'unresolved', 'conflict'],
+    audit: ['issuer_ref', 'reason'],
     run: revokeIssuer,
   }),
   vaultRoute({
@@ -159,7 +160,7 @@ export const issuerRoutes: readonly AnyRoute[] = [
     input: z.object({ issuer_ref }),
     // Always an envelope, as clients know it.
     output: z.null(),
-    failures: ['conflict'],
+    failures: ['invalid', 'conflict'],
     audit: ['issuer_ref'],
     run: removeIssuer,
   }),

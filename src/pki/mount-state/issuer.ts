@@ -1,3 +1,4 @@
+import { hash } from 'node:crypto';
 import { z } from 'zod';
 import { flag } from '../../core/fields.ts';
 import { memoizeWeak } from '../../core/memoize-weak.ts';
@@ -60,6 +61,8 @@ export interface IssuerRecord {
   certificate: Uint8Array;
   settings: IssuerSettings;
   revoked_at_ms: number | undefined;
+  /** CRLReason of RFC 5280 §5.3.1; 0: unspecified, and of one that is not revoked. */
+  revocation_reason: number;
   modified_at_ms: number;
   created_at_ms: number;
   /** Grows with every change of it, but for that of `modified_at_ms` alone. */
@@ -76,10 +79,17 @@ export interface Issuer extends Omit<IssuerRecord, 'certificate'> {
 }
 
 /** An issuer as it is once it is revoked: it issues no more, and signs for what it has issued. */
-export function revokedAt(issuer: Issuer, revoked_at_ms: number): Issuer {
+export function revokedAt(
+  issuer: Issuer,
+  { revoked_at_ms, reason }: { revoked_at_ms: number; reason: number },
+): Issuer {
   const usage = issuer.settings.usage.filter((word) => word !== 'issuing-certificates');
-  return { ...issuer, settings: { ...issuer.settings, usage }, revoked_at_ms };
+  const settings = { ...issuer.settings, usage };
+  return { ...issuer, settings, revoked_at_ms, revocation_reason: reason };
 }
+
+/** By what a CA certificate is known again: nobody but its signer can make another one with the same. Hex. */
+export const tbsHashOf = memoizeWeak(({ tbs }: Certificate): string => hash('sha256', tbs));
 
 /** An issuer in the form in which it is stored. */
 export function recordOf(issuer: Issuer): IssuerRecord {

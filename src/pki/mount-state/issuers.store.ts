@@ -38,6 +38,7 @@ function recordOf(row: PkiIssuerRow): IssuerRecord {
     // A setting that a later program added is missing in the rows of an earlier one.
     settings: { ...DEFAULT_SETTINGS, ...settings },
     revoked_at_ms: row.revoked_at_ms ?? undefined,
+    revocation_reason: row.revocation_reason,
     modified_at_ms: row.modified_at_ms,
     created_at_ms: row.created_at_ms,
     version: row.version,
@@ -54,6 +55,7 @@ const insertRow = preparedWrite(
       certificate: p.certificate,
       body: p.body,
       revoked_at_ms: p.revoked_at_ms,
+      revocation_reason: p.revocation_reason,
       modified_at_ms: p.modified_at_ms,
       created_at_ms: p.created_at_ms,
       version: p.version,

@@ -26,6 +26,7 @@ function issuerOf(length: number, settings: IssuerSettings = DEFAULT_SETTINGS): 
     certificate: { ...CERTIFICATE, raw: new Uint8Array(length) },
     settings,
     revoked_at_ms: undefined,
+    revocation_reason: 0,
     modified_at_ms: 0,
     created_at_ms: 0,
     version: 0,

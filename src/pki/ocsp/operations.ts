@@ -22,6 +22,7 @@ import { type CrlConfig, crlDurations } from '../crl/config.ts';
 import { classIdOf } from '../crl/issuer-class.ts';
 import { ALL } from '../crl/kind.ts';
 import { readCrlConfig } from '../crl/settings.operations.ts';
+import { isRoot } from '../mount-state/chain.ts';
 import { readMountState } from '../mount-state/operations.ts';
 import { findRevocation, type Revocation } from '../mount-state/revocations.store.ts';
 import { findIssuer, type MountState } from '../mount-state/state.ts';
@@ -206,17 +207,17 @@ function chooseIssuer(asked: {
       Buffer.compare(known.issuerKeyHash, certId.issuerKeyHash) === 0
     );
   };
-  const revocation =
-    asked.revocation ??
-    revokedAuthorities(mountState)
-      .get(formatSerial(certId.serialNumber))
-      ?.find(({ issuer_id }) => isAskedAbout(issuer_id));
-  // A serial number is unique in its mount: one that another issuer revoked is not this one's.
-  const revoker = revocation && representativeOf(mountState, revocation.issuer_id);
+  const known = authoritiesOf(mountState).get(formatSerial(certId.serialNumber)) ?? [];
+  const authority = known.find(({ signers }) => signers.some(isAskedAbout));
+  const revoker = asked.revocation && representativeOf(mountState, asked.revocation.issuer_id);
+  // What another issuer revoked is not this one's: but for authorities that are certified by both, a serial number is
+  // unique in its mount.
   const isOthers = revoker !== undefined && !isAskedAbout(revoker);
+  const revocation = isOthers ? authority?.revoked : (asked.revocation ?? authority?.revoked);
+  const isUnknown = isOthers && authority === undefined;
   const candidates = [...mountState.issuers.values()].flatMap((issuer): Responder[] => {
     const key = mountState.keys.get(issuer.key_id);
-    return key ? [{ issuer, key, matches: !isOthers && isAskedAbout(issuer.id) }] : [];
+    return key ? [{ issuer, key, matches: !isUnknown && isAskedAbout(issuer.id) }] : [];
   });
   const responder = chooseResponder(candidates, findIssuer(mountState, 'default')?.id);
   if (!responder) return undefined;
@@ -234,18 +235,31 @@ function chooseIssuer(asked: {
   };
 }
 
+/** The certificate of an issuer: who of the mount signed it, and whether it is revoked. */
+interface Authority {
+  /** Ids. */
+  signers: readonly string[];
+  revoked: Pick<Revocation, 'revoked_at_ms' | 'reason'> | undefined;
+}
+
 /**
- * Revoked issuers that another one of the mount signed, by serial number: their certificates may be stored nowhere
- * else. Of different authorities elsewhere some may have the same.
+ * Issuers that one of the mount signed, itself included, by serial number: their certificates may be stored nowhere else.
+ * Of different authorities some may have the same, as one has that another has signed as it signed itself.
+ *
+ * @see P-337
  */
-const revokedAuthorities = memoizeWeak(({ issuers }: MountState): Map<string, Revocation[]> => {
-  const revoked = [...issuers.values()].flatMap(
-    ({ certificate: { serial }, signed_by: issuer_id, revoked_at_ms }): Revocation[] =>
-      revoked_at_ms === undefined || issuer_id === ''
-        ? []
-        : [{ serial, issuer_id, revoked_at_ms, reason: 0 }],
+const authoritiesOf = memoizeWeak(({ issuers }: MountState): Map<string, Authority[]> => {
+  const known = [...issuers.values()].flatMap(
+    ({ id, certificate, signed_by, revoked_at_ms, revocation_reason: reason }) => {
+      // A revoked root is on no list of its own.
+      const isOwn = isRoot(certificate);
+      if (!isOwn && signed_by === '') return [];
+      const isListed = revoked_at_ms !== undefined && !isOwn;
+      const revoked = isListed ? { revoked_at_ms, reason } : undefined;
+      return [{ serial: certificate.serial, signers: [isOwn ? id : signed_by], revoked }];
+    },
   );
-  return Map.groupBy(revoked, ({ serial }) => serial);
+  return Map.groupBy(known, ({ serial }) => serial);
 });
 
 /** The issuer, or one that is the same to the world where it is gone; undefined when there is none. */

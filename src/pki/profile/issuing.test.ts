@@ -40,6 +40,7 @@ function issuerOf(chain: Certificate[], settings: Partial<IssuerSettings> = {}):
     signed_by: '',
     settings: { ...DEFAULT_SETTINGS, ...settings },
     revoked_at_ms: undefined,
+    revocation_reason: 0,
     modified_at_ms: 0,
     created_at_ms: 0,
     version: 0,

@@ -7,14 +7,14 @@ import { isOfCluster } from '../../core/clusters.ts';
 import { invalid, isConflict } from '../../core/failure.ts';
 import type { Effect } from '../../store/write.ts';
 import { parseCertificate } from '../../x509/certificate.ts';
-import { describePublicKey, keyFingerprint } from '../../x509/keys.ts';
+import { describePublicKey } from '../../x509/keys.ts';
 import { parsePrivateKey, provePair } from '../../x509/private-keys.ts';
 import { findCertificate, insertCertificate, markRevoked } from '../certificates/store.ts';
 import { findClassOf, numberWarnings, warnOfUnsigned } from '../crl/issuer-class.ts';
 import { warnOfLength } from '../crl/length.operations.ts';
 import { scheduleCrl } from '../crl/operations.ts';
 import { readCrlConfig } from '../crl/settings.operations.ts';
-import { blockKey } from '../keys/blocked.store.ts';
+import { planBlock, planLateBlock } from '../keys/blocked.operations.ts';
 import { readMountState } from '../mount-state/operations.ts';
 import {
   type ClusterRevocation,
@@ -22,7 +22,7 @@ import {
   insertRevocation,
   joinRevocation,
 } from '../mount-state/revocations.store.ts';
-import { KEY_COMPROMISE, parseReason } from './reasons.ts';
+import { isCompromise, parseReason } from './reasons.ts';
 import {
   type RevocationTarget,
   type RevokeInput,
@@ -95,6 +95,7 @@ async function revoke(app: App, caller: Caller, target: RevocationTarget, reason
     };
   }
   const effects: Effect[] = [
+    ...(isCompromise(reason) ? planBlock(mount_id, certificateOf(target), now_ms) : []),
     ...(stored ? [] : insertCertificate(mount_id, storedForm(target), [])),
     ...planRevocation(mount_id, {
       serial,
@@ -104,7 +105,6 @@ async function revoke(app: App, caller: Caller, target: RevocationTarget, reason
       not_after,
       clusters: app.config.cluster_name,
     }),
-    ...(reason === KEY_COMPROMISE ? [blockKeyOf(mount_id, target, now_ms)] : []),
   ];
   try {
     await app.commit(caller, effects);
@@ -144,11 +144,8 @@ export function planRevocation(
   ];
 }
 
-function blockKeyOf(mount_id: string, target: RevocationTarget, blocked_at_ms: number): Effect {
-  const { serial, der, certificate = parseCertificate(der) } = target;
-  const key_sha256 = keyFingerprint(certificate.subjectPublicKeyInfo);
-  return blockKey({ mount_id, key_sha256, serial, blocked_at_ms });
-}
+const certificateOf = ({ der, certificate = parseCertificate(der) }: RevocationTarget) =>
+  certificate;
 
 /**
  * Revokes once more what is revoked. A revocation keeps its reason and its time; that the key is in other hands may be known
@@ -164,12 +161,14 @@ async function followRevocation(
 ): Promise<void> {
   const { cluster_name } = app.config;
   const isNew = !isOfCluster(known.clusters, cluster_name);
-  const isLate = reason === KEY_COMPROMISE && known.reason !== KEY_COMPROMISE;
-  if (!isNew && !isLate) return;
   const mount_id = caller.mount.id;
+  const late = isCompromise(reason)
+    ? await planLateBlock(app, mount_id, certificateOf(target))
+    : [];
+  if (!isNew && late.length === 0) return;
   await app.commit(caller, [
     ...(isNew ? joinRevocation(mount_id, known, cluster_name) : []),
-    ...(isLate ? [blockKeyOf(mount_id, target, app.now())] : []),
+    ...late,
   ]);
 }
 

@@ -16,7 +16,12 @@ const REASONS = new Map([
   ['aACompromise', 10],
 ]);
 
-export const KEY_COMPROMISE = 1;
+/** Others may have the key: the two reasons that say so, of whoever it is and of an authority. */
+const COMPROMISED: ReadonlySet<number> = new Set([1, 2]);
+
+/** Whether nothing is certified for a key any more whose certificate is revoked for this reason. @see P-265 */
+export const isCompromise = (reason: number): boolean => COMPROMISED.has(reason);
+
 const REMOVE_FROM_CRL = 8;
 
 const BY_TEXT = new Map(
@@ -27,9 +32,16 @@ const BY_TEXT = new Map(
 );
 
 /** A reason by its name in any case, or by its number; none is `unspecified`. */
-export const reasonText = comparedBy(text, {
+const reasonText = comparedBy(text, {
   form: eachText((written) => BY_TEXT.get(written.toLowerCase()) ?? (written || 0)),
 });
+
+/** Of every request that revokes. */
+export const reasonField = {
+  reason: reasonText('').describe(
+    'Why, as RFC 5280 §5.3.1 names or numbers it, e.g. "superseded"; none: unspecified. After "keyCompromise" and "cACompromise" nothing is signed for the key any more.',
+  ),
+};
 
 /** @returns CRLReason; 0 for none @throws Failure `invalid` @see P-263 */
 export function parseReason(written: string): number {

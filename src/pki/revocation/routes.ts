@@ -5,16 +5,14 @@ import { integer, optional, text } from '../../core/fields.ts';
 import { pemText, serialText } from '../fields/field-kinds.ts';
 import { listRevoked, listUnifiedRevoked } from './lists.operations.ts';
 import { revokeCertificate, revokeWithKey } from './operations.ts';
-import { reasonText } from './reasons.ts';
+import { reasonField } from './reasons.ts';
 
 const which = {
   serial_number: optional(serialText()).describe(
     'Serial number, hex in pairs set apart by colons or hyphens; this or certificate.',
   ),
   certificate: optional(pemText()).describe('The certificate, PEM; this or serial_number.'),
-  reason: reasonText('').describe(
-    'Why, as RFC 5280 §5.3.1 names or numbers it, e.g. "superseded"; none: unspecified. After "keyCompromise" nothing is signed for the key any more.',
-  ),
+  ...reasonField,
 };
 /** Nothing of one that has run out but a warning. */
 const revoked = either(

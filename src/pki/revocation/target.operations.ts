@@ -7,7 +7,7 @@ import { type Certificate, isSignedBy, parseCertificate } from '../../x509/certi
 import { canonicaliseSerial } from '../../x509/serial.ts';
 import { findCertificate, type StoredCertificate } from '../certificates/store.ts';
 import { classIdOf } from '../crl/issuer-class.ts';
-import type { Issuer } from '../mount-state/issuer.ts';
+import { type Issuer, tbsHashOf } from '../mount-state/issuer.ts';
 import { readMountState } from '../mount-state/operations.ts';
 import type { MountState } from '../mount-state/state.ts';
 
@@ -79,10 +79,17 @@ function serialOf(text: string): string {
   return serial;
 }
 
-/** A CA's own certificate never goes on the CRL that it signs itself. @see P-113 */
-function refuseIssuers(mountState: MountState, serial: string): void {
+/**
+ * A CA's own certificate never goes on the CRL that it signs itself.
+ *
+ * @param presented undefined: the serial number is all that is known
+ * @see P-113, P-337
+ */
+function refuseIssuers(mountState: MountState, serial: string, presented?: Certificate): void {
   for (const issuer of mountState.issuers.values()) {
-    if (issuer.certificate.serial === serial) {
+    const { certificate } = issuer;
+    if (presented && tbsHashOf(presented) !== tbsHashOf(certificate)) continue;
+    if (certificate.serial === serial) {
       throw invalid(`adding issuer (id: ${issuer.id}) to its own CRL is not allowed`);
     }
   }
@@ -108,11 +115,13 @@ async function findPresented(
   } catch (cause) {
     throw invalid('certificate could not be parsed', { cause });
   }
-  refuseIssuers(mountState, certificate.serial);
+  refuseIssuers(mountState, certificate.serial, certificate);
   const stored = await findCertificate(app.db, caller.mount.id, certificate.serial);
   if (stored) {
     if (Buffer.compare(stored.der, certificate.raw) !== 0) {
-      throw invalid('certificate has the same serial but unequal value to one that is stored');
+      throw invalid(
+        'certificate has the same serial but unequal value to one that is stored; that of an authority can be imported, and revoked as an issuer',
+      );
     }
     return { ...targetOf(stored), certificate };
   }

@@ -4,12 +4,13 @@ import type { Caller } from '../../app/caller.ts';
 import { effectiveLeaseTtls, type Mount } from '../../app/mount.ts';
 import { presentMount } from '../../mounts/operations.ts';
 import { holdSettings } from '../../mounts/store.ts';
+import type { Write } from '../../store/write.ts';
 import type { SignatureAlgorithm } from '../../x509/algorithms.ts';
 import { formatSerial } from '../../x509/serial.ts';
 import { encodeCertificate, withPrivateKey } from '../certificates/answer.ts';
 import { insertCertificate } from '../certificates/store.ts';
 import { checkSignatureSize } from '../fields/key-parameters.ts';
-import { refuseBlockedKey } from '../keys/blocked.operations.ts';
+import { requireUnblockedKey } from '../keys/blocked.operations.ts';
 import { type ChosenKey, parseKeySource, prepareKey } from '../keys/key-source.operations.ts';
 import { signCertificate } from '../keys/signing.operations.ts';
 import { DEFAULT_SETTINGS, type IssuerRecord } from '../mount-state/issuer.ts';
@@ -64,7 +65,8 @@ async function makeRoot(
     const issuer_name = await chooseName(mountState);
     const chosen = await prepared.choose(mountState);
     const { key } = chosen;
-    if (source === 'existing' || source === 'kms') await requireCertifiable(app, caller, key);
+    const isOld = source === 'existing' || source === 'kms';
+    const certifiable = isOld ? [await requireCertifiable(app, caller, key)] : [];
     const now_ms = app.now();
     const mount = await presentMount(app, caller.mount);
     const root = await signRoot(app, caller, { request, now_ms, mount, mountState, chosen });
@@ -91,6 +93,7 @@ async function makeRoot(
     return {
       effects: [
         ...holdSettings(mount),
+        ...certifiable,
         ...chosen.effects,
         insertIssuer(mount_id, issuer),
         ...insertCertificate(mount_id, planRow(root, issuer, request), []),
@@ -109,12 +112,13 @@ async function makeRoot(
 /**
  * Refuses a key that was not made here for this root as it would be refused in a request for a certificate.
  *
+ * @returns see {@link requireUnblockedKey}
  * @throws Failure `invalid` for a weak key, and for a blocked one
  */
-async function requireCertifiable(app: App, caller: Caller, key: Key): Promise<void> {
+async function requireCertifiable(app: App, caller: Caller, key: Key): Promise<Write> {
   checkCsrKey(key, { key_type: 'any', key_bits: 0 });
   await requireSoundKeyOf(app, caller, key, key.public_key);
-  await refuseBlockedKey(app, caller.mount.id, key.public_key);
+  return requireUnblockedKey(app, caller.mount.id, key.public_key);
 }
 
 interface RootContext {
@@ -173,6 +177,7 @@ const planIssuer = (
   certificate: der,
   settings: { ...DEFAULT_SETTINGS, revocation_signature_algorithm: signatureAlgorithm },
   revoked_at_ms: undefined,
+  revocation_reason: 0,
   modified_at_ms: now_ms,
   created_at_ms: now_ms,
   version: 0,

@@ -1,11 +1,13 @@
 import type { z } from 'zod';
 import { commitPlanned } from '../../access/standing/attempts.operations.ts';
+import { refuseDenied, refuseDeniedNow } from '../../access/standing/operations.ts';
 import type { App } from '../../app/app.ts';
 import type { Caller } from '../../app/caller.ts';
 import type { AcceptedResult, NothingResult } from '../../app/output.ts';
 import { isConflict } from '../../core/failure.ts';
 import { CERTIFICATES } from '../certificates/store.ts';
 import { readCounts } from '../mount-state/counts.store.ts';
+import { readMountState } from '../mount-state/operations.ts';
 import { REVOCATIONS } from '../mount-state/revocations.store.ts';
 import {
   type AutoTidy,
@@ -17,6 +19,7 @@ import {
   planTidy,
   type tidySchema,
 } from './fields.ts';
+import { pathsOfAutomatic, pathsOfExpired } from './issuers.operations.ts';
 import { goOnTidying } from './run.operations.ts';
 import { describeStatus, isUnderWay, NO_RUN, parseRun, type TidyStatus } from './status.ts';
 import { cancelRun, findTidyRow, IN_PROGRESS, saveAuto, startRun } from './store.ts';
@@ -36,8 +39,12 @@ export async function startTidying(
   const request = planTidy(input);
   const mount_id = caller.mount.id;
   const run_id = app.newId();
+  const now_ms = app.now();
+  const mountState = await readMountState(app, mount_id);
+  const now = Math.floor(now_ms / 1000);
+  await refuseDenied(caller, pathsOfExpired(caller, mountState, { now, request }));
   try {
-    await app.commit(caller, [startRun(mount_id, { run_id, request, now_ms: app.now() })]);
+    await app.commit(caller, [startRun(mount_id, { run_id, request, now_ms })]);
   } catch (error) {
     const row = isConflict(error) ? await findTidyRow(app.db, mount_id) : undefined;
     if (row && isUnderWay(parseRun(row))) return { warnings: [IN_PROGRESS] };
@@ -88,7 +95,11 @@ export function writeAutoTidy(app: App, caller: Caller, patch: AutoTidyPatch): P
   return commitPlanned<AutoTidy>(app, caller, async () => {
     const row = await findTidyRow(app.db, mount_id);
     const read = row?.auto ?? '';
-    const next = planAutoTidy(parseAutoTidy(read), patch);
+    const present = parseAutoTidy(read);
+    const next = planAutoTidy(present, patch);
+    const change = { before: describeAutoTidy(present), next: describeAutoTidy(next) };
+    const mountState = await readMountState(app, mount_id);
+    await refuseDeniedNow(caller, pathsOfAutomatic(caller, mountState, change));
     const last_ms = row?.last_finished_at_ms ?? 0;
     const due_at_ms = next.enabled
       ? Math.max(app.now(), last_ms + next.interval_duration * 1000)

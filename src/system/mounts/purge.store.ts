@@ -32,6 +32,7 @@ const PAGED: Readonly<Record<Exclude<MountTable, 'token'>, Paged>> = {
   pki_certificate: { keys: ['serial'], long: ['der'] },
   pki_certificate_metadata: { keys: ['serial'], long: ['data'] },
   pki_blocked_key: { keys: ['key_sha256'] },
+  pki_revoked_issuer: { keys: ['tbs_sha256'] },
   pki_expiration_warning: { keys: ['mount_id'], long: ['body', 'webhook_secret_sealed'] },
   pki_expiration_cursor: { keys: ['channel', 'ahead'] },
   pki_expiration_message: { keys: ['channel', 'id'], long: ['body'] },

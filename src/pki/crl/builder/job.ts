@@ -16,8 +16,8 @@ export interface CrlScope {
   epoch: number;
   /** Nothing is on it, whatever is revoked. */
   empty: boolean;
-  /** Revoked authorities of the mount that the issuers signed: serial number and time, in order of the former. */
-  authorities?: readonly (readonly [serial: string, revoked_at_ms: number])[];
+  /** Revoked authorities of the mount that the issuers signed: serial number, time and reason, in order of the first. */
+  authorities?: readonly (readonly [serial: string, revoked_at_ms: number, reason?: number])[];
   /** Serial numbers of the issuers' own certificates that are revoked: they are never on a CRL that these sign. */
   own?: readonly string[];
   /** Of a delta CRL: revocations of this revision and of earlier ones are not on it. */

@@ -115,7 +115,7 @@ type Listed = Omit<Revocation, 'issuer_id'>;
  */
 const listAuthorities = ({ authorities = [] }: CrlScope, since: number): Listed[] =>
   since === BEFORE_ALL
-    ? authorities.map(([serial, revoked_at_ms]) => ({ serial, revoked_at_ms, reason: 0 }))
+    ? authorities.map(([serial, revoked_at_ms, reason = 0]) => ({ serial, revoked_at_ms, reason }))
     : [];
 
 async function collectAll(

@@ -166,6 +166,8 @@ async function signEntries(app: App, caller: Caller, content: Content) {
   const { issuer, key } = signer;
   const writer = new RevokedEntriesWriter();
   for (const entry of entries.values()) writer.append(entry);
+  // Which these are would be as long as the list.
+  caller.record.outcome.entries = entries.size;
   const algorithm = chooseCrlAlgorithm(issuer, key);
   const thisUpdate = Math.floor(app.now() / 1000);
   const { base_number } = request;

@@ -40,18 +40,27 @@ export const crlList: FieldKind<string[]> = fieldKind({
 
 type Item = Record<string, unknown>;
 
+/** Most entries of a CRL that is signed as it was asked for. @see P-338 */
+export const MOST_ENTRIES = 5_000;
+/** No certificate or CRL has as many extensions; each is held against the others. */
+const MOST_EXTENSIONS = 100;
+
 /** Of a list that comes as a text; a body has no more. */
-const LIST_TEXT = { maxDepth: 8, maxMembers: 10_000, maxValues: 40_000 };
+const LIST_TEXT = { maxDepth: 8, maxMembers: 2 * MOST_ENTRIES, maxValues: 40_000 };
 
 /** Maps, whose fields are looked at one by one. */
-export const mapList: FieldKind<Item[]> = fieldKind({
-  accepts: 'a list of maps',
-  convert(value) {
-    const items = typeof value === 'string' ? parseJsonText(value, LIST_TEXT) : value;
-    return Array.isArray(items) && items.every(isPlainObject) ? items : undefined;
-  },
-  output: z.array(z.record(z.string(), z.unknown())),
-});
+const mapsUpTo = (most: number): FieldKind<Item[]> =>
+  fieldKind({
+    accepts: `a list of at most ${most.toLocaleString('en')} maps`,
+    convert(value) {
+      const items = typeof value === 'string' ? parseJsonText(value, LIST_TEXT) : value;
+      if (!Array.isArray(items) || items.length > most) return undefined;
+      return items.every(isPlainObject) ? items : undefined;
+    },
+    output: z.array(z.record(z.string(), z.unknown())),
+  });
+export const entryList: FieldKind<Item[]> = mapsUpTo(MOST_ENTRIES);
+export const extensionList: FieldKind<Item[]> = mapsUpTo(MOST_EXTENSIONS);
 
 /** A request whose numbers and times can be. */
 export interface CheckedRequest {
@@ -99,9 +108,6 @@ export function parseCrlExtensions(items: readonly Item[]): Extension[] {
   }
   return extensions;
 }
-
-/** No certificate or CRL has as many; each is held against the others. */
-const MOST_EXTENSIONS = 100;
 
 function parseExtensionItems(items: readonly Item[], where: string): Extension[] {
   if (items.length > MOST_EXTENSIONS) {

@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { type AnyRoute, vaultRoute } from '../../../app/route.ts';
 import { text } from '../../../core/fields.ts';
 import { resignCrls, signRevocationList } from './operations.ts';
-import { crlList, crlRequestFields, mapList } from './request.ts';
+import { crlList, crlRequestFields, entryList, extensionList, MOST_ENTRIES } from './request.ts';
 
 const ofIssuer = {
   method: 'POST',
@@ -36,10 +36,12 @@ export const crlSigningRoutes: AnyRoute[] = [
     input: z.object({
       issuer_ref,
       ...crlRequestFields,
-      revoked_certs: mapList([]).describe(
-        'Entries: serial_number, revocation_time (Unix seconds or RFC 3339), extensions.',
+      revoked_certs: entryList([]).describe(
+        `Entries, at most ${MOST_ENTRIES.toLocaleString('en')}: serial_number, revocation_time (Unix seconds or RFC 3339), extensions.`,
       ),
-      extensions: mapList([]).describe('Extensions of the CRL: id, critical, value (base64).'),
+      extensions: extensionList([]).describe(
+        'Extensions of the CRL: id, critical, value (base64).',
+      ),
     }),
     run: signRevocationList,
   }),

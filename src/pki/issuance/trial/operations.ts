@@ -5,7 +5,7 @@ import type { DataResult } from '../../../app/output.ts';
 import { Failure } from '../../../core/failure.ts';
 import { type KeyDescription, publicKeyInfo } from '../../../x509/keys.ts';
 import { requireCelRole } from '../../cel/operations.ts';
-import { refuseBlockedKey } from '../../keys/blocked.operations.ts';
+import { requireUnblockedKey } from '../../keys/blocked.operations.ts';
 import { encodeSound } from '../../keys/signing.operations.ts';
 import { explainOnThread } from '../../planning/operations.ts';
 import { withRest } from '../../profile/cel-template.ts';
@@ -118,7 +118,7 @@ async function decide(
     { input: { ...signSchema.parse({}), ...input, format: 'pem' }, readCsr },
     context,
   );
-  await refuseBlockedKey(app, caller.mount.id, decided.subjectPublicKeyInfo);
+  await requireUnblockedKey(app, caller.mount.id, decided.subjectPublicKeyInfo);
   return decided;
 }
 
