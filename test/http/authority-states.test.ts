@@ -214,6 +214,27 @@ test('whoever has the key revokes by that path alone, without leave to revoke ot
   assert.equal(done.field('data.state'), 'revoked', done.text);
 });
 
+test('removing all issuers and keys leaves certificates, and what was revoked', async () => {
+  const mount = await newMount();
+  const root = await newRoot(mount);
+  const [kept, gone] = [await issue(mount), await issue(mount)];
+  const revoked = await call('POST', `${mount}/revoke`, { serial_number: serialOf(gone) });
+  assert.equal((await call('DELETE', `${mount}/root`)).status, 200);
+  const certs = await call('LIST', `${mount}/certs`);
+  assert.deepEqual(certs.field('data.keys'), [root, kept, gone].map(serialOf).sort());
+  const list = await call('LIST', `${mount}/certs/revoked`);
+  assert.deepEqual(list.field('data.keys'), [serialOf(gone)]);
+  const read = await call('GET', `${mount}/cert/${serialOf(gone)}`);
+  assert.equal(read.field('data.revocation_time'), revoked.field('data.revocation_time'));
+  assert.equal((await call('GET', `${mount}/config/issuers`)).field('data.default'), '');
+  assert.equal((await call('GET', `${mount}/config/keys`)).field('data.default'), '');
+  const refused = await call('POST', `${mount}/issue/any`, { common_name: 'a.test' });
+  assert.equal(refused.status, 500, 'unusable until there is another');
+  assert.match(refused.text, /no default issuer currently configured/);
+  await newRoot(mount);
+  await issue(mount);
+});
+
 /** The one Request within a request (RFC 6960 §4.1.1). */
 function requestOf(der: Uint8Array): Uint8Array {
   const [tbsRequest] = children(readDer(der));
