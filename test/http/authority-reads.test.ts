@@ -121,11 +121,14 @@ test('a certificate is read by its serial number, with when it was revoked', asy
   assert.equal(good.field('data.certificate'), issued.field('data.certificate'));
   assert.equal(good.field('data.revocation_time'), 0);
   assert.equal(good.field('data.revocation_time_rfc3339'), '');
+  assert.equal(good.field('data.issuer_id'), undefined);
   const revoked = await call('POST', 'pki/revoke', { serial_number: serial });
   const gone = await open(`cert/${serial}`);
   for (const field of ['revocation_time', 'revocation_time_rfc3339']) {
     assert.equal(gone.field(`data.${field}`), revoked.field(`data.${field}`), field);
   }
+  const issuer = await open('issuer/default/json');
+  assert.equal(gone.field('data.issuer_id'), issuer.field('data.issuer_id'));
   assert.equal((await open('cert/01:02')).status, 404);
   const listed = await call('LIST', 'pki/certs');
   assert.deepEqual(listed.field('data.keys'), [serial, serial_number].sort());

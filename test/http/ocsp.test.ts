@@ -232,6 +232,24 @@ test('a signed answer is given again for a moment, but never past a revocation',
   refused(await ask('kept', own, serial), 401, UNAUTHORIZED);
 });
 
+test('where an issuer may not sign answers its twin does, and nobody when neither may', async () => {
+  const own = await newMount('twins');
+  const { serial, serial_number } = await issue('twins');
+  const key_ref = (await call('GET', 'twins/issuer/default')).textAt('data.key_id');
+  const made = await call('POST', 'twins/issuers/generate/root/existing', {
+    common_name: 'Root of twins',
+    key_ref,
+    issuer_name: 'twin',
+  });
+  assert.equal(made.status, 200, made.text);
+  await call('PATCH', 'twins/issuer/default', { usage: 'read-only,issuing-certificates' });
+  assert.equal(readOcspVerdict((await ask('twins', own, serial)).bytes), 'good');
+  await call('POST', 'twins/revoke', { serial_number });
+  assert.equal(typeof readOcspVerdict((await ask('twins', own, serial)).bytes), 'object');
+  await call('PATCH', 'twins/issuer/twin', { usage: 'read-only' });
+  refused(await ask('twins', own, serial), 401, UNAUTHORIZED);
+});
+
 test('with a nonce every answer is signed for its request', async () => {
   const own = await newMount('fresh');
   const nonce = Uint8Array.of(0x04, 4, 1, 2, 3, 4);

@@ -264,6 +264,9 @@ test('a disabled CRL is empty and signed; turned on again it has what was revoke
   await call('POST', `${mount}/config/crl`, { disable: true });
   const empty = await readList(mount);
   assert.deepEqual(serialsOf(empty), []);
+  const [ca] = parsePem((await call('GET', `${mount}/ca/pem`)).text);
+  const { subjectPublicKeyInfo } = parseCertificate(ca?.der ?? new Uint8Array());
+  assert.ok(isCrlSignedBy(empty, subjectPublicKeyInfo));
   await revoke(mount, { serial_number: serialOf(await issue(mount)) });
   assert.deepEqual((await readList(mount)).crlNumber, empty.crlNumber);
   await call('POST', `${mount}/config/crl`, { disable: false });

@@ -38,6 +38,12 @@ const refusals: [what: string, type: string, fields: Fields, says: RegExp][] = [
     { key_type: 'ec' },
     /key_type nor key_bits arguments can be set in this mode/,
   ],
+  [
+    'a key that exists has its size',
+    'existing',
+    { key_bits: 256 },
+    /key_type nor key_bits arguments can be set in this mode/,
+  ],
   ['a reserved name', 'internal', { issuer_name: 'Default' }, /reserved keyword 'default'/],
   ['an empty name', 'internal', { issuer_name: '' }, /expected non-empty issuer name/],
   ['a name with a slash', 'internal', { issuer_name: 'a/b' }, /contained invalid characters/],
@@ -298,6 +304,11 @@ test('renaming or deleting an issuer that roles name warns of them', async () =>
   assert.match(renamed.textAt('warnings'), /2 roles reference old/);
   const again = await call('PATCH', `${path}/issuer/new`, { issuer_name: 'new' });
   assert.doesNotMatch(again.textAt('warnings'), /roles reference/);
+  await call('POST', `${path}/roles/a`, { issuer_ref: 'new' });
+  const deleted = await call('DELETE', `${path}/issuer/new`);
+  assert.equal(deleted.status, 200, deleted.text);
+  assert.match(deleted.textAt('warnings'), /1 roles reference new/);
+  assert.match(deleted.textAt('warnings'), /1 roles reference default/, 'it was the default');
 });
 
 test('POST clears the name that it does not send, PATCH keeps it', async () => {

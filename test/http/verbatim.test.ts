@@ -4,7 +4,12 @@ import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { parsePem } from '../../src/core/pem.ts';
 import { type Certificate, isSignedBy, parseCertificate } from '../../src/x509/certificate.ts';
-import { basicConstraints, findExtension, subjectAltName } from '../../src/x509/extensions.ts';
+import {
+  basicConstraints,
+  findExtension,
+  parseBasicConstraints,
+  subjectAltName,
+} from '../../src/x509/extensions.ts';
 import { parseSubjectAltName } from '../../src/x509/general-names.ts';
 import { extKeyUsage, keyUsage, parseKeyUsage } from '../../src/x509/key-usages.ts';
 import { nameText, parseName } from '../../src/x509/names.ts';
@@ -28,6 +33,8 @@ before(async () => {
   await must(call('POST', 'pki/roles/strict', { ...strict, ttl: '1h', max_ttl: '2h' }));
   await must(call('POST', 'pki/roles/leased', { ...strict, ttl: '1h', generate_lease: true }));
   await must(call('POST', 'pki/roles/fleeting', { ...strict, ttl: '1h', no_store: true }));
+  const backdated = { not_before_duration: '1h', basic_constraints_valid_for_non_ca: true };
+  await must(call('POST', 'pki/roles/backdated', { ...strict, ...backdated, ttl: '3h' }));
 });
 
 const names = { dns: ['a_b.test'], email: [], ip: ['10.0.0.1'], uri: [], other: [] };
@@ -77,6 +84,10 @@ test('a role gives its times, issuer, lease and storage, and none of its rules',
   const unknown = await call('POST', 'pki/sign-verbatim/unknown', { csr });
   assert.equal(unknown.status, 400);
   assert.match(unknown.text, /unknown role: unknown/);
+  const backdated = leafOf(await must(call('POST', 'pki/sign-verbatim/backdated', { csr })));
+  assert.equal(backdated.notAfter - backdated.notBefore, 3 * 3600 + 3600);
+  const constraints = findExtension(backdated.extensions, EXTENSION_OID.basicConstraints);
+  assert.deepEqual(constraints && parseBasicConstraints(constraints.value).ca, false);
 });
 
 test('the issuer of the path wins over the role and the default', async () => {

@@ -121,7 +121,7 @@ export async function writeUrls(app: App, caller: Caller, patch: UrlPatch) {
       effects: saveConfig(caller.mount.id, 'urls', JSON.stringify(changed)),
       result: {
         data: changed,
-        warnings: warnOfTemplates(changed.enable_templating, cluster),
+        warnings: warnOfTemplates(changed.enable_templating, changed, cluster),
       },
     };
   });

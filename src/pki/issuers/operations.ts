@@ -100,7 +100,7 @@ async function changeIssuer(
       settings,
       modified_at_ms: renamed ? now_ms : issuer.modified_at_ms,
     };
-    const told = warnOfTemplates(settings.enable_aia_url_templating, mountState.cluster);
+    const told = warnOfTemplates(settings.enable_aia_url_templating, settings, mountState.cluster);
     if (renamed) told.push(...(await warnOfReferences(app, caller, [issuer.name])));
     told.push(...numberWarnings(warnOfChange(mountState, issuer, { ...issuer, settings })));
     return {

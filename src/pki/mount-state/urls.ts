@@ -133,11 +133,28 @@ export function namesIssuer(urls: AuthorityUrls): boolean {
   return URL_FIELDS.some((field) => urls[field].some((url) => /\{\{\s*issuer_id\s*\}\}/.test(url)));
 }
 
-/** A warning for templates that cannot be filled yet. */
-export function warnOfTemplates(templating: boolean, cluster: ClusterPaths): string[] {
-  if (!templating || (cluster.path !== '' && cluster.aia_path !== '')) return [];
+/**
+ * A warning for templates that cannot be filled yet. `path` is what others are built upon, so it is missed in any case,
+ * `aia_path` only where a URL has it.
+ *
+ * @see P-449
+ */
+export function warnOfTemplates(
+  templating: boolean,
+  urls: AuthorityUrls,
+  cluster: ClusterPaths,
+): string[] {
+  if (!templating) return [];
+  const usesAiaPath = URL_FIELDS.some((field) =>
+    urls[field].some((url) => /\{\{\s*cluster_aia_path\s*\}\}/.test(url)),
+  );
+  const missed = [
+    ...(cluster.path === '' ? ['"path"'] : []),
+    ...(cluster.aia_path === '' && usesAiaPath ? ['"aia_path"'] : []),
+  ];
+  if (missed.length === 0) return [];
   return [
-    'templating of AIA URLs is enabled, but config/cluster lacks "path" or "aia_path": issuance may fail until it is set',
+    `templating of AIA URLs is enabled, but config/cluster lacks ${missed.join(' and ')}: issuance may fail until it is set`,
   ];
 }
 
