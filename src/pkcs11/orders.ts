@@ -22,10 +22,12 @@ export type KeyPairKind =
   | { key_type: 'ec'; ecParams: Uint8Array }
   | { key_type: 'ed25519' };
 
+export type PssHash = 'sha256' | 'sha384' | 'sha512';
+
 /** How the token signs what it is given: a DigestInfo, a digest, or the whole. */
 export type SignMechanism =
   | { name: 'RSA_PKCS' }
-  | { name: 'RSA_PKCS_PSS'; hash: 'sha256' | 'sha384' | 'sha512'; salt: number }
+  | { name: 'RSA_PKCS_PSS' | 'HASH_RSA_PKCS_PSS'; hash: PssHash; salt: number }
   | { name: 'ECDSA' }
   | { name: 'EDDSA' };
 

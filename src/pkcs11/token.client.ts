@@ -236,12 +236,20 @@ const secretTemplate = (ref: KeyRef): Attribute[] => [
   ...namesOf(ref),
 ];
 
+const HASHES = { sha256: CKM.SHA256, sha384: CKM.SHA384, sha512: CKM.SHA512 } as const;
+const HASHED_PSS = {
+  sha256: CKM.SHA256_RSA_PKCS_PSS,
+  sha384: CKM.SHA384_RSA_PKCS_PSS,
+  sha512: CKM.SHA512_RSA_PKCS_PSS,
+} as const;
+
 function mechanismOf(mechanism: SignMechanism): Mechanism {
   switch (mechanism.name) {
-    case 'RSA_PKCS_PSS': {
-      const { hash, salt } = mechanism;
-      const digest = { sha256: CKM.SHA256, sha384: CKM.SHA384, sha512: CKM.SHA512 }[hash];
-      return { type: CKM.RSA_PKCS_PSS, parameter: structureOf(digest, CKG_MGF1[hash], salt) };
+    case 'RSA_PKCS_PSS':
+    case 'HASH_RSA_PKCS_PSS': {
+      const { name, hash, salt } = mechanism;
+      const type = name === 'RSA_PKCS_PSS' ? CKM.RSA_PKCS_PSS : HASHED_PSS[hash];
+      return { type, parameter: structureOf(HASHES[hash], CKG_MGF1[hash], salt) };
     }
     default:
       return { type: CKM[mechanism.name] };

@@ -62,6 +62,7 @@ import { externalPolicy } from './migrations/0096-external-policy.ts';
 import { celRoles } from './migrations/0099-cel-roles.ts';
 import { clusters } from './migrations/0101-clusters.ts';
 import { expirationWarnings } from './migrations/0105-expiration-warnings.ts';
+import { pssOfDevices } from './migrations/0106-pss-of-devices.ts';
 
 /** In order of their numbers; a new one is added at the end. */
 export const MIGRATIONS: readonly Migration[] = [
@@ -126,6 +127,7 @@ export const MIGRATIONS: readonly Migration[] = [
   celRoles,
   clusters,
   expirationWarnings,
+  pssOfDevices,
 ];
 
 /**

@@ -9,10 +9,17 @@ import {
   checkManagedKeyName,
   type ManagedKeyInput,
   MOST_MANAGED_KEYS,
+  mechanismFacts,
   planManagedKey,
   type StoredManagedKey,
 } from './managed-key.ts';
-import { deleteManagedKey, isManagedKeyUsed, listManagedKeys, saveManagedKey } from './store.ts';
+import {
+  deleteManagedKey,
+  isManagedKeyUsed,
+  listManagedKeys,
+  saveManagedKey,
+  savePssForm,
+} from './store.ts';
 
 /** All managed keys by their ids. */
 export function readManagedKeys(app: App): Soon<ReadonlyMap<string, StoredManagedKey>> {
@@ -67,7 +74,11 @@ export async function writeManagedKey(
   }
   const key = planManagedKey(input, { uuid: known?.uuid ?? app.newId(), name }, listModules(app));
   const pin_sealed = app.barrier.encrypt('config', pinPlace(key.uuid), Buffer.from(pin, 'utf8'));
-  await app.commit(caller, [saveManagedKey(key, pin_sealed, known), bumpConfigVersion()]);
+  const saved = [
+    saveManagedKey(key, pin_sealed, known),
+    ...(known ? [savePssForm(key.uuid, mechanismFacts(key).pss)] : []),
+  ];
+  await app.commit(caller, [...saved, bumpConfigVersion()]);
   forgetRefusedPins(app, key.library);
   return {};
 }

@@ -52,6 +52,8 @@ function answer(order: Order & { id: number }): Answer {
     }
     case 'sign':
       if (pem === undefined) return refuse('lost');
+      // Nor does every real one do PSS.
+      if (order.mechanism.name.endsWith('PSS')) return refuse('mechanism');
       return { id, type: 'bytes', bytes: signWith(createPrivateKey(pem), order) };
     case 'find secret':
       return { id, type: 'secret', found: secret !== undefined };
