@@ -1,6 +1,12 @@
 import { type App, perApp } from '../app/app.ts';
 import { Failure, invalid } from '../core/failure.ts';
-import { type Order, RefusedOrder, type Result, type SignMechanism } from './orders.ts';
+import {
+  type Order,
+  RefusedOrder,
+  type Result,
+  type SignMechanism,
+  type TokenRef,
+} from './orders.ts';
 import { ModuleProcess } from './process.pool.ts';
 
 /** The modules that the configuration names, each with its process. */
@@ -64,7 +70,7 @@ function nameOfMechanism(mechanism: SignMechanism): string {
     : `CKM_${mechanism.name}`;
 }
 
-/** PINs that were wrong are tried once more: whoever sets one says that it is right. */
-export function forgetRefusedPins(app: App, name: string): void {
-  modulesOf(app).get(name)?.forgetRefusedPins();
+/** A PIN that was wrong is tried once more: whoever sets it says that it is right. */
+export function forgetRefusedPin(app: App, name: string, token: TokenRef): void {
+  modulesOf(app).get(name)?.forgetRefusedPin(token);
 }

@@ -46,7 +46,8 @@ export interface GcmParameters {
 export type Order = { token: TokenRef } & (
   | { kind: 'find pair'; key: KeyRef }
   | { kind: 'make pair'; key: KeyRef; wanted: KeyPairKind }
-  | { kind: 'sign'; key: KeyRef; mechanism: SignMechanism; data: Uint8Array }
+  /** anew: look the key up again, wherever it was found before. */
+  | { kind: 'sign'; key: KeyRef; mechanism: SignMechanism; data: Uint8Array; anew?: boolean }
   | { kind: 'find secret'; key: KeyRef }
   | { kind: 'make secret'; key: KeyRef }
   | { kind: 'encrypt' | 'decrypt'; key: KeyRef; gcm: GcmParameters; data: Uint8Array }

@@ -1,7 +1,7 @@
 /** Authorities whose keys SoftHSM has, from the API to OpenSSL. */
 
 import assert from 'node:assert/strict';
-import { renameSync } from 'node:fs';
+import { readdirSync, readFileSync, renameSync } from 'node:fs';
 import { test } from 'node:test';
 import { inReverse, newDirectory } from '../support/node-process.ts';
 import { withOpenssl } from '../support/openssl.ts';
@@ -259,6 +259,42 @@ test('the key of a seal is in a token, and the data opens with it alone', { skip
   for (const end of ends.splice(0)) await end();
   renameSync(token.folder, `${token.folder}-gone`);
   await assert.rejects(start(), { kind: 'unavailable' });
+});
+
+/** The processes that this one has started with the module in them. */
+function modulesOf(pid: number): number[] {
+  const children = readdirSync(`/proc/${pid}/task`).flatMap((thread) =>
+    readFileSync(`/proc/${pid}/task/${thread}/children`, 'utf8').trim().split(' '),
+  );
+  return children
+    .filter((one) => one !== '' && readFileSync(`/proc/${one}/cmdline`, 'utf8').includes(library))
+    .map(Number);
+}
+
+test('a module whose process is killed is loaded anew, and has its PIN in no argument or variable', {
+  skip: skip || (process.platform !== 'linux' && 'there is no /proc'),
+}, async (t) => {
+  const { call, token } = await openServer(t);
+  await call('POST', 'sys/managed-keys/pkcs11/killed', {
+    ...{ library: 'soft', token_label: token.token_label, pin: PIN, key_label: 'killed' },
+    ...{ mechanism: '0xd', key_bits: '2048', allow_generate_key: true, any_mount: true },
+  });
+  await call('POST', 'sys/mounts/hsm', { type: 'pki' });
+  const body = { common_name: 'Root', managed_key_name: 'killed', ttl: '10h' };
+  assert.equal((await call('POST', 'hsm/root/generate/kms', body)).status, 200);
+  await call('POST', 'hsm/roles/any', { allow_any_name: true });
+  for (let round = 0; round < 2; round += 1) {
+    const [module, ...others] = modulesOf(process.pid);
+    assert.ok(module !== undefined && others.length === 0);
+    for (const file of ['cmdline', 'environ']) {
+      const words: string[] = readFileSync(`/proc/${module}/${file}`, 'utf8').split(/[\0=]/);
+      assert.ok(words.length > 1 && !words.includes(PIN), file);
+    }
+    process.kill(module, 'SIGKILL');
+    const leaf = await call('POST', 'hsm/issue/any', { common_name: 'a.test', ttl: '1h' });
+    assert.equal(leaf.status, 200, leaf.text);
+    assert.notEqual(modulesOf(process.pid)[0], module);
+  }
 });
 
 test('a token that goes away is 503, and its return is found without anybody’s doing', {

@@ -213,6 +213,12 @@ function parseKeyId(written: string): Uint8Array {
   throw invalid('key_id must have at most 255 bytes');
 }
 
+/** How the token is found. */
+export const placeOf = ({ slot, token_label }: Pick<ManagedKey, 'slot' | 'token_label'>) => ({
+  slot: slot === '' ? undefined : slot,
+  token_label: token_label === '' ? undefined : token_label,
+});
+
 /** How the key is found in its token. */
 export function keyRefOf({ key_label, key_id }: ManagedKey): KeyRef {
   return {

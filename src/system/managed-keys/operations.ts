@@ -3,13 +3,14 @@ import type { Caller } from '../../app/caller.ts';
 import type { NothingResult } from '../../app/output.ts';
 import { Failure, invalid } from '../../core/failure.ts';
 import type { Soon } from '../../core/steps.ts';
-import { forgetRefusedPins, listModules } from '../../pkcs11/operations.ts';
+import { forgetRefusedPin, listModules } from '../../pkcs11/operations.ts';
 import { bumpConfigVersion } from '../../store/config-version.ts';
 import {
   checkManagedKeyName,
   type ManagedKeyInput,
   MOST_MANAGED_KEYS,
   mechanismFacts,
+  placeOf,
   planManagedKey,
   type StoredManagedKey,
 } from './managed-key.ts';
@@ -79,7 +80,7 @@ export async function writeManagedKey(
     ...(known ? [savePssForm(key.uuid, mechanismFacts(key).pss)] : []),
   ];
   await app.commit(caller, [...saved, bumpConfigVersion()]);
-  forgetRefusedPins(app, key.library);
+  forgetRefusedPin(app, key.library, { ...placeOf(key), pin });
   return {};
 }
 

@@ -23,13 +23,13 @@ import {
   keyRefOf,
   mechanismFacts,
   pairKindOf,
+  placeOf,
   type StoredManagedKey,
 } from './managed-key.ts';
 import { openPin, readManagedKeys, requireManagedKey } from './operations.ts';
 
 const tokenOf = (app: App, key: StoredManagedKey) => ({
-  slot: key.slot === '' ? undefined : key.slot,
-  token_label: key.token_label === '' ? undefined : key.token_label,
+  ...placeOf(key),
   pin: openPin(app, key),
   force_rw_session: key.force_rw_session,
 });
@@ -167,12 +167,15 @@ async function signThere(
   const digest = hashes ? undefined : await hashLong(algorithm, data);
   const prepared = prepareSignature(algorithm, data, { digest, hashes });
   const place = { token: tokenOf(app, managed), key: keyRefOf(managed) };
-  const order = { kind: 'sign', ...place, ...prepared } as const;
-  const signed = await askModule(app, managed.library, order, isTried);
-  if (signed.type !== 'bytes') throw new Error(`the module answered "${signed.type}"`);
-  const signature = encodeSignature(prepared.mechanism, signed.bytes);
-  // Another key may bear the label by now, and a device can err: what does not verify goes nowhere.
-  if (await verifyAsync(parsePublicKey(public_key), algorithm, data, signature)) return signature;
+  // Another key may bear the label by now, and a device can err: what does not verify goes nowhere. Where the
+  // token was made anew, what the key was found as may mean another one: it is looked for once more.
+  for (const anew of [false, true]) {
+    const order = { kind: 'sign', ...place, ...prepared, anew } as const;
+    const signed = await askModule(app, managed.library, order, isTried);
+    if (signed.type !== 'bytes') throw new Error(`the module answered "${signed.type}"`);
+    const signature = encodeSignature(prepared.mechanism, signed.bytes);
+    if (await verifyAsync(parsePublicKey(public_key), algorithm, data, signature)) return signature;
+  }
   throw new Failure(
     'unavailable',
     `the token did not sign with the key that the managed key "${managed.name}" stands for`,
