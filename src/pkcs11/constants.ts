@@ -77,6 +77,7 @@ export const LOST: ReadonlySet<string> = new Set([
   'CKR_SESSION_HANDLE_INVALID',
   'CKR_TOKEN_NOT_PRESENT',
   'CKR_TOKEN_NOT_RECOGNIZED',
+  'CKR_USER_ALREADY_LOGGED_IN',
   'CKR_USER_NOT_LOGGED_IN',
   'CKR_CRYPTOKI_NOT_INITIALIZED',
 ]);
@@ -95,6 +96,9 @@ export const CKM = {
   RSA_PKCS_KEY_PAIR_GEN: 0x0,
   RSA_PKCS: 0x1,
   RSA_PKCS_PSS: 0xd,
+  SHA256_RSA_PKCS_PSS: 0x43,
+  SHA384_RSA_PKCS_PSS: 0x44,
+  SHA512_RSA_PKCS_PSS: 0x45,
   SHA256: 0x250,
   SHA384: 0x260,
   SHA512: 0x270,
@@ -134,5 +138,8 @@ export const CKA = {
 } as const;
 
 export const CKF = { RW_SESSION: 0x2, SERIAL_SESSION: 0x4, OS_LOCKING_OK: 0x2 } as const;
+
+/** Flags of a token: the next wrong PIN locks it, or one has. */
+export const TOKEN_FLAGS = { USER_PIN_FINAL_TRY: 0x20000n, USER_PIN_LOCKED: 0x40000n } as const;
 
 export const CKU_USER = 1;

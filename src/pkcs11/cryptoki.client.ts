@@ -1,5 +1,6 @@
 import { DynamicLibrary } from 'node:ffi';
 import { CKF, CKR, CKU_USER, LOST, nameOfResult, PIN_REFUSED } from './constants.ts';
+import type { Mechanism } from './mechanisms.ts';
 import { RefusedOrder } from './orders.ts';
 import { attributeTemplate, structureOf, ULONG, ulong } from './structures.ts';
 
@@ -10,11 +11,6 @@ import { attributeTemplate, structureOf, ULONG, ulong } from './structures.ts';
 export interface Attribute {
   type: number;
   value: Uint8Array;
-}
-
-export interface Mechanism {
-  type: number;
-  parameter?: Buffer | undefined;
 }
 
 const POINTER = 'pointer';
@@ -52,6 +48,8 @@ const OUTPUT_ROOM = 8_192;
 const ATTRIBUTE_ROOM = 4_096;
 const TOKEN_INFO_BYTES = 256;
 const LABEL_BYTES = 32;
+/** After the label, the manufacturer, the model and the serial number. */
+const TOKEN_FLAGS_AT = 96;
 const MOST_SLOTS = 256;
 
 /** A loaded module. */
@@ -94,6 +92,13 @@ export class Cryptoki {
     });
   }
 
+  /** CKF_… of the token in a slot. */
+  readTokenFlags(slot: bigint): bigint {
+    const info = Buffer.alloc(TOKEN_INFO_BYTES);
+    this.#call('C_GetTokenInfo', slot, info);
+    return info.readBigUInt64LE(TOKEN_FLAGS_AT);
+  }
+
   openSession(slot: bigint, mayWrite: boolean): bigint {
     const session = ulong(0n);
     const flags = CKF.SERIAL_SESSION | (mayWrite ? CKF.RW_SESSION : 0);
@@ -107,9 +112,15 @@ export class Cryptoki {
 
   login(session: bigint, pin: string): void {
     const bytes = Buffer.from(pin, 'utf8');
-    const answer = this.#ask('C_Login', session, BigInt(CKU_USER), bytes, BigInt(bytes.length));
+    const ask = () => this.#ask('C_Login', session, BigInt(CKU_USER), bytes, BigInt(bytes.length));
+    let answer = ask();
+    if (answer === 'CKR_USER_ALREADY_LOGGED_IN') {
+      // By whatever PIN that was: this one has not been looked at.
+      this.logout(session);
+      answer = ask();
+    }
     bytes.fill(0);
-    if (answer !== 'CKR_USER_ALREADY_LOGGED_IN') requireOk('C_Login', answer);
+    requireOk('C_Login', answer);
   }
 
   logout(session: bigint): void {

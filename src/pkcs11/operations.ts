@@ -1,6 +1,12 @@
 import { type App, perApp } from '../app/app.ts';
 import { Failure, invalid } from '../core/failure.ts';
-import { type Order, RefusedOrder, type Result } from './orders.ts';
+import {
+  type Order,
+  RefusedOrder,
+  type Result,
+  type SignMechanism,
+  type TokenRef,
+} from './orders.ts';
 import { ModuleProcess } from './process.pool.ts';
 
 /** The modules that the configuration names, each with its process. */
@@ -34,22 +40,37 @@ function requireModule(app: App, name: string): ModuleProcess {
 /**
  * Has a module carry an order out.
  *
+ * @param isTried whether it is what the caller asks for, to be refused where the token cannot do it, and not what
+ *   worked before: what makes a key is
  * @throws Failure `unavailable` when module, token or key cannot be reached or used, `rate_limited` when too many
- *   wait; with `makes`, `invalid` for what the token cannot make
+ *   wait, `invalid` for what is tried and the token cannot do
  */
-export async function askModule(app: App, name: string, order: Order): Promise<Result> {
+export async function askModule(
+  app: App,
+  name: string,
+  order: Order,
+  isTried = order.kind.startsWith('make'),
+): Promise<Result> {
   const module = requireModule(app, name);
   try {
     return await module.run(order);
   } catch (error) {
     if (!(error instanceof RefusedOrder)) throw error;
-    const told = `the module "${name}" did not do it: ${error.message}`;
-    const isRequests = error.refusal === 'mechanism' && order.kind.startsWith('make');
+    const cannot = error.refusal === 'mechanism' && order.kind === 'sign';
+    const what = cannot ? `sign by ${nameOfMechanism(order.mechanism)} with this key` : 'do it';
+    const told = `the module "${name}" did not ${what}: ${error.message}`;
+    const isRequests = error.refusal === 'mechanism' && isTried;
     throw isRequests ? invalid(told) : new Failure('unavailable', told);
   }
 }
 
-/** PINs that were wrong are tried once more: whoever sets one says that it is right. */
-export function forgetRefusedPins(app: App, name: string): void {
-  modulesOf(app).get(name)?.forgetRefusedPins();
+function nameOfMechanism(mechanism: SignMechanism): string {
+  return mechanism.name === 'HASH_RSA_PKCS_PSS'
+    ? `CKM_${mechanism.hash.toUpperCase()}_RSA_PKCS_PSS`
+    : `CKM_${mechanism.name}`;
+}
+
+/** A PIN that was wrong is tried once more: whoever sets it says that it is right. */
+export function forgetRefusedPin(app: App, name: string, token: TokenRef): void {
+  modulesOf(app).get(name)?.forgetRefusedPin(token);
 }

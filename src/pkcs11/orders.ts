@@ -22,10 +22,12 @@ export type KeyPairKind =
   | { key_type: 'ec'; ecParams: Uint8Array }
   | { key_type: 'ed25519' };
 
+export type PssHash = 'sha256' | 'sha384' | 'sha512';
+
 /** How the token signs what it is given: a DigestInfo, a digest, or the whole. */
 export type SignMechanism =
   | { name: 'RSA_PKCS' }
-  | { name: 'RSA_PKCS_PSS'; hash: 'sha256' | 'sha384' | 'sha512'; salt: number }
+  | { name: 'RSA_PKCS_PSS' | 'HASH_RSA_PKCS_PSS'; hash: PssHash; salt: number }
   | { name: 'ECDSA' }
   | { name: 'EDDSA' };
 
@@ -44,7 +46,8 @@ export interface GcmParameters {
 export type Order = { token: TokenRef } & (
   | { kind: 'find pair'; key: KeyRef }
   | { kind: 'make pair'; key: KeyRef; wanted: KeyPairKind }
-  | { kind: 'sign'; key: KeyRef; mechanism: SignMechanism; data: Uint8Array }
+  /** anew: look the key up again, wherever it was found before. */
+  | { kind: 'sign'; key: KeyRef; mechanism: SignMechanism; data: Uint8Array; anew?: boolean }
   | { kind: 'find secret'; key: KeyRef }
   | { kind: 'make secret'; key: KeyRef }
   | { kind: 'encrypt' | 'decrypt'; key: KeyRef; gcm: GcmParameters; data: Uint8Array }

@@ -77,7 +77,9 @@ test('a wrong PIN is tried once, until somebody says that it is right, and stand
   assert.match((await refused()).message, /not tried again/);
   assert.ok(!JSON.stringify(warnings).includes('wrong'));
   await module.run(orderFor('fine'));
-  module.forgetRefusedPins();
+  module.forgetRefusedPin({ token_label: 'a', pin: '1234' });
+  assert.match((await refused()).message, /not tried again/, 'another one is');
+  module.forgetRefusedPin({ token_label: 'a', pin: 'wrong' });
   assert.equal((await refused()).message, 'as told');
 });
 

@@ -2,7 +2,14 @@ import { type ChildProcess, fork } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import type { Logger } from 'pino';
 import { Failure } from '../core/failure.ts';
-import { type Answer, type Order, type Refusal, RefusedOrder, type Result } from './orders.ts';
+import {
+  type Answer,
+  type Order,
+  type Refusal,
+  RefusedOrder,
+  type Result,
+  type TokenRef,
+} from './orders.ts';
 
 /** Orders that wait for one module; what is more is refused at once. */
 const MOST_WAITING = 512;
@@ -73,9 +80,9 @@ export class ModuleProcess {
     return promise;
   }
 
-  /** PINs that were wrong may be tried once more: somebody says that they are right now. */
-  forgetRefusedPins(): void {
-    this.#refusedPins.clear();
+  /** A PIN that was wrong may be tried once more: somebody says that it is right now. Others still are wrong. */
+  forgetRefusedPin(token: TokenRef): void {
+    this.#refusedPins.delete(pinOf({ token }));
   }
 
   /** Ends the process, and gives up what it was given. */
@@ -233,7 +240,7 @@ function pinRefused(): RefusedOrder {
 }
 
 /** A PIN with where it was used, as nobody can read it. */
-function pinOf({ token }: Order): string {
+function pinOf({ token }: Pick<Order, 'token'>): string {
   const { slot, token_label, pin } = token;
   return createHash('sha256')
     .update(JSON.stringify([slot, token_label, pin]))

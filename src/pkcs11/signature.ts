@@ -15,16 +15,21 @@ export interface ToSign {
 /**
  * Tokens are given digests: not all hash by themselves, and none as fast.
  *
- * @param known the digest, where it is known
+ * @param known.digest where it is known
+ * @param known.hashes whether the token hashes by itself, as some do PSS no other way
  */
 export function prepareSignature(
   algorithm: SignatureAlgorithm,
   data: Uint8Array,
-  known?: Uint8Array,
+  known: { digest?: Uint8Array | undefined; hashes?: boolean } = {},
 ): ToSign {
   const { key_type, hash: name, pss } = signatureFacts(algorithm);
   if (name === undefined) return { mechanism: { name: 'EDDSA' }, data };
-  const digest = known ?? Uint8Array.from(hash(name, data, 'buffer'));
+  if (pss && known.hashes) {
+    const mechanism = { name: 'HASH_RSA_PKCS_PSS', hash: name, salt: HASH_BYTES[name] } as const;
+    return { mechanism, data };
+  }
+  const digest = known.digest ?? Uint8Array.from(hash(name, data, 'buffer'));
   if (key_type === 'ec') return { mechanism: { name: 'ECDSA' }, data: digest };
   if (pss) {
     return {

@@ -1,17 +1,16 @@
-import { CKA, CKG_MGF1, CKK, CKM, CKO } from './constants.ts';
-import type { Attribute, Cryptoki, Mechanism } from './cryptoki.client.ts';
+import { CKA, CKK, CKM, CKO, TOKEN_FLAGS } from './constants.ts';
+import type { Attribute, Cryptoki } from './cryptoki.client.ts';
+import { gcmOf, mechanismOf } from './mechanisms.ts';
 import {
-  type GcmParameters,
   type KeyPairKind,
   type KeyRef,
   type Order,
   type PublicAttributes,
   RefusedOrder,
   type Result,
-  type SignMechanism,
   type TokenRef,
 } from './orders.ts';
-import { structureOf, ulong } from './structures.ts';
+import { ulong } from './structures.ts';
 
 /** Who is logged in to a token. A process is logged in once for all of its sessions. */
 interface OpenToken {
@@ -25,12 +24,28 @@ interface OpenToken {
 /** Handles that are kept of one token. */
 const MOST_HANDLES = 1_000;
 
+/** What is asked of a module; its functions one by one are `Cryptoki`'s affair. */
+export type Module = Pick<
+  Cryptoki,
+  | 'listTokens'
+  | 'readTokenFlags'
+  | 'openSession'
+  | 'closeSessions'
+  | 'login'
+  | 'logout'
+  | 'findObjects'
+  | 'readAttribute'
+  | 'generateKeyPair'
+  | 'generateKey'
+  | 'process'
+>;
+
 /** Carries orders out with one module: finds the token, logs in, finds the key. */
 export class Tokens {
-  readonly #module: Cryptoki;
+  readonly #module: Module;
   readonly #open = new Map<bigint, OpenToken>();
 
-  constructor(module: Cryptoki) {
+  constructor(module: Module) {
     this.#module = module;
   }
 
@@ -55,6 +70,7 @@ export class Tokens {
         return { type: 'secret', found: true };
       case 'sign': {
         const mechanism = mechanismOf(order.mechanism);
+        if (order.anew) token.found.clear();
         const key = this.#require(token, CKO.PRIVATE_KEY, order.key);
         const use = { session, mechanism, key };
         return { type: 'bytes', bytes: this.#module.process('Sign', use, order.data) };
@@ -78,6 +94,7 @@ export class Tokens {
       this.#module.logout(known.session);
       this.#module.closeSessions(slot);
     }
+    this.#refuseLastTry(slot);
     const session = this.#module.openSession(slot, may_write);
     try {
       this.#module.login(session, pin);
@@ -88,6 +105,23 @@ export class Tokens {
     const token: OpenToken = { session, pin, may_write, found: new Map() };
     this.#open.set(slot, token);
     return token;
+  }
+
+  /**
+   * A wrong PIN is remembered only as long as the server runs, and one that is started again and again would
+   * try it each time: the last try that a token has is left to people.
+   */
+  #refuseLastTry(slot: bigint): void {
+    const flags = this.#module.readTokenFlags(slot);
+    if (flags & TOKEN_FLAGS.USER_PIN_LOCKED) {
+      throw new RefusedOrder('token', 'the PIN of the token is locked');
+    }
+    if (flags & TOKEN_FLAGS.USER_PIN_FINAL_TRY) {
+      throw new RefusedOrder(
+        'token',
+        'one more wrong PIN locks the token, so that none is tried: log in to it by another program once',
+      );
+    }
   }
 
   #findSlot(wanted: string | undefined, token_label: string | undefined): bigint {
@@ -235,27 +269,3 @@ const secretTemplate = (ref: KeyRef): Attribute[] => [
   flag(CKA.DECRYPT, true),
   ...namesOf(ref),
 ];
-
-function mechanismOf(mechanism: SignMechanism): Mechanism {
-  switch (mechanism.name) {
-    case 'RSA_PKCS_PSS': {
-      const { hash, salt } = mechanism;
-      const digest = { sha256: CKM.SHA256, sha384: CKM.SHA384, sha512: CKM.SHA512 }[hash];
-      return { type: CKM.RSA_PKCS_PSS, parameter: structureOf(digest, CKG_MGF1[hash], salt) };
-    }
-    default:
-      return { type: CKM[mechanism.name] };
-  }
-}
-
-const TAG_BITS = 128;
-
-/** CK_GCM_PARAMS. */
-function gcmOf({ iv, aad }: GcmParameters): Mechanism {
-  const held = [Buffer.from(iv), Buffer.from(aad)] as const;
-  const parameter = structureOf(
-    ...[held[0], held[0].length, held[0].length * 8],
-    ...[held[1], held[1].length, TAG_BITS],
-  );
-  return { type: CKM.AES_GCM, parameter };
-}

@@ -4,6 +4,7 @@ import { request as httpsRequest } from 'node:https';
 import { z } from 'zod';
 import type { TransitSeal } from '../config/seal-settings.ts';
 import { Failure } from '../core/failure.ts';
+import type { SealToken } from './seal-token.ts';
 
 /** For all of one request, in milliseconds. */
 const DEADLINE_MS = 10_000;
@@ -11,6 +12,16 @@ const DEADLINE_MS = 10_000;
 const MOST_BYTES = 64 << 10;
 
 const encrypted = z.object({ data: z.object({ ciphertext: z.string().min(1).max(4096) }) });
+const lookedUp = z.object({
+  data: z.object({
+    ttl: z.int(),
+    creation_ttl: z.int().default(0),
+    period: z.int().default(0),
+    renewable: z.boolean().default(false),
+    expire_time: z.string().nullable().default(null),
+  }),
+});
+const renewed = z.object({ auth: z.object({ lease_duration: z.int().min(0) }) });
 const decrypted = z.object({ data: z.object({ plaintext: z.base64() }) });
 
 /** Has the other server encrypt a key. @throws Failure `unavailable` */
@@ -29,6 +40,44 @@ export async function decryptByTransit(seal: TransitSeal, key: Uint8Array): Prom
   throw refuse(seal, 'its answer has no plaintext');
 }
 
+/**
+ * How long the token lives that the other server is asked with.
+ *
+ * @returns undefined where that server does not take it, or does not tell it of itself
+ * @throws Failure `unavailable`
+ */
+export async function lookUpToken(
+  seal: TransitSeal,
+  stopped?: AbortSignal,
+): Promise<SealToken | undefined> {
+  const answer = await post(seal, { path: 'auth/token/lookup-self', method: 'GET' }, stopped);
+  if (isRefusal(answer)) return undefined;
+  const read = lookedUp.safeParse(readJson(seal, answer));
+  if (!read.success) throw refuse(seal, 'its answer does not describe a token');
+  const { ttl, creation_ttl, period, renewable, expire_time } = read.data.data;
+  const never = ttl <= 0 && expire_time === null;
+  return { ttl: never ? undefined : Math.max(0, ttl), usual: period || creation_ttl, renewable };
+}
+
+/**
+ * Has that token live longer. @throws Failure `unavailable`
+ *
+ * @returns seconds that it lives from now on; undefined where the server does not renew it
+ */
+export async function renewToken(
+  seal: TransitSeal,
+  stopped?: AbortSignal,
+): Promise<number | undefined> {
+  const path = 'auth/token/renew-self';
+  const answer = await post(seal, { path, method: 'POST', body: '{}' }, stopped);
+  if (isRefusal(answer)) return undefined;
+  const read = renewed.safeParse(readJson(seal, answer));
+  if (!read.success) throw refuse(seal, 'its answer has no lease');
+  return read.data.auth.lease_duration;
+}
+
+const isRefusal = ({ status }: HttpAnswer): boolean => status === 400 || status === 403;
+
 /** What comes of it goes to the log of whoever starts the server: it names the address, and nothing that was sent. */
 const refuse = ({ address }: TransitSeal, why: string): Failure =>
   new Failure('unavailable', `the transit engine at ${address} did not do it: ${why}`);
@@ -38,7 +87,16 @@ async function ask(
   what: 'encrypt' | 'decrypt',
   body: Readonly<Record<string, string>>,
 ): Promise<unknown> {
-  const { status, text } = await post(seal, what, JSON.stringify(body));
+  const path = `${seal.mount_path}/${what}/${seal.key_name}`;
+  return readJson(seal, await post(seal, { path, method: 'POST', body: JSON.stringify(body) }));
+}
+
+interface HttpAnswer {
+  status: number;
+  text: string;
+}
+
+function readJson(seal: TransitSeal, { status, text }: HttpAnswer): unknown {
   if (status !== 200) throw refuse(seal, `it answered ${status}`);
   try {
     return JSON.parse(text);
@@ -49,16 +107,17 @@ async function ask(
 
 function post(
   seal: TransitSeal,
-  what: string,
-  body: string,
-): Promise<{ status: number; text: string }> {
-  const { address, mount_path, key_name, token, namespace } = seal;
-  const url = new URL(`/v1/${mount_path}/${what}/${key_name}`, address);
-  const { promise, resolve, reject } = Promise.withResolvers<{ status: number; text: string }>();
+  { path, method, body = '' }: { path: string; method: 'GET' | 'POST'; body?: string },
+  stopped?: AbortSignal,
+): Promise<HttpAnswer> {
+  const { address, token, namespace } = seal;
+  const url = new URL(`/v1/${path}`, address);
+  const { promise, resolve, reject } = Promise.withResolvers<HttpAnswer>();
+  const late = AbortSignal.timeout(DEADLINE_MS);
   const fail = (why: string): void => reject(refuse(seal, why));
   const options = {
-    method: 'POST',
-    signal: AbortSignal.timeout(DEADLINE_MS),
+    method,
+    signal: stopped ? AbortSignal.any([late, stopped]) : late,
     headers: {
       'content-type': 'application/json',
       'content-length': Buffer.byteLength(body),

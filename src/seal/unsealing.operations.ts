@@ -4,6 +4,7 @@ import { type Keyring, openKeyring, wipeKeyring } from '../barrier/keyring.ts';
 import { type Failure, invalid, isConflict } from '../core/failure.ts';
 import { isMigrating, judgeMigration, planMigration } from './migration.operations.ts';
 import { openRootKey, type Seal } from './seal.ts';
+import { tellSealToken } from './seal-token.operations.ts';
 import {
   addShare,
   collectedKey,
@@ -34,6 +35,7 @@ const memoryOf = perApp<{ unsealing: ShareCollection | undefined }>(() => ({
 export async function readSealFacts(app: App): Promise<SealFacts> {
   const seal = await findSeal(app.db);
   const { cluster_name } = app.config;
+  const token_warning = tellSealToken(app);
   return {
     seal: seal && cluster_name !== '' ? { ...seal, cluster_name } : seal,
     migrating: seal !== undefined && isMigrating(app, seal),
@@ -41,6 +43,7 @@ export async function readSealFacts(app: App): Promise<SealFacts> {
     sealed: app.barrier.sealed,
     collection: app.barrier.sealed ? memoryOf(app).unsealing : undefined,
     storage: app.store.engine,
+    ...(token_warning !== undefined && { warning: token_warning }),
   };
 }
 

@@ -21,6 +21,7 @@ import { fitConnections, readOpenFileLimit, tellConnections } from '../http/open
 import { createServer, type HttpServer } from '../http/server.ts';
 import { compileRelyingParties } from '../http/vault/relying-parties.ts';
 import { findNames } from '../http/vault/target.ts';
+import { startRenewing } from '../seal/jobs.ts';
 import { openSeal } from '../seal/operations.ts';
 import { cacheConfig } from '../store/config-cache.ts';
 import { openStore, type Store } from '../store/store.ts';
@@ -100,6 +101,7 @@ export async function startServer(settings: Config, given: Overrides = {}): Prom
     });
     startReporting(app);
     await openSeal(app);
+    startRenewing(app);
     startJobs(app, given.jobs);
     const routers = {
       system: systemRouter(),

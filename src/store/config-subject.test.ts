@@ -43,7 +43,7 @@ const mount = (id: string, type: string): string =>
 const OF_PKI: readonly [table: string, subject: string, insert: string][] = [
   ['pki_authority', 'pki/p', "insert into pki_authority values ('p', 1, '', '', 0, 0)"],
   ['pki_config', 'pki/p', "insert into pki_config values ('p', 'crl', '{}')"],
-  ['pki_key', 'pki/p', "insert into pki_key values ('p', 'k', '', 'ec', 256, 'x', 'x', null)"],
+  ['pki_key', 'pki/p', "insert into pki_key values ('p', 'k', '', 'ec', 256, 'x', 'x', null, '')"],
   [
     'pki_issuer',
     'pki/p',

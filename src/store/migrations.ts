@@ -64,6 +64,7 @@ import { celRoles } from './migrations/0099-cel-roles.ts';
 import { clusters } from './migrations/0101-clusters.ts';
 import { revokedIssuers } from './migrations/0103-revoked-issuers.ts';
 import { expirationWarnings } from './migrations/0105-expiration-warnings.ts';
+import { pssOfDevices } from './migrations/0106-pss-of-devices.ts';
 
 /** In order of their numbers; a new one is added at the end. */
 export const MIGRATIONS: readonly Migration[] = [
@@ -130,6 +131,7 @@ export const MIGRATIONS: readonly Migration[] = [
   clusters,
   revokedIssuers,
   expirationWarnings,
+  pssOfDevices,
 ];
 
 /**

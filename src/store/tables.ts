@@ -450,6 +450,8 @@ export interface PkiKeyRow {
   private_key_sealed: Uint8Array;
   /** Of a key that a device has. */
   managed_key_id: string | null;
+  /** How that key signs PSS, where it signs nothing else; otherwise empty. */
+  pss: string;
 }
 
 export interface PkiIssuerRow {

@@ -74,6 +74,12 @@ const choices: [wanted: SignaturePreferences, name: SignatureAlgorithm][] = [
   [{ key_type: 'rsa', key_bits: 2048, signature_bits: 0 }, 'SHA256WithRSA'],
   [{ key_type: 'rsa', key_bits: 2048, signature_bits: 384 }, 'SHA384WithRSA'],
   [{ key_type: 'rsa', key_bits: 2048, signature_bits: 512, use_pss: true }, 'SHA512WithRSAPSS'],
+  [{ key_type: 'rsa', key_bits: 2048, pss: 'PSS' }, 'SHA256WithRSAPSS'],
+  [{ key_type: 'rsa', key_bits: 2048, pss: 'PSS', signature_bits: 384 }, 'SHA384WithRSAPSS'],
+  [
+    { key_type: 'rsa', key_bits: 2048, pss: 'SHA512WithRSAPSS', signature_bits: 384 },
+    'SHA512WithRSAPSS',
+  ],
   [{ key_type: 'ec', key_bits: 224 }, 'ECDSAWithSHA256'],
   [{ key_type: 'ec', key_bits: 256, signature_bits: 512, use_pss: true }, 'ECDSAWithSHA256'],
   [{ key_type: 'ec', key_bits: 384 }, 'ECDSAWithSHA384'],
@@ -86,6 +92,13 @@ for (const [wanted, name] of choices) {
     assert.equal(fitsKey(name, wanted), true);
   });
 }
+
+test('a key whose device signs PSS alone goes with nothing else', () => {
+  const key = { key_type: 'rsa', key_bits: 2048 } as const;
+  assert.equal(fitsKey('SHA256WithRSA', { ...key, pss: 'PSS' }), false);
+  assert.equal(fitsKey('SHA512WithRSAPSS', { ...key, pss: 'PSS' }), true);
+  assert.equal(fitsKey('SHA512WithRSAPSS', { ...key, pss: 'SHA256WithRSAPSS' }), false);
+});
 
 test('only signatures quicker than a turn of the event loop are cheap', () => {
   assert.equal(isCheap({ key_type: 'ec', key_bits: 256 }), true);

@@ -4,7 +4,7 @@ import { constants, type KeyObject, sign, verify as verifyBytes } from 'node:cry
 import { type AlgorithmFacts, ecdsa, pss, rsa } from './algorithm-facts.ts';
 import { oid, sequence } from './der.ts';
 import type { DerValue } from './der-reader.ts';
-import type { KeyDescription, KeyType } from './keys.ts';
+import type { KeyDescription, KeyType, PssForm } from './keys.ts';
 import { SIGNATURE_OID } from './oids.ts';
 import { PARAMETER_SETS, type PostQuantumAlgorithm, parameterSetOf } from './post-quantum.ts';
 
@@ -118,6 +118,8 @@ export interface SignaturePreferences {
   signature_bits?: number;
   /** Only an RSA key honours it. */
   use_pss?: boolean;
+  /** See `KeyDescription`: what is said of hash and padding gives way to what the key can. */
+  pss?: PssForm;
 }
 
 /** The algorithm a key signs with: for RSA as chosen, for a curve by its size, else there is only one. */
@@ -129,11 +131,13 @@ export function chooseSignatureAlgorithm(wanted: SignaturePreferences): Signatur
       if (wanted.key_bits <= 256) return 'ECDSAWithSHA256';
       return wanted.key_bits <= 384 ? 'ECDSAWithSHA384' : 'ECDSAWithSHA512';
     case 'rsa': {
+      const { pss: form } = wanted;
+      if (form !== undefined && form !== 'PSS') return form;
       const bits =
         wanted.signature_bits === 384 || wanted.signature_bits === 512
           ? wanted.signature_bits
           : 256;
-      return wanted.use_pss ? `SHA${bits}WithRSAPSS` : `SHA${bits}WithRSA`;
+      return wanted.use_pss || form === 'PSS' ? `SHA${bits}WithRSAPSS` : `SHA${bits}WithRSA`;
     }
     default:
       return parameterSetOf({ key_type: wanted.key_type, key_bits: wanted.key_bits }).algorithm;
@@ -142,8 +146,9 @@ export function chooseSignatureAlgorithm(wanted: SignaturePreferences): Signatur
 
 /** Says whether a key of this kind can sign with the algorithm. */
 export function fitsKey(name: SignatureAlgorithm, key: KeyDescription): boolean {
-  const { key_type, key_bits = key.key_bits } = ALGORITHMS[name];
-  return key_type === key.key_type && key_bits === key.key_bits;
+  const { key_type, key_bits = key.key_bits, pss: isPss } = ALGORITHMS[name];
+  if (key_type !== key.key_type || key_bits !== key.key_bits) return false;
+  return key.pss === undefined || (key.pss === 'PSS' ? isPss : key.pss === name);
 }
 
 /** The same algorithm in its PKCS #1 v1.5 form, for readers of OCSP answers that know no PSS. */

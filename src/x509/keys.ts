@@ -14,7 +14,17 @@ export interface KeyDescription {
   key_type: KeyType;
   /** Modulus or curve size, or the parameters of ML-DSA and SLH-DSA; 0 for Ed25519, which has only one. */
   key_bits: number;
+  /** Of an RSA key whose device signs PSS alone: with any hash, or with that one. */
+  pss?: PssForm;
 }
+
+export type PssForm = 'PSS' | 'SHA256WithRSAPSS' | 'SHA384WithRSAPSS' | 'SHA512WithRSAPSS';
+
+/** What kind of key it is, without what else is known of it. */
+export const kindOf = ({ key_type, key_bits, pss }: KeyDescription): KeyDescription => ({
+  ...{ key_type, key_bits },
+  ...(pss !== undefined && { pss }),
+});
 
 export type CurveBits = keyof typeof CURVE_OID;
 

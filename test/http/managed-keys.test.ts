@@ -99,6 +99,24 @@ test('a managed key is tested by a signature, and one that may not be made is re
   assert.equal((await call('POST', 'sys/managed-keys/pkcs11/tested/test/sign', pss)).status, 400);
 });
 
+test('a token that does not do the mechanism of a key is named when the key is taken', async () => {
+  await mountAt('unable', ['unable']);
+  for (const [mechanism, name] of [
+    ['0xd', 'CKM_RSA_PKCS_PSS'],
+    ['0x43', 'CKM_SHA256_RSA_PKCS_PSS'],
+  ]) {
+    await makeKey('unable', { mechanism, curve: '', key_bits: '2048' });
+    const body = { common_name: 'r', managed_key_name: 'unable' };
+    for (const answer of [
+      await call('POST', 'unable/root/generate/kms', body),
+      await call('POST', 'sys/managed-keys/pkcs11/unable/test/sign'),
+    ]) {
+      assert.equal(answer.status, 400, answer.text);
+      assert.ok(answer.text.includes(`did not sign by ${name} with this key`), answer.text);
+    }
+  }
+});
+
 test('a root, its leaves, CRL and OCSP are signed by the key of the device', async () => {
   const uuid = await makeKey('root');
   await mountAt('kms', ['root']);

@@ -1,6 +1,6 @@
 /** A token of a device that is none, in place of a PKCS #11 module: see `fake-module/token.ts`. */
 
-import { renameSync, writeFileSync } from 'node:fs';
+import { readFileSync, renameSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { KmsLibrary } from '../../src/config/kms-library.ts';
 import { newDirectory, type Scope } from './node-process.ts';
@@ -12,14 +12,27 @@ export interface FakeToken {
   library: KmsLibrary;
   pull(): void;
   putBack(): void;
+  /** Makes each use take so long, in milliseconds, while its process does nothing else. */
+  slowDown(milliseconds: number): void;
+  /** Of the process that has it loaded; it must have been used. */
+  pid(): number;
+}
+
+/** The library of a fake token in a folder, which is there from now on. */
+export function fakeLibrary(directory: string): KmsLibrary {
+  const file = join(directory, 'token.json');
+  writeFileSync(file, JSON.stringify({ pin: FAKE_PIN, pairs: {}, secrets: {} }));
+  const entry = new URL('./fake-module/token.ts', import.meta.url);
+  return { name: 'fake', type: 'pkcs11', library: file, timeout_ms: 10_000, entry };
 }
 
 export function makeFakeToken(test: Scope): FakeToken {
-  const file = join(newDirectory(test), 'token.json');
-  writeFileSync(file, JSON.stringify({ pin: FAKE_PIN, pairs: {}, secrets: {} }));
-  const entry = new URL('./fake-module/token.ts', import.meta.url);
+  const library = fakeLibrary(newDirectory(test));
+  const { library: file } = library;
   return {
-    library: { name: 'fake', type: 'pkcs11', library: file, timeout_ms: 10_000, entry },
+    library,
+    slowDown: (milliseconds) => writeFileSync(`${file}.slow`, String(milliseconds)),
+    pid: () => Number(readFileSync(`${file}.pid`, 'utf8')),
     pull: () => renameSync(file, `${file}.pulled`),
     putBack: () => renameSync(`${file}.pulled`, file),
   };

@@ -12,6 +12,9 @@ export interface FakeTransit {
   /** What it answers in place of what it was asked for; undefined: what it should. */
   instead: { status: number; body: string } | undefined;
   asked: number;
+  /** What it tells of the token; null: it does not end. */
+  token: { ttl: number | null; period: number; renewable: boolean };
+  renewals: number;
 }
 
 const TOKEN = 's.transit-token';
@@ -26,11 +29,14 @@ export async function startFakeTransit(test: Scope): Promise<FakeTransit> {
     },
     instead: undefined,
     asked: 0,
+    token: { ttl: null, period: 0, renewable: false },
+    renewals: 0,
   };
   const answer = (url: string, token: unknown, text: string): { status: number; body: string } => {
     fake.asked += 1;
     if (fake.instead) return fake.instead;
     if (token !== TOKEN) return { status: 403, body: '{"errors":["permission denied"]}' };
+    if (url.startsWith('/v1/auth/token/')) return answerOfToken(fake, url);
     const { plaintext, ciphertext } = JSON.parse(text);
     const [, what] = /^\/v1\/transit\/unseal\/(encrypt|decrypt)\/gatehouse$/.exec(url) ?? [];
     if (what === 'encrypt') {
@@ -59,6 +65,18 @@ export async function startFakeTransit(test: Scope): Promise<FakeTransit> {
   const { port } = server.address() as AddressInfo;
   fake.settings = { ...fake.settings, address: `http://127.0.0.1:${port}` };
   return fake;
+}
+
+function answerOfToken(fake: FakeTransit, url: string): { status: number; body: string } {
+  const { ttl, period, renewable } = fake.token;
+  if (url.endsWith('/lookup-self')) {
+    const expire_time = ttl === null ? null : new Date(Date.now() + ttl * 1000).toISOString();
+    return told({ ttl: ttl ?? 0, creation_ttl: period, period, renewable, expire_time });
+  }
+  if (!renewable) return { status: 400, body: '{"errors":["lease is not renewable"]}' };
+  fake.renewals += 1;
+  const auth = { client_token: TOKEN, lease_duration: Math.min(period, ttl ?? period) };
+  return { status: 200, body: JSON.stringify({ auth }) };
 }
 
 const told = (data: object): { status: number; body: string } => ({

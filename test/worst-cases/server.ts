@@ -1,8 +1,11 @@
 /** The server under test in a process of its own, which tells how long its event loop was held. */
 
+import { mkdirSync } from 'node:fs';
+import { join } from 'node:path';
 import { devConfig } from '../../src/config/config.ts';
 import { SEED_DEFAULTS } from '../../src/config/seed.ts';
 import { startServer } from '../../src/start/server.ts';
+import { fakeLibrary } from '../support/fake-token.ts';
 
 /** How often it is looked whether the loop turns: what is found is too long by no more than this. */
 const STEP_MS = 2;
@@ -48,6 +51,8 @@ process.on('message', (message: { ask?: 'longest' | 'heap' | 'peak'; hold?: numb
 });
 
 const [, , data = '', cert_file, key_file] = process.argv;
+const beside = join(data, '..', 'device');
+mkdirSync(beside, { recursive: true });
 const running = await startServer({
   ...devConfig({
     data,
@@ -57,6 +62,7 @@ const running = await startServer({
   }),
   log_level: 'error',
   seed: SEED_DEFAULTS,
+  kms_library: [fakeLibrary(beside)],
   ...(cert_file && key_file ? { tls: { cert_file, key_file } } : {}),
 });
 process.send?.({ port: running.address.port });

@@ -1,4 +1,5 @@
 import { join } from 'node:path';
+import { FAKE_PIN } from '../support/fake-token.ts';
 import { brokerOver } from '../support/seeded-broker.ts';
 import { type Client, callOver } from '../support/server.ts';
 
@@ -23,6 +24,12 @@ export interface World {
   subtypes: Readonly<Record<string, Readonly<Record<string, Fields>>>>;
   askers: readonly Asker[];
 }
+
+/** A key of the device that the server is started with. */
+const DEVICE_KEY = {
+  ...{ library: 'fake', token_label: 'a', pin: FAKE_PIN, key_label: 'web', curve: 'P256' },
+  ...{ mechanism: '0x1041', allow_generate_key: true, any_mount: true },
+};
 
 /** Conditions that every request is held against, and patterns that it has to be. */
 const LITTLE = `
@@ -66,6 +73,7 @@ export async function makeWorld({ url, directory }: Place): Promise<World> {
   const program =
     'ValidationOutput{key_type: "ec", template: CertTemplate{Subject: PKIX.Name{CommonName: has(request.common_name) ? string(request.common_name) : "a.test"}}}';
   await done('POST', 'pki/cel/roles/web', { cel_program: { expression: program } });
+  await done('POST', 'sys/managed-keys/pkcs11/web', DEVICE_KEY);
   const leaf = await done('POST', 'pki/issue/web', {
     common_name: 'a.test',
     key_type: 'ec',
@@ -125,6 +133,8 @@ export async function makeWorld({ url, directory }: Place): Promise<World> {
   return {
     paths: {
       name: 'web',
+      // Of devices.
+      type: 'pkcs11',
       role: 'web',
       issuer_ref: 'default',
       key_ref: 'default',
@@ -198,6 +208,7 @@ export async function makeWorld({ url, directory }: Place): Promise<World> {
       'pki-resign-crls': { crl_number: 1, crls: [crl] },
       'pki-sign-revocation-list': { crl_number: 1 },
       'pki-search-certs': {},
+      'managed-keys-write': DEVICE_KEY,
       'mounts-write': { type: 'pki' },
       'auth-write': { type: 'userpass' },
       'auditing-enable-device': { type: 'file', options: { file_path: log } },

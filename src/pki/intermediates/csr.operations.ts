@@ -8,6 +8,7 @@ import { invalid } from '../../core/failure.ts';
 import { chooseSignatureAlgorithm } from '../../x509/algorithms.ts';
 import { assembleSigned } from '../../x509/certificate.ts';
 import { encodeCsrInfo } from '../../x509/csr.ts';
+import { kindOf } from '../../x509/keys.ts';
 import { bundleWithKey, encodeCsr, encodeKey } from '../certificates/answer.ts';
 import { checkSignatureSize } from '../fields/key-parameters.ts';
 import { parseKeySource, prepareKey } from '../keys/key-source.operations.ts';
@@ -45,9 +46,8 @@ export async function generateIntermediateCsr(
 
   return changeMountState(app, caller, async (mountState) => {
     const { key, effects, sign } = await prepared.choose(mountState);
-    const { key_type, key_bits } = key;
     const { signature_bits, use_pss } = request;
-    const algorithm = chooseSignatureAlgorithm({ key_type, key_bits, signature_bits, use_pss });
+    const algorithm = chooseSignatureAlgorithm({ ...kindOf(key), signature_bits, use_pss });
     const info = encodeCsrInfo({ ...plan, subjectPublicKeyInfo: key.public_key });
     if (info.length > MOST_CA_BYTES) {
       throw invalid(

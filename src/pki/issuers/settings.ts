@@ -68,7 +68,11 @@ export function planSettings(
     ...rest,
     usage: planUsage(issuer, update.usage),
     manual_chain: planManualChain(mountState, issuer, update.manual_chain),
-    revocation_signature_algorithm: planAlgorithm(issuer, update.revocation_signature_algorithm),
+    revocation_signature_algorithm: planAlgorithm(
+      mountState,
+      issuer,
+      update.revocation_signature_algorithm,
+    ),
   };
 }
 
@@ -138,6 +142,7 @@ function refuseChain(what: string, most: string): Failure {
 }
 
 function planAlgorithm(
+  { keys }: MountState,
   issuer: Issuer,
   wanted: string,
 ): IssuerSettings['revocation_signature_algorithm'] {
@@ -152,6 +157,11 @@ function planAlgorithm(
   const key = describePublicKey(issuer.certificate.subjectPublicKeyInfo);
   if (!fitsKey(algorithm, key)) {
     throw invalid(`${algorithm} does not go with the issuer's ${key.key_type} key`);
+  }
+  const { pss } = keys.get(issuer.key_id) ?? {};
+  if (pss !== undefined && !fitsKey(algorithm, { ...key, pss })) {
+    const can = pss === 'PSS' ? 'signs PSS alone' : `signs ${pss} alone`;
+    throw invalid(`${algorithm} does not go with the issuer's key: its device ${can}`);
   }
   return algorithm;
 }

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { invalid } from '../../core/failure.ts';
-import type { KeyType } from '../../x509/keys.ts';
+import type { KeyType, PssForm } from '../../x509/keys.ts';
 import { KEY_TYPES } from '../fields/key-field-kinds.ts';
 
 /** A key of a mount, without its private part. */
@@ -15,6 +15,8 @@ export interface Key {
   public_key: Uint8Array;
   /** Of a key that a device has; its private part is not here. */
   managed_key_id?: string;
+  /** See `KeyDescription`. */
+  pss?: PssForm;
 }
 
 /** What is told of a key. */

@@ -2,9 +2,18 @@ import { build, type Db, preparedWrite } from '../../store/database.ts';
 import { listInPages, PAGE } from '../../store/in-pages.ts';
 import type { PkiKeyRow } from '../../store/tables.ts';
 import { type Value, type Write, write } from '../../store/write.ts';
+import type { PssForm } from '../../x509/keys.ts';
 import type { Key } from './key.ts';
 
-const COLUMNS = ['id', 'name', 'key_type', 'key_bits', 'public_key', 'managed_key_id'] as const;
+const COLUMNS = [
+  'id',
+  'name',
+  'key_type',
+  'key_bits',
+  'public_key',
+  'managed_key_id',
+  'pss',
+] as const;
 
 /** All keys of a mount, in order of their ids; the private parts stay where they are. */
 export async function listKeys(db: Db, mount_id: string): Promise<Key[]> {
@@ -18,9 +27,10 @@ export async function listKeys(db: Db, mount_id: string): Promise<Key[]> {
       .limit(PAGE)
       .execute(),
   );
-  return rows.map(({ managed_key_id, ...row }) => {
-    const key = row as Key;
-    return managed_key_id === null ? key : { ...key, managed_key_id };
+  return rows.map(({ managed_key_id, pss, ...row }) => {
+    const key = row as Omit<Key, 'managed_key_id' | 'pss'>;
+    if (managed_key_id === null) return key;
+    return { ...key, managed_key_id, ...(pss !== '' && { pss: pss as PssForm }) };
   });
 }
 
@@ -50,14 +60,15 @@ const insertRow = preparedWrite(
       public_key: p.public_key,
       private_key_sealed: p.private_key_sealed,
       managed_key_id: p.managed_key_id,
+      pss: p.pss,
     }),
   { rows: 1, conflict: 'key name already in use' },
 );
 
 /** Prepared, as an import has a thousand of them. */
 export function insertKey(mount_id: string, key: Key, private_key_sealed: Uint8Array): Write {
-  const { managed_key_id = null, ...facts } = key;
-  return insertRow({ mount_id, ...facts, managed_key_id, private_key_sealed });
+  const { managed_key_id = null, pss = '', ...facts } = key;
+  return insertRow({ mount_id, ...facts, managed_key_id, pss, private_key_sealed });
 }
 
 export function saveKeyName(mount_id: string, id: string, name: string): Write {

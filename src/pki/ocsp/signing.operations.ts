@@ -12,6 +12,7 @@ import {
   type OcspRequest,
   type OcspStatus,
 } from '../../x509/ocsp.ts';
+import { chooseCrlAlgorithm } from '../crl/algorithm.ts';
 import { type CrlConfig, crlDurations } from '../crl/config.ts';
 import { signWith, signWithKey } from '../keys/signing.operations.ts';
 import type { Issuer } from '../mount-state/issuer.ts';
@@ -83,8 +84,9 @@ function encodeData(
   });
 }
 
-/** Many OCSP clients cannot verify PSS, so CRLs may use it and answers do not. */
+/** Many OCSP clients cannot verify PSS, so CRLs may use it and answers do not, unless the key can do nothing else. */
 function responseAlgorithm(issuer: Issuer, key: Key): SignatureAlgorithm {
   const own = issuer.settings.revocation_signature_algorithm;
+  if (key.pss !== undefined) return chooseCrlAlgorithm(issuer, key);
   return own === '' ? chooseSignatureAlgorithm(key) : withoutPss(own);
 }

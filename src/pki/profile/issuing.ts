@@ -3,7 +3,7 @@ import { WorkedOut } from '../../core/fairness/worked-out.ts';
 import { memoizeWeak } from '../../core/memoize-weak.ts';
 import { type Certificate, isSelfIssued } from '../../x509/certificate.ts';
 import { type Extension, findExtension } from '../../x509/extensions.ts';
-import { keyIdentifier } from '../../x509/keys.ts';
+import { keyIdentifier, kindOf } from '../../x509/keys.ts';
 import { parseNameConstraints } from '../../x509/name-constraints.ts';
 import { EXTENSION_OID } from '../../x509/oids.ts';
 import {
@@ -60,7 +60,7 @@ function gatherFacts(issuer: Issuer, key: Key, urls: AuthorityUrls): Gathered {
   const facts: IssuingFacts = {
     subject: certificate.subject,
     key_identifier: certificate.subjectKeyId ?? keyIdentifier(certificate.subjectPublicKeyInfo),
-    key: { key_type: key.key_type, key_bits: key.key_bits },
+    key: kindOf(key),
     not_after: certificate.notAfter,
     behavior: settings.leaf_not_after_behavior,
     urls,

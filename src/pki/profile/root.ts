@@ -1,7 +1,7 @@
 import type { z } from 'zod';
 import { optional } from '../../core/fields.ts';
 import type { TbsCertificate } from '../../x509/certificate.ts';
-import type { KeyDescription } from '../../x509/keys.ts';
+import { type KeyDescription, kindOf } from '../../x509/keys.ts';
 import { newNameText } from '../fields/key-field-kinds.ts';
 import {
   type AuthorityUrls,
@@ -92,7 +92,7 @@ export function planRoot(wanted: WantedRoot): PlannedRoot {
     },
     {
       subjectPublicKeyInfo: key.public_key,
-      key: { key_type: key.key_type, key_bits: key.key_bits },
+      key: kindOf(key),
       serialNumber,
     },
   );

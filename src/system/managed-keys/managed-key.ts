@@ -5,7 +5,7 @@ import { invalid } from '../../core/failure.ts';
 import { flag, integer, shortList, text } from '../../core/fields.ts';
 import type { KeyPairKind, KeyRef } from '../../pkcs11/orders.ts';
 import { oid } from '../../x509/der.ts';
-import { findCurve, type KeyType } from '../../x509/keys.ts';
+import { findCurve, type KeyType, type PssForm } from '../../x509/keys.ts';
 import { CURVE_OID } from '../../x509/oids.ts';
 
 /** What a managed key may be used for; the server signs. */
@@ -57,7 +57,7 @@ export const managedKeyFields = {
   key_label: text('').describe('CKA_LABEL of the key pair. This or `key_id`, or both.'),
   key_id: keyIdText('').describe('CKA_ID of the key pair: bytes as hex with `0x`, or a text.'),
   mechanism: numberText().describe(
-    'What the key signs with, decimal or with `0x`: 0x1 CKM_RSA_PKCS, 0xd CKM_RSA_PKCS_PSS, 0x1041 CKM_ECDSA, 0x1057 CKM_EDDSA.',
+    'What the key signs with, decimal or with `0x`: 0x1 CKM_RSA_PKCS, 0xd CKM_RSA_PKCS_PSS, 0x43, 0x44 and 0x45 CKM_SHA256_RSA_PKCS_PSS and those of SHA-384 and SHA-512, 0x1041 CKM_ECDSA, 0x1057 CKM_EDDSA.',
   ),
   key_bits: sizeText('').describe('Size of an RSA key that is made: 2048, 3072 or 4096.'),
   curve: curveText('').describe('Curve of an EC key that is made: P224, P256, P384 or P521.'),
@@ -112,24 +112,28 @@ export function checkManagedKeyName(name: string): string {
 
 interface MechanismFacts {
   number: number;
+  name: string;
   key_type: KeyType;
-  pss: boolean;
+  /** Undefined: it does not sign PSS. With a name of its own the token hashes by itself. */
+  pss?: PssForm;
 }
 
 const MECHANISMS: readonly MechanismFacts[] = [
-  { number: 0x1, key_type: 'rsa', pss: false },
-  { number: 0xd, key_type: 'rsa', pss: true },
-  { number: 0x1041, key_type: 'ec', pss: false },
-  { number: 0x1057, key_type: 'ed25519', pss: false },
+  { number: 0x1, name: 'CKM_RSA_PKCS', key_type: 'rsa' },
+  { number: 0xd, name: 'CKM_RSA_PKCS_PSS', key_type: 'rsa', pss: 'PSS' },
+  { number: 0x43, name: 'CKM_SHA256_RSA_PKCS_PSS', key_type: 'rsa', pss: 'SHA256WithRSAPSS' },
+  { number: 0x44, name: 'CKM_SHA384_RSA_PKCS_PSS', key_type: 'rsa', pss: 'SHA384WithRSAPSS' },
+  { number: 0x45, name: 'CKM_SHA512_RSA_PKCS_PSS', key_type: 'rsa', pss: 'SHA512WithRSAPSS' },
+  { number: 0x1041, name: 'CKM_ECDSA', key_type: 'ec' },
+  { number: 0x1057, name: 'CKM_EDDSA', key_type: 'ed25519' },
 ];
 
 /** What a key of this mechanism is and does. */
 export function mechanismFacts({ mechanism }: Pick<ManagedKey, 'mechanism'>): MechanismFacts {
   const found = MECHANISMS.find(({ number }) => number === parseNumber(mechanism));
   if (found) return found;
-  throw invalid(
-    'mechanism may be 0x1 (CKM_RSA_PKCS), 0xd (CKM_RSA_PKCS_PSS), 0x1041 (CKM_ECDSA) or 0x1057 (CKM_EDDSA)',
-  );
+  const known = MECHANISMS.map(({ number, name }) => `0x${number.toString(16)} (${name})`);
+  throw invalid(`mechanism may be ${known.join(', ')}`);
 }
 
 /**
@@ -208,6 +212,12 @@ function parseKeyId(written: string): Uint8Array {
   if (bytes.length <= 255) return bytes;
   throw invalid('key_id must have at most 255 bytes');
 }
+
+/** How the token is found. */
+export const placeOf = ({ slot, token_label }: Pick<ManagedKey, 'slot' | 'token_label'>) => ({
+  slot: slot === '' ? undefined : slot,
+  token_label: token_label === '' ? undefined : token_label,
+});
 
 /** How the key is found in its token. */
 export function keyRefOf({ key_label, key_id }: ManagedKey): KeyRef {

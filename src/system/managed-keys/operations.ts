@@ -3,16 +3,24 @@ import type { Caller } from '../../app/caller.ts';
 import type { NothingResult } from '../../app/output.ts';
 import { Failure, invalid } from '../../core/failure.ts';
 import type { Soon } from '../../core/steps.ts';
-import { forgetRefusedPins, listModules } from '../../pkcs11/operations.ts';
+import { forgetRefusedPin, listModules } from '../../pkcs11/operations.ts';
 import { bumpConfigVersion } from '../../store/config-version.ts';
 import {
   checkManagedKeyName,
   type ManagedKeyInput,
   MOST_MANAGED_KEYS,
+  mechanismFacts,
+  placeOf,
   planManagedKey,
   type StoredManagedKey,
 } from './managed-key.ts';
-import { deleteManagedKey, isManagedKeyUsed, listManagedKeys, saveManagedKey } from './store.ts';
+import {
+  deleteManagedKey,
+  isManagedKeyUsed,
+  listManagedKeys,
+  saveManagedKey,
+  savePssForm,
+} from './store.ts';
 
 /** All managed keys by their ids. */
 export function readManagedKeys(app: App): Soon<ReadonlyMap<string, StoredManagedKey>> {
@@ -67,8 +75,12 @@ export async function writeManagedKey(
   }
   const key = planManagedKey(input, { uuid: known?.uuid ?? app.newId(), name }, listModules(app));
   const pin_sealed = app.barrier.encrypt('config', pinPlace(key.uuid), Buffer.from(pin, 'utf8'));
-  await app.commit(caller, [saveManagedKey(key, pin_sealed, known), bumpConfigVersion()]);
-  forgetRefusedPins(app, key.library);
+  const saved = [
+    saveManagedKey(key, pin_sealed, known),
+    ...(known ? [savePssForm(key.uuid, mechanismFacts(key).pss)] : []),
+  ];
+  await app.commit(caller, [...saved, bumpConfigVersion()]);
+  forgetRefusedPin(app, key.library, { ...placeOf(key), pin });
   return {};
 }
 

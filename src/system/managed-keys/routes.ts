@@ -77,7 +77,9 @@ export const managedKeyRoutes: AnyRoute[] = [
     input: z.object({
       type,
       name,
-      hash_algorithm: text('sha2-256').describe('`sha2-256`, `sha2-384` or `sha2-512`.'),
+      hash_algorithm: text('sha2-256').describe(
+        '`sha2-256`, `sha2-384` or `sha2-512`; a mechanism that names a hash has its own.',
+      ),
       use_pss: flag(false).describe('Sign PSS with an RSA key, as its mechanism must be.'),
     }),
     output: nothing,

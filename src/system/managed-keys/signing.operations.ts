@@ -17,19 +17,19 @@ import {
   verifyAsync,
 } from '../../x509/algorithms.ts';
 import { judgeKeyParameters } from '../../x509/key-sizes.ts';
-import { describePublicKey, type KeyDescription, parsePublicKey } from '../../x509/keys.ts';
+import { describePublicKey, type KeyDescription, kindOf, parsePublicKey } from '../../x509/keys.ts';
 import {
   judgeUse,
   keyRefOf,
   mechanismFacts,
   pairKindOf,
+  placeOf,
   type StoredManagedKey,
 } from './managed-key.ts';
 import { openPin, readManagedKeys, requireManagedKey } from './operations.ts';
 
 const tokenOf = (app: App, key: StoredManagedKey) => ({
-  slot: key.slot === '' ? undefined : key.slot,
-  token_label: key.token_label === '' ? undefined : key.token_label,
+  ...placeOf(key),
   pin: openPin(app, key),
   force_rw_session: key.force_rw_session,
 });
@@ -56,7 +56,7 @@ export async function preparePair(
   const told = await aside(() => findOrMakePair(app, caller, managed));
   const public_key = readPair(told);
   const found = describePublicKey(public_key);
-  const { key_type } = mechanismFacts(managed);
+  const { key_type, pss } = mechanismFacts(managed);
   if (found.key_type !== key_type) {
     throw invalid(
       `the managed key "${managed.name}" is of type ${found.key_type} in its token, and its mechanism one of ${key_type}`,
@@ -64,7 +64,7 @@ export async function preparePair(
   }
   const verdict = judgeKeyParameters(found.key_type, found.key_bits);
   if (!verdict.allowed) throw invalid(`the managed key "${managed.name}": ${verdict.because}`);
-  const pair = { ...found, public_key };
+  const pair = { ...found, public_key, ...(pss && { pss }) };
   await proveSigning(app, caller, managed, pair);
   return pair;
 }
@@ -109,23 +109,17 @@ async function proveSigning(
   caller: Caller,
   managed: StoredManagedKey,
   pair: ManagedPair,
-  algorithm = algorithmOf(managed, pair),
+  algorithm = algorithmOf(pair),
 ): Promise<void> {
   const data = app.randomBytes(PROBE_BYTES);
   const key = { ...pair, managed_key_id: managed.uuid };
-  await signInTurn(app, caller, key, () => signThere(app, managed, pair, algorithm, data));
+  await signInTurn(app, caller, key, () =>
+    signThere(app, managed, pair, { algorithm, data, isTried: true }),
+  );
 }
 
-function algorithmOf(
-  managed: StoredManagedKey,
-  pair: ManagedPair,
-  signature_bits = 256,
-): SignatureAlgorithm {
-  return chooseSignatureAlgorithm({
-    ...pair,
-    use_pss: mechanismFacts(managed).pss,
-    signature_bits,
-  });
+function algorithmOf(pair: ManagedPair, signature_bits = 256): SignatureAlgorithm {
+  return chooseSignatureAlgorithm({ ...kindOf(pair), signature_bits });
 }
 
 /**
@@ -147,34 +141,54 @@ export async function signWithManagedKey(
   const because = judgeUse(managed, mount);
   // Not the request's fault: what the mount may use was changed since the key was taken.
   if (because !== undefined) throw new Failure('unavailable', because);
-  return signThere(app, managed, use, algorithm, data);
+  return signThere(app, managed, use, { algorithm, data });
+}
+
+interface ToSign {
+  algorithm: SignatureAlgorithm;
+  data: Uint8Array;
+  /** Whether the token has not signed like this before. */
+  isTried?: boolean;
 }
 
 async function signThere(
   app: App,
   managed: StoredManagedKey,
   { public_key }: { public_key: Uint8Array },
-  algorithm: SignatureAlgorithm,
-  data: Uint8Array,
+  { algorithm, data, isTried }: ToSign,
 ): Promise<Uint8Array> {
-  const { pss, key_type } = signatureFacts(algorithm);
-  const facts = mechanismFacts(managed);
-  if (facts.key_type !== key_type || facts.pss !== pss) {
+  const { name: mechanism, ...facts } = mechanismFacts(managed);
+  if (!signs(facts, algorithm)) {
     throw invalid(
-      `the managed key "${managed.name}" does not sign ${algorithm}: its mechanism is ${managed.mechanism}${facts.pss ? ', so that use_pss is needed' : ''}`,
+      `the managed key "${managed.name}" does not sign ${algorithm}: its mechanism is ${managed.mechanism} (${mechanism})`,
     );
   }
-  const prepared = prepareSignature(algorithm, data, await hashLong(algorithm, data));
+  const hashes = facts.pss === algorithm;
+  const digest = hashes ? undefined : await hashLong(algorithm, data);
+  const prepared = prepareSignature(algorithm, data, { digest, hashes });
   const place = { token: tokenOf(app, managed), key: keyRefOf(managed) };
-  const signed = await askModule(app, managed.library, { kind: 'sign', ...place, ...prepared });
-  if (signed.type !== 'bytes') throw new Error(`the module answered "${signed.type}"`);
-  const signature = encodeSignature(prepared.mechanism, signed.bytes);
-  // Another key may bear the label by now, and a device can err: what does not verify goes nowhere.
-  if (await verifyAsync(parsePublicKey(public_key), algorithm, data, signature)) return signature;
+  // Another key may bear the label by now, and a device can err: what does not verify goes nowhere. Where the
+  // token was made anew, what the key was found as may mean another one: it is looked for once more.
+  for (const anew of [false, true]) {
+    const order = { kind: 'sign', ...place, ...prepared, anew } as const;
+    const signed = await askModule(app, managed.library, order, isTried);
+    if (signed.type !== 'bytes') throw new Error(`the module answered "${signed.type}"`);
+    const signature = encodeSignature(prepared.mechanism, signed.bytes);
+    if (await verifyAsync(parsePublicKey(public_key), algorithm, data, signature)) return signature;
+  }
   throw new Failure(
     'unavailable',
     `the token did not sign with the key that the managed key "${managed.name}" stands for`,
   );
+}
+
+function signs(
+  { key_type, pss }: Pick<ReturnType<typeof mechanismFacts>, 'key_type' | 'pss'>,
+  algorithm: SignatureAlgorithm,
+): boolean {
+  const facts = signatureFacts(algorithm);
+  if (facts.key_type !== key_type || facts.pss !== (pss !== undefined)) return false;
+  return pss === undefined || pss === 'PSS' || pss === algorithm;
 }
 
 /** Data of which a digest takes longer than a turn of the event loop, in bytes: long CRLs. */
@@ -216,6 +230,6 @@ export async function testManagedKey(
   if (input.use_pss && !facts.pss) {
     throw invalid('use_pss: the mechanism of the key is another one');
   }
-  await proveSigning(app, caller, managed, pair, algorithmOf(managed, pair, bits));
+  await proveSigning(app, caller, managed, pair, algorithmOf(pair, bits));
   return {};
 }

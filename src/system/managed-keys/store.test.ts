@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { eachEngine } from '../../../test/support/engines.ts';
-import { insertKey } from '../../pki/mount-state/keys.store.ts';
+import { insertKey, listKeys } from '../../pki/mount-state/keys.store.ts';
 import type { ManagedKey } from './managed-key.ts';
 import {
   deleteManagedKey,
@@ -9,6 +9,7 @@ import {
   isManagedKeyUsed,
   listManagedKeys,
   saveManagedKey,
+  savePssForm,
 } from './store.ts';
 
 const KEY: ManagedKey = {
@@ -33,6 +34,22 @@ eachEngine('managed keys', (open) => {
     await assert.rejects(store.commit([deleteManagedKey(found)]), { kind: 'conflict' });
     const twin = saveManagedKey({ ...KEY, uuid: 'k-2' }, PIN, undefined);
     await assert.rejects(store.commit([twin]), { kind: 'conflict' }, 'a name is given once');
+  });
+
+  test('what a key signs with is known of each key of a mount that stands for it', async () => {
+    const store = await open();
+    await store.commit([saveManagedKey(KEY, PIN, undefined)]);
+    const key = { key_type: 'rsa' as const, key_bits: 2048, public_key: PIN };
+    const taken = { ...key, id: 'a', name: '', managed_key_id: 'k-1', pss: 'PSS' as const };
+    const none = new Uint8Array(0);
+    const own = { ...key, id: 'b', name: '' };
+    await store.commit([insertKey('m', taken, none), insertKey('m', own, none)]);
+    const forms = async () => (await listKeys(store.db, 'm')).map(({ pss }) => pss);
+    assert.deepEqual(await forms(), ['PSS', undefined]);
+    await store.commit([savePssForm('k-1', 'SHA384WithRSAPSS')]);
+    assert.deepEqual(await forms(), ['SHA384WithRSAPSS', undefined]);
+    await store.commit([savePssForm('k-1', undefined)]);
+    assert.deepEqual(await forms(), [undefined, undefined]);
   });
 
   test('one that a key of a mount stands for stays, and none is taken that is not there', async () => {

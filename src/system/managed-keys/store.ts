@@ -2,6 +2,7 @@ import type { z } from 'zod';
 import { holdAsRead, saveAsRead } from '../../store/as-read.ts';
 import { build, type Db } from '../../store/database.ts';
 import { type Write, write } from '../../store/write.ts';
+import type { PssForm } from '../../x509/keys.ts';
 import { type ManagedKey, managedKeySchema, type StoredManagedKey } from './managed-key.ts';
 
 const settings = managedKeySchema.omit({ uuid: true, name: true, type: true });
@@ -30,6 +31,18 @@ export function saveManagedKey(
     read: read && { version: read.version },
     next: { name, type, body, pin_sealed, version },
   });
+}
+
+/** What keys of mounts that stand for it sign with: mounts read it with their keys, and notice that it has changed. */
+export function savePssForm(uuid: string, pss: PssForm | undefined): Write {
+  const form = pss ?? '';
+  return write(
+    build
+      .updateTable('pki_key')
+      .set({ pss: form })
+      .where('managed_key_id', '=', uuid)
+      .where('pss', '<>', form),
+  );
 }
 
 const IN_USE = 'the managed key was changed, or taken for a key of a mount, in the meantime';

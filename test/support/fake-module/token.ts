@@ -13,9 +13,11 @@ import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import type { Answer, Order, PublicAttributes } from '../../../src/pkcs11/orders.ts';
 
 // Stands for the process that has a module loaded, with a token whose objects lie in the file that stands for the
-// library: `{ pin, pairs: { LABEL: PEM }, secrets: { LABEL: HEX } }`. Without the file the device was pulled.
+// library: `{ pin, pairs: { LABEL: PEM }, secrets: { LABEL: HEX } }`. Without the file the device was pulled. Beside it
+// its process is named, and how slow it is.
 
 const [file = ''] = process.argv.slice(2);
+writeFileSync(`${file}.pid`, String(process.pid));
 
 interface Objects {
   pin: string;
@@ -36,6 +38,9 @@ function answer(order: Order & { id: number }): Answer {
     message: `the fake token has no such ${refusal}`,
   });
   if (!existsSync(file)) return refuse('lost');
+  const slow = existsSync(`${file}.slow`) ? Number(readFileSync(`${file}.slow`, 'utf8')) : 0;
+  // As a call into a device does.
+  if (slow > 0) Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, slow);
   const objects: Objects = JSON.parse(readFileSync(file, 'utf8'));
   const keep = (): void => writeFileSync(file, JSON.stringify(objects));
   if (order.token.pin !== objects.pin) return refuse('pin');
@@ -52,6 +57,8 @@ function answer(order: Order & { id: number }): Answer {
     }
     case 'sign':
       if (pem === undefined) return refuse('lost');
+      // Nor does every real one do PSS.
+      if (order.mechanism.name.endsWith('PSS')) return refuse('mechanism');
       return { id, type: 'bytes', bytes: signWith(createPrivateKey(pem), order) };
     case 'find secret':
       return { id, type: 'secret', found: secret !== undefined };

@@ -1,0 +1,73 @@
+import { type App, perApp } from '../app/app.ts';
+import type { TransitSeal } from '../config/seal-settings.ts';
+import { noteTokenStanding } from './seal-token.operations.ts';
+import {
+  isRenewed,
+  judgeToken,
+  type SealToken,
+  type TokenStanding,
+  waitForToken,
+} from './seal-token.ts';
+import { lookUpToken, renewToken } from './transit.client.ts';
+
+/**
+ * Renews the token of a transit seal from the start of the server until it stops, sealed or not: the next start needs
+ * it. Unlike periodic jobs, every node does this for itself, with the token of its own configuration.
+ */
+export function startRenewing(app: App): void {
+  const { seal } = app.config;
+  if (seal.type !== 'transit') return;
+  const stopping = new AbortController();
+  let timer: NodeJS.Timeout | undefined;
+  const goOn = async (): Promise<void> => {
+    const wait = await renewOnce(app, seal, stopping.signal);
+    if (stopping.signal.aborted) return;
+    timer = setTimeout(() => void goOn(), wait);
+    timer.unref();
+  };
+  app.onClose(() => {
+    stopping.abort();
+    clearTimeout(timer);
+  });
+  void goOn();
+}
+
+/** Seconds that the token had when it was seen last. */
+const lastOf = perApp<{ ttl: number | undefined; at: number }>(() => ({ ttl: undefined, at: 0 }));
+
+/** @returns milliseconds until the next time; never throws */
+async function renewOnce(app: App, seal: TransitSeal, stopped: AbortSignal): Promise<number> {
+  const last = lastOf(app);
+  const note = (standing: TokenStanding, ttl: number | undefined, facts: object = {}): number => {
+    Object.assign(last, { ttl, at: app.now() });
+    noteTokenStanding(app, standing, { address: seal.address, ...facts });
+    return waitForToken(standing, ttl);
+  };
+  try {
+    const token = await lookUpToken(seal, stopped);
+    const ttl = token && isRenewed(token) ? await renewToken(seal, stopped) : undefined;
+    if (token) return noteToken(app, { token, ttl }, note);
+    // Its policies may let it be renewed all the same.
+    const blindly = await renewToken(seal, stopped);
+    return blindly === undefined ? note('refused', undefined) : note('fine', blindly);
+  } catch (error) {
+    if (stopped.aborted) return 0;
+    const why = error instanceof Error ? error.message : String(error);
+    const left = last.ttl === undefined ? undefined : last.ttl - (app.now() - last.at) / 1000;
+    const wait = waitForToken('unreachable', left);
+    noteTokenStanding(app, 'unreachable', { why });
+    return wait;
+  }
+}
+
+function noteToken(
+  app: App,
+  { token, ttl }: { token: SealToken; ttl: number | undefined },
+  note: (standing: TokenStanding, ttl: number | undefined, facts: object) => number,
+): number {
+  const standing = judgeToken(token, ttl);
+  const left = ttl ?? token.ttl;
+  const ends_at = left === undefined ? undefined : new Date(app.now() + left * 1000).toISOString();
+  if (ttl !== undefined) app.log.info({ ends_at }, 'the token of the transit seal was renewed');
+  return note(standing, left, { ends_at });
+}
