@@ -61,6 +61,8 @@ import { tidying } from './migrations/0093-tidying.ts';
 import { externalPolicy } from './migrations/0096-external-policy.ts';
 import { celRoles } from './migrations/0099-cel-roles.ts';
 import { clusters } from './migrations/0101-clusters.ts';
+import { clustersOfCertificates } from './migrations/0102-clusters-of-certificates.ts';
+import { revocationRequests } from './migrations/0104-revocation-requests.ts';
 import { expirationWarnings } from './migrations/0105-expiration-warnings.ts';
 
 /** In order of their numbers; a new one is added at the end. */
@@ -125,6 +127,8 @@ export const MIGRATIONS: readonly Migration[] = [
   externalPolicy,
   celRoles,
   clusters,
+  clustersOfCertificates,
+  revocationRequests,
   expirationWarnings,
 ];
 

@@ -2,7 +2,7 @@ import { sql } from 'kysely';
 import { type Db, prepared } from '../../store/database.ts';
 import type { StoredCertificate } from '../certificates/store.ts';
 
-export type Candidate = Omit<StoredCertificate, 'der' | 'revocation_reason'>;
+export type Candidate = Omit<StoredCertificate, 'der' | 'revocation_reason' | 'clusters'>;
 
 /** A place in the order of ends. */
 export interface End {

@@ -14,7 +14,7 @@ import { changeMountState, requireIssuer } from '../mount-state/operations.ts';
 import { ownPaths } from '../mount-state/own-paths.ts';
 import { findRevocation, insertRevocation } from '../mount-state/revocations.store.ts';
 import { type MountState, resolveIssuer } from '../mount-state/state.ts';
-import { planRevocation } from '../revocation/operations.ts';
+import { planRevocation } from '../revocation/entries.operations.ts';
 
 interface Revoked {
   id: string;
@@ -131,6 +131,6 @@ export async function planLastingEntry(
   // Of another certificate, which is not revoked by that.
   if (await findCertificate(app.db, mount_id, serial)) return insertRevocation(mount_id, entry);
   const subject_cn = certificate.subjectName.fields.common_name ?? '';
-  const row = { serial, issuer_id, role: '', subject_cn, not_before, not_after, der };
+  const row = { serial, issuer_id, role: '', subject_cn, not_before, not_after, der, clusters };
   return [...insertCertificate(mount_id, row, []), ...planRevocation(mount_id, entry)];
 }
