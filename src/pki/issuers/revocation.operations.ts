@@ -14,7 +14,8 @@ import { changeMountState, requireIssuer } from '../mount-state/operations.ts';
 import { ownPaths } from '../mount-state/own-paths.ts';
 import { findRevocation, insertRevocation } from '../mount-state/revocations.store.ts';
 import { type MountState, resolveIssuer } from '../mount-state/state.ts';
-import { planRevocation } from '../revocation/entries.operations.ts';
+import { planRevocation, planTarget } from '../revocation/entries.operations.ts';
+import { targetOf } from '../revocation/target.operations.ts';
 
 interface Revoked {
   id: string;
@@ -75,15 +76,9 @@ async function planEntry(
   const stored = await findCertificate(app.db, mount_id, serial);
   if (!stored || Buffer.compare(stored.der, raw) !== 0) return [];
   if (await findRevocation(app.db, mount_id, serial)) return [];
-  return planRevocation(mount_id, {
-    serial,
-    issuer_id: stored.issuer_id,
-    revoked_at_ms,
-    // Nobody is asked why.
-    reason: 0,
-    not_after: stored.not_after,
-    clusters: app.config.cluster_name,
-  });
+  const cluster = app.config.cluster_name;
+  // Nobody is asked why.
+  return planTarget(mount_id, targetOf(stored), { cluster, now_ms: revoked_at_ms, reason: 0 });
 }
 
 /** @see P-244 */
