@@ -12,6 +12,8 @@ export interface Job {
   name: string;
   /** Milliseconds from the end of one run to the beginning of the next, on whichever node. */
   every_ms: number;
+  /** Whether each cluster does it for itself: then one node of each cluster at a time does, by a lease of that cluster. */
+  of_cluster?: boolean;
   /**
    * One run. Work in bounded pages, and commit each of them with `turn.commit`: the set is
    * refused once another node has taken over, and the run ends with that. Look at

@@ -12,4 +12,7 @@ export const splitClusters = (clusters: string): string[] => clusters.split(',')
 export const isOfCluster = (clusters: string, cluster: string): boolean =>
   clusters === cluster || splitClusters(clusters).includes(cluster);
 
+/** Of those in a column the one that was there first: it issued a certificate, or has it from elsewhere. */
+export const firstCluster = (clusters: string): string => splitClusters(clusters)[0] ?? '';
+
 export const addCluster = (clusters: string, cluster: string): string => `${clusters},${cluster}`;

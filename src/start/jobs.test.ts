@@ -80,6 +80,23 @@ eachEngine('a job', (open) => {
     assert.equal((await findHolder(app.db, job.name))?.holder, 'other');
   });
 
+  test('of each cluster is done by one node of each', async () => {
+    const { app } = await openTestApp(await open());
+    const at = (cluster_name: string): App => ({ ...app, config: { ...app.config, cluster_name } });
+    const done: string[] = [];
+    const job: Job = {
+      ...jobOf(async ({ config }) => void done.push(config.cluster_name)),
+      of_cluster: true,
+    };
+    await holdElsewhere(app, `${job.name}/west`, 7_000);
+    for (const name of ['east', 'west', '']) await runIfFree(at(name), job);
+    assert.deepEqual(done, ['east', '']);
+    assert.equal(await runIfFree(at('west'), job), 7_000);
+    for (const name of [job.name, `${job.name}/east`]) {
+      assert.equal(await holdElsewhere(app, name, 1), undefined);
+    }
+  });
+
   test('that fails is tried again soon, and other jobs go on', async () => {
     const { app } = await openTestApp(await open());
     const job = jobOf(async () => {

@@ -15,6 +15,7 @@ import { nodeName } from '../config/config.ts';
 import { isConflict } from '../core/failure.ts';
 import { crlJobs } from '../pki/crl/jobs.ts';
 import { expirationJobs } from '../pki/expiration/jobs.ts';
+import { revocationJobs } from '../pki/revocation/jobs.ts';
 import { tidyJobs } from '../pki/tidy/jobs.ts';
 import {
   acquireLease,
@@ -44,6 +45,7 @@ const periodicJobs: readonly Job[] = [
   ...vaultJobs,
   ...sessionCredentialJobs,
   ...crlJobs,
+  ...revocationJobs,
 ];
 
 /** A run that failed is tried again after this long, or when it is due if that is sooner. */
@@ -98,6 +100,11 @@ function jitter(app: App, milliseconds: number): number {
 
 const seenBy = perApp(() => new LeaseWatch());
 
+/** The lease of a job; of what each cluster does for itself, that of this server's cluster. */
+function leaseOf({ config: { cluster_name } }: App, { name, of_cluster }: Job): string {
+  return of_cluster && cluster_name !== '' ? `${name}/${cluster_name}` : name;
+}
+
 /**
  * Runs a job if no other node has it.
  *
@@ -111,7 +118,7 @@ export async function runIfFree(
   let lease: JobLock | undefined;
   try {
     const request = {
-      name: job.name,
+      name: leaseOf(app, job),
       holder: nodeName(app.config),
       now_ms: app.now(),
       ttl_ms: LEASE_MS,
@@ -119,7 +126,7 @@ export async function runIfFree(
     const longest_ms = Math.max(job.every_ms, LEASE_MS);
     lease = await acquireLease(app.store, request, { seen: seenBy(app), longest_ms });
     if (lease === undefined) {
-      const found = await findHolder(app.db, job.name);
+      const found = await findHolder(app.db, leaseOf(app, job));
       const left = (found?.expires_at_ms ?? 0) - app.now();
       return Math.min(Math.max(left, BEAT_MS), longest_ms);
     }

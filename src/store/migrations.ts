@@ -63,6 +63,8 @@ import { externalPolicy } from './migrations/0096-external-policy.ts';
 import { celRoles } from './migrations/0099-cel-roles.ts';
 import { clusters } from './migrations/0101-clusters.ts';
 import { revokedIssuers } from './migrations/0103-revoked-issuers.ts';
+import { clustersOfCertificates } from './migrations/0102-clusters-of-certificates.ts';
+import { revocationRequests } from './migrations/0104-revocation-requests.ts';
 import { expirationWarnings } from './migrations/0105-expiration-warnings.ts';
 import { pssOfDevices } from './migrations/0106-pss-of-devices.ts';
 
@@ -130,6 +132,8 @@ export const MIGRATIONS: readonly Migration[] = [
   celRoles,
   clusters,
   revokedIssuers,
+  clustersOfCertificates,
+  revocationRequests,
   expirationWarnings,
   pssOfDevices,
 ];

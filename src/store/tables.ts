@@ -128,6 +128,19 @@ export interface Tables {
     not_after: ColumnType<number, number | undefined, number>;
     /** Names of the clusters that revoked it, with commas between them; see `core/clusters.ts`. */
     clusters: ColumnType<string, string | undefined, string>;
+    /** The cluster that issued the certificate, as far as that is known. */
+    issued_by: ColumnType<string, string | undefined, string>;
+  };
+  /** One cluster asks another one to revoke what that issued; see `pki/revocation/requests.operations.ts`. */
+  pki_revocation_request: {
+    mount_id: string;
+    serial: string;
+    /** The one that issued the certificate, and is to revoke it. */
+    cluster: string;
+    /** The one that was asked first. */
+    requested_by: string;
+    reason: number;
+    requested_at_ms: number;
   };
   /** A key that no certificate is made for: one was revoked since others may have its key. */
   pki_blocked_key: {
@@ -486,6 +499,8 @@ export interface PkiCertificateRow {
   /** CRLReason (RFC 5280 §5.3.1). */
   revocation_reason: number | null;
   der: Uint8Array;
+  /** Names of the clusters that have it: that which issued it, and those that revoked it. */
+  clusters: string;
 }
 
 /** How a mount is tidied: by itself, and how the last tidying went; see `pki/tidy/`. */

@@ -232,11 +232,6 @@ const refusedSettings: [why: string, body: Fields, says: RegExp][] = [
     /auto rebuilding is disabled/,
   ],
   [
-    'a queue of other clusters',
-    { auto_rebuild: true, cross_cluster_revocation: true },
-    /no queue of revocations/,
-  ],
-  [
     'a unified CRL on existing paths alone',
     { auto_rebuild: true, unified_crl_on_existing_paths: true },
     /without first enabling unified_crl/,

@@ -82,6 +82,7 @@ test('what tells about the CA itself is not served without a token', async () =>
   const closed: [method: string, path: string][] = [
     ['LIST', 'certs'],
     ['LIST', 'certs/revoked'],
+    ['LIST', 'certs/revocation-queue'],
     ['GET', 'certs/search'],
     ['GET', 'issuer/default'],
     ['LIST', 'keys'],

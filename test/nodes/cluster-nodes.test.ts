@@ -3,102 +3,21 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { parsePem } from '../../src/core/pem.ts';
-import { parseCertificate } from '../../src/x509/certificate.ts';
-import { formatSerial } from '../../src/x509/serial.ts';
-import { type Crl, parseCrl } from '../support/crl.ts';
-import { eachPlace, type Place } from '../support/engines.ts';
-import { inReverse, newDirectory, type Scope } from '../support/node-process.ts';
-import { encodeOcspRequest } from '../support/ocsp-request.ts';
+import {
+  type Call,
+  Clusters,
+  issue,
+  newMount,
+  read,
+  revokeOne,
+  rotate,
+  serialsAt,
+  statusRequest,
+} from '../support/clusters.ts';
+import { eachPlace } from '../support/engines.ts';
+import { inReverse } from '../support/node-process.ts';
 import { readOcspVerdict } from '../support/ocsp-response.ts';
-import { configAt } from '../support/placed-server.ts';
 import { callAs, must } from '../support/racing.ts';
-import { startTestServer } from '../support/server.ts';
-
-type Call = ReturnType<typeof callAs>;
-
-/** Servers of clusters by name, one each: side by side on PostgreSQL, one after the other on SQLite. */
-class Clusters {
-  readonly #place: Place;
-  readonly #directory: string;
-  readonly #side: boolean;
-  readonly #calls = new Map<string, Call>();
-  readonly #stops: (() => Promise<void>)[] = [];
-  #root = '';
-
-  constructor(scope: Scope, place: Place, engine: string) {
-    this.#place = place;
-    this.#directory = newDirectory(scope);
-    this.#side = engine === 'postgres';
-    scope.after(() => this.stop());
-  }
-
-  async stop(): Promise<void> {
-    this.#calls.clear();
-    for (const stop of this.#stops.splice(0)) await stop();
-  }
-
-  async at(cluster_name: string): Promise<Call> {
-    const known = this.#calls.get(cluster_name);
-    if (known) return known;
-    if (!this.#side) await this.stop();
-    const node_name = cluster_name || 'unnamed';
-    const scope = { after: (stop: () => Promise<void>) => void this.#stops.push(stop) };
-    const config = { ...configAt(this.#place, this.#directory, { node_name }), cluster_name };
-    const { call } = await startTestServer(scope, { config });
-    if (this.#root === '') {
-      this.#root = (await call('PUT', 'sys/init', {}, { token: '' })).textAt('root_token');
-    }
-    const made = callAs(call, this.#root);
-    this.#calls.set(cluster_name, made);
-    return made;
-  }
-}
-
-const SETTINGS = { auto_rebuild: true, enable_delta: true, unified_crl: true };
-
-async function newMount(call: Call): Promise<string> {
-  await must(call('POST', 'sys/mounts/pki', { type: 'pki' }));
-  const root = await must(
-    call('POST', 'pki/root/generate/internal', {
-      common_name: 'R',
-      key_type: 'ec',
-      ttl: '700h',
-      issuer_name: 'first',
-    }),
-  );
-  await must(call('POST', 'pki/roles/any', { allow_any_name: true, key_type: 'ec', ttl: '1h' }));
-  await must(call('POST', 'pki/config/crl', SETTINGS));
-  return root.textAt('data.certificate');
-}
-
-async function issue(call: Call): Promise<{ serial_number: string; certificate: string }> {
-  const made = await must(call('POST', 'pki/issue/any', { common_name: 'a.test' }));
-  const [serial_number, certificate] = [
-    made.textAt('data.serial_number'),
-    made.textAt('data.certificate'),
-  ];
-  return { serial_number, certificate };
-}
-
-async function revokeOne(call: Call): Promise<string> {
-  const { serial_number } = await issue(call);
-  await must(call('POST', 'pki/revoke', { serial_number }));
-  return serial_number;
-}
-
-async function read(call: Call, path: string): Promise<Crl> {
-  return parseCrl((await must(call('GET', `pki/${path}`))).bytes);
-}
-
-const serialsOf = (crl: Crl): string[] =>
-  [...crl.entries()].map(({ serialNumber }) => formatSerial(serialNumber)).sort();
-
-const serialsAt = async (call: Call, path: string): Promise<string[]> =>
-  serialsOf(await read(call, path));
-
-async function rotate(call: Call): Promise<void> {
-  await must(call('GET', 'pki/crl/rotate'));
-}
 
 /** Every address of one kind of unified CRL, and where its bytes are in the answer. */
 const addressesOf = (raw: string, cert: string, issuer: string): string[] => [
@@ -203,17 +122,10 @@ eachPlace('clusters at one database', (newPlace, engine) => {
   test('ocsp answers for its cluster, unified-ocsp for all, and both do on existing paths', async (t) => {
     const clusters = new Clusters(inReverse(t), await newPlace(), engine);
     const east = await clusters.at('east');
-    const [block] = parsePem(await newMount(east));
-    assert.ok(block);
-    const issuer = parseCertificate(block.der);
+    const root = await newMount(east);
     const { serial_number } = await issue(east);
     await must(east('POST', 'pki/revoke', { serial_number }));
-    const request = encodeOcspRequest({
-      issuer: issuer.subject,
-      subjectPublicKeyInfo: issuer.subjectPublicKeyInfo,
-      serialNumber: Buffer.from(serial_number.replaceAll(':', ''), 'hex'),
-      hash: 'sha1',
-    });
+    const request = statusRequest(root, serial_number);
     const west = await clusters.at('west');
     const ask = async (name: string, call: Call) =>
       readOcspVerdict((await must(call('POST', `pki/${name}`, request))).bytes);
@@ -243,8 +155,7 @@ eachPlace('clusters at one database', (newPlace, engine) => {
         delta_crl_distribution_points: '{{cluster_aia_path}}/crl/delta',
       }),
     );
-    const { unified_crl_on_existing_paths } = { unified_crl_on_existing_paths: true };
-    await must(east('POST', 'pki/config/crl', { ...SETTINGS, unified_crl_on_existing_paths }));
+    await must(east('POST', 'pki/config/crl', { unified_crl_on_existing_paths: true }));
     const { crlNumber } = await read(east, 'unified-crl');
     const west = await clusters.at('west');
     assert.equal((await read(west, 'unified-crl')).crlNumber, crlNumber);

@@ -70,7 +70,7 @@ import {
   listMetadataSerials,
 } from '../../src/pki/certificates/metadata/store.ts';
 import { listCertificates } from '../../src/pki/certificates/search.store.ts';
-import { listSerials } from '../../src/pki/certificates/store.ts';
+import { listSerials, lookForSerials } from '../../src/pki/certificates/store.ts';
 import type { CrlJob } from '../../src/pki/crl/builder/job.ts';
 import { makeCrl } from '../../src/pki/crl/builder/jobs.ts';
 import {
@@ -80,6 +80,11 @@ import {
   listNames,
 } from '../../src/pki/expiration/candidates.store.ts';
 import { findOldest, listWarned } from '../../src/pki/expiration/store.ts';
+import {
+  listOldRequests,
+  listRequests,
+  listRequestsTo,
+} from '../../src/pki/revocation/requests.store.ts';
 import { listRoleNames } from '../../src/pki/roles/store.ts';
 import {
   certificatesWithBytes,
@@ -165,7 +170,7 @@ export const readsOf = (ids: readonly string[]): Read[] => [
   [
     'the end of successors',
     /pki_certificate_1 \(mount_id=\? AND serial=/,
-    (db) => findLaterEnd(db, 'm', { serial: 'x', not_after: 3 }, ids),
+    (db) => findLaterEnd(db, 'm', { serial: 'x', not_after: 3 }, ids, ['i']),
   ],
   ['tidyings under way', /pki_tidy_running/, (db) => listRunning.all(db, page)],
   [
@@ -204,6 +209,25 @@ export const readsOf = (ids: readonly string[]): Read[] => [
     (db) => listOfTurn(db, { mount_id: 'm', turn: 't' }, page),
   ],
   ['serial numbers', /serial>/, (db) => listSerials(db, { mount_id: 'm', ...page })],
+  [
+    'serial numbers of a cluster with a name',
+    /pki_certificate_clusters \(mount_id=\? AND serial>/,
+    (db) => lookForSerials(db, { mount_id: 'm', cluster: 'c' }, page),
+  ],
+  [
+    'what a cluster is asked to revoke',
+    /pki_revocation_request_cluster \(cluster=\? AND \(mount_id,serial\)>/,
+    (db) => listRequestsTo.all(db, { cluster: 'c', mount_id: 'm', serial: 'x', limit: 10 }),
+  ],
+  ['requests to revoke', /mount_id=\? AND serial>/, (db) => listRequests.all(db, AFTER)],
+  [
+    'old requests to revoke',
+    /pki_revocation_request_age \(mount_id=\? AND \(?requested_at_ms/,
+    (db) => {
+      const from = { requested_at_ms: 3, serial: 'x' };
+      return listOldRequests.all(db, { mount_id: 'm', before_ms: 9, ...from, limit: 10 });
+    },
+  ],
   ['what has metadata', /serial>/, (db) => listMetadataSerials(db, { mount_id: 'm', ...page })],
   [
     'metadata of what has ended',

@@ -2,8 +2,9 @@ import { startFilling } from '../../access/concurrency/walks.operations.ts';
 import { refuseDeniedNow } from '../../access/standing/operations.ts';
 import { type App, perApp } from '../../app/app.ts';
 import type { Caller } from '../../app/caller.ts';
+import { isOfCluster } from '../../core/clusters.ts';
 import { Failure, invalid } from '../../core/failure.ts';
-import { listKeys } from '../../core/key-list.ts';
+import { type KeyPage, listKeys, listMatching } from '../../core/key-list.ts';
 import { canonicaliseSerial } from '../../x509/serial.ts';
 import type { Issuer } from '../mount-state/issuer.ts';
 import { readMountState } from '../mount-state/operations.ts';
@@ -13,7 +14,7 @@ import { newestOf, SeenChains } from './dates.ts';
 import { chainPem } from './readings.ts';
 import { type FoundPage, listCertificates } from './search.store.ts';
 import { type CertificateSearch, describeFound, parseCursor } from './search.ts';
-import { findCertificate, listSerials, type StoredCertificate } from './store.ts';
+import { findCertificate, lookForSerials, type StoredCertificate } from './store.ts';
 
 export async function findDefaultIssuer(app: App, caller: Caller): Promise<Issuer | undefined> {
   const { issuers, defaults } = await readMountState(app, caller.mount.id);
@@ -45,13 +46,28 @@ export async function findDefaultChain(
 }
 
 /** @param serial hexadecimal digits, with or without separators */
-export async function findBySerial(
+async function findAnywhere(
   app: App,
   caller: Caller,
   serial: string,
 ): Promise<StoredCertificate | undefined> {
   const canonical = canonicaliseSerial(serial);
   return canonical === undefined ? undefined : findCertificate(app.db, caller.mount.id, canonical);
+}
+
+/**
+ * A certificate that this cluster has.
+ *
+ * @param serial hexadecimal digits, with or without separators
+ * @see P-483
+ */
+export async function findBySerial(
+  app: App,
+  caller: Caller,
+  serial: string,
+): Promise<StoredCertificate | undefined> {
+  const stored = await findAnywhere(app, caller, serial);
+  return stored && isOfCluster(stored.clusters, app.config.cluster_name) ? stored : undefined;
 }
 
 /** @throws Failure `not_found` without words */
@@ -65,13 +81,25 @@ export async function requireCertificate(
   return stored;
 }
 
-/** Serial numbers of all stored certificates, in order of their text, or one page of them. */
+/** A page of serial numbers of the certificates that this cluster has, in order of their text. @see P-483 */
+export function listOwnSerials(app: App, mount_id: string, page: KeyPage): Promise<string[]> {
+  const of = { mount_id, cluster: app.config.cluster_name };
+  // Nearly always all are its own: no more is looked at than is asked for, unless that was too little.
+  let most = page.limit;
+  return listMatching((next) => {
+    const limit = Math.min(most, next.limit);
+    most = next.limit;
+    return lookForSerials(app.db, of, { ...next, limit });
+  }, page);
+}
+
+/** Serial numbers of all of these, or one page of them. */
 export function listCertificateSerials(
   app: App,
   caller: Caller,
   input: { after?: string | undefined; limit?: number | undefined },
 ) {
-  return listKeys((page) => listSerials(app.db, { mount_id: caller.mount.id, ...page }), input);
+  return listKeys((page) => listOwnSerials(app, caller.mount.id, page), input);
 }
 
 const MOST_FOUND = 1000;
@@ -103,7 +131,7 @@ async function findPage(
 }
 
 async function findPageOfOne(app: App, caller: Caller, serial: string): Promise<FoundPage> {
-  const one = await findBySerial(app, caller, serial);
+  const one = await findAnywhere(app, caller, serial);
   return { found: one ? [one] : [] };
 }
 

@@ -1,3 +1,6 @@
+import { sql as raw } from 'kysely';
+import { addCluster, isOfCluster } from '../../core/clusters.ts';
+import type { KeyPage } from '../../core/key-list.ts';
 import { build, type Db, prepared, preparedWrite } from '../../store/database.ts';
 import { keyPages } from '../../store/key-page.ts';
 import type { PkiCertificateRow } from '../../store/tables.ts';
@@ -20,6 +23,7 @@ export const FACTS = [
   'not_after',
   'revoked_at_ms',
   'revocation_reason',
+  'clusters',
 ] as const;
 
 const certificateBySerial = prepared((sql, p: { mount_id: string; serial: string }) =>
@@ -39,8 +43,50 @@ export function findCertificate(
   return certificateBySerial.first(db, { mount_id, serial });
 }
 
-/** Serial numbers of a mount's certificates in order of their text, a page of them. */
+/** Serial numbers of a mount's certificates in order of their text, a page of them, whichever cluster has them. */
 export const listSerials = keyPages('pki_certificate', 'serial', ['mount_id']);
+
+/** The same of clusters that have names, with these, by an index of theirs. */
+const ofNamedClusters = prepared(
+  (sql, p: { mount_id: string; after: string; up_to: string; limit: number }) =>
+    sql
+      .selectFrom('pki_certificate')
+      .select(['serial', 'clusters'])
+      .where('mount_id', '=', p.mount_id)
+      // In the words of the index, which no parameters are.
+      .where(raw<boolean>`clusters <> ''`)
+      .where('serial', '>', p.after)
+      .where('serial', '<=', p.up_to)
+      .orderBy('serial')
+      .limit(p.limit),
+);
+
+/** After every serial number. */
+const LAST_SERIAL = '~';
+
+/**
+ * Looks at a page of serial numbers, and tells which of the certificates a cluster has. None of them is read: where
+ * all clusters but one have names, those of that one are the others.
+ */
+export async function lookForSerials(
+  db: Db,
+  { mount_id, cluster }: { mount_id: string; cluster: string },
+  { after, limit }: KeyPage,
+): Promise<{ rows: { key: string; is_listed: boolean }[]; more: boolean }> {
+  const named = (up_to: string) => ofNamedClusters.all(db, { mount_id, after, up_to, limit });
+  const has = ({ clusters }: { clusters: string }): boolean => isOfCluster(clusters, cluster);
+  if (cluster !== '') {
+    const rows = await named(LAST_SERIAL);
+    const looked = rows.map((row) => ({ key: row.serial, is_listed: has(row) }));
+    return { rows: looked, more: rows.length === limit };
+  }
+  const serials = await listSerials(db, { mount_id, after, limit });
+  const last = serials.at(-1);
+  const others = last === undefined ? [] : await named(last);
+  const strange = new Set(others.flatMap((row) => (has(row) ? [] : [row.serial])));
+  const looked = serials.map((key) => ({ key, is_listed: !strange.has(key) }));
+  return { rows: looked, more: serials.length === limit };
+}
 
 const insertRow = preparedWrite(
   (sql, p: PkiCertificateRow & Record<string, string | number | Uint8Array | null>) =>
@@ -53,6 +99,7 @@ const insertRow = preparedWrite(
       not_before: p.not_before,
       not_after: p.not_after,
       der: p.der,
+      clusters: p.clusters,
     }),
   { rows: 1, conflict: 'the serial number is taken: try again' },
 );
@@ -145,12 +192,20 @@ export function planNames(
  */
 export function insertCertificate(
   mount_id: string,
-  certificate: Omit<StoredCertificate, 'revoked_at_ms' | 'revocation_reason'>,
+  certificate: Omit<StoredCertificate, 'revoked_at_ms' | 'revocation_reason' | 'clusters'> & {
+    clusters?: string;
+  },
   names: Iterable<string>,
 ): Write[] {
   const { serial } = certificate;
   return [
-    insertRow({ mount_id, revoked_at_ms: null, revocation_reason: null, ...certificate }),
+    insertRow({
+      mount_id,
+      revoked_at_ms: null,
+      revocation_reason: null,
+      clusters: '',
+      ...certificate,
+    }),
     ...insertAllNames({ mount_id, serial }, reverseAll([certificate.subject_cn, ...names])),
     countOneMore({ mount_id, name: CERTIFICATES }),
   ];
@@ -167,6 +222,24 @@ export const markRevoked = preparedWrite((sql, p: Marked) =>
     .where('serial', '=', p.serial)
     .where('revoked_at_ms', 'is', null),
 );
+
+const setClusters = preparedWrite((sql, p: Named & { read: string; clusters: string }) =>
+  sql
+    .updateTable('pki_certificate')
+    .set({ clusters: p.clusters })
+    .where('mount_id', '=', p.mount_id)
+    .where('serial', '=', p.serial)
+    .where('clusters', '=', p.read),
+);
+
+/** One more cluster has a certificate that another one issued; where it is not stored any more, nothing. */
+export function joinHolders(
+  mount_id: string,
+  { serial, clusters }: Pick<StoredCertificate, 'serial' | 'clusters'>,
+  cluster: string,
+): Write {
+  return setClusters({ mount_id, serial, read: clusters, clusters: addCluster(clusters, cluster) });
+}
 
 /** Removes a certificate from the store and everything it is found by. */
 export function deleteCertificate(mount_id: string, serial: string): Write[] {

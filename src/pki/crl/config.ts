@@ -48,7 +48,7 @@ const crlFields = {
     'Revoke certificates that have ended, too; without it they get a warning.',
   ),
   cross_cluster_revocation: flag(false).describe(
-    'Not available: what another cluster issued is revoked at once, and by this one.',
+    'Ask the cluster that issued a certificate to revoke it by its serial number; needs auto_rebuild.',
   ),
   unified_crl: flag(false).describe(
     'Build CRLs of what any cluster has revoked, too, and answer unified-ocsp; needs auto_rebuild.',
@@ -150,9 +150,6 @@ function refuseClusterSettings(next: CrlConfig, local: boolean): void {
   }
   if (cross_cluster_revocation && !auto_rebuild) {
     throw invalid('cross-cluster revocation cannot be enabled when auto rebuilding is disabled');
-  }
-  if (cross_cluster_revocation) {
-    throw invalid('cross_cluster_revocation is not available: there is no queue of revocations');
   }
   if (unified_crl && !auto_rebuild) {
     throw invalid('unified CRL cannot be enabled when auto rebuilding is disabled');

@@ -3,7 +3,7 @@ import { type Db, prepared } from '../../store/database.ts';
 import { serialIn, unindexedEnd } from '../../store/serial-in.ts';
 import type { StoredCertificate } from '../certificates/store.ts';
 
-export type Candidate = Omit<StoredCertificate, 'der' | 'revocation_reason'>;
+export type Candidate = Omit<StoredCertificate, 'der' | 'revocation_reason' | 'clusters'>;
 
 /** A place in the order of ends. */
 export interface End {

@@ -99,6 +99,7 @@ async function commitIntermediate(
     not_before: tbs.notBefore,
     not_after: tbs.notAfter,
     der,
+    clusters: app.config.cluster_name,
   };
   const found_by = [...names.dns, ...names.email, ...names.ip, ...names.uri];
   // Durable before it leaves the process, as every certificate is that can be revoked.

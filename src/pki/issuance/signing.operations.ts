@@ -89,6 +89,7 @@ export async function planSigned(
     not_before: tbs.notBefore,
     not_after: tbs.notAfter,
     der,
+    clusters: app.config.cluster_name,
   };
   const stored = role.no_store ? [] : [...names.dns, ...names.email, ...names.ip, ...names.uri];
   const { own, pages } = planNames({ mount_id, serial }, stored);

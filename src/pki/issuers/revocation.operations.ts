@@ -22,8 +22,9 @@ import { ownPaths } from '../mount-state/own-paths.ts';
 import { findRevocation, insertRevocation } from '../mount-state/revocations.store.ts';
 import { rememberRevoked } from '../mount-state/revoked-issuers.store.ts';
 import { type MountState, resolveIssuer } from '../mount-state/state.ts';
-import { planRevocation } from '../revocation/operations.ts';
+import { planEntryOf, planRevocation } from '../revocation/entries.operations.ts';
 import { isCompromise, parseReason } from '../revocation/reasons.ts';
+import { targetOf } from '../revocation/target.operations.ts';
 
 interface Revoked {
   id: string;
@@ -94,14 +95,8 @@ async function planEntry(
   const stored = await findCertificate(app.db, mount_id, serial);
   if (!stored || Buffer.compare(stored.der, raw) !== 0) return [];
   if (await findRevocation(app.db, mount_id, serial)) return [];
-  return planRevocation(mount_id, {
-    serial,
-    issuer_id: stored.issuer_id,
-    revoked_at_ms,
-    reason,
-    not_after: stored.not_after,
-    clusters: app.config.cluster_name,
-  });
+  const cluster = app.config.cluster_name;
+  return planEntryOf(mount_id, targetOf(stored), { cluster, now_ms: revoked_at_ms, reason });
 }
 
 /** @see P-244 */
@@ -159,6 +154,6 @@ export async function planLastingEntry(
   // Of another certificate, which is not revoked by that.
   if (await findCertificate(app.db, mount_id, serial)) return insertRevocation(mount_id, entry);
   const subject_cn = certificate.subjectName.fields.common_name ?? '';
-  const row = { serial, issuer_id, role: '', subject_cn, not_before, not_after, der };
+  const row = { serial, issuer_id, role: '', subject_cn, not_before, not_after, der, clusters };
   return [...insertCertificate(mount_id, row, []), ...planRevocation(mount_id, entry)];
 }

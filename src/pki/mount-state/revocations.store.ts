@@ -71,7 +71,13 @@ export const listRevokedWithClusters = prepared(
 export const listRevokedSerials = keyPages('pki_revocation', 'serial', ['mount_id']);
 
 const insertRow = preparedWrite(
-  (sql, p: Required<ClusterRevocation> & { mount_id: string } & Record<string, string | number>) =>
+  (
+    sql,
+    p: Required<ClusterRevocation> & { mount_id: string; issued_by: string } & Record<
+        string,
+        string | number
+      >,
+  ) =>
     sql.insertInto('pki_revocation').values({
       mount_id: p.mount_id,
       serial: p.serial,
@@ -80,6 +86,7 @@ const insertRow = preparedWrite(
       reason: p.reason,
       not_after: p.not_after,
       clusters: p.clusters,
+      issued_by: p.issued_by,
       revision: sql
         .selectFrom('pki_revision')
         .select('pki_revision.revision')
@@ -120,11 +127,13 @@ export const REVOCATIONS = 'revocations';
  */
 export function insertRevocation(
   mount_id: string,
-  revocation: Revocation & { clusters?: string },
+  revocation: Revocation & { clusters?: string; issued_by?: string },
 ): Write[] {
+  // Unless said otherwise it is revoked where it was issued.
+  const { clusters = '', issued_by = clusters } = revocation;
   return [
     grow({ mount_id }),
-    insertRow({ mount_id, not_after: NEVER, clusters: '', ...revocation }),
+    insertRow({ mount_id, not_after: NEVER, ...revocation, clusters, issued_by }),
     countOneMore({ mount_id, name: REVOCATIONS }),
   ];
 }

@@ -1,9 +1,10 @@
 import type { App } from '../../app/app.ts';
 import type { Caller } from '../../app/caller.ts';
 import { isOfCluster, splitClusters } from '../../core/clusters.ts';
-import { listKeys, listMatching, listTold } from '../../core/key-list.ts';
+import { type Listed, listKeys, listMatching, listTold } from '../../core/key-list.ts';
 import { findSeal } from '../../seal/store.ts';
 import { listRevokedWithClusters } from '../mount-state/revocations.store.ts';
+import { listRequests } from './requests.store.ts';
 
 /** Serial numbers of everything that this cluster revoked, in byte order, or one page of them. @see P-480 */
 export function listRevoked(app: App, caller: Caller, page: { after: string; limit: number }) {
@@ -22,11 +23,31 @@ export function listRevoked(app: App, caller: Caller, page: { after: string; lim
 /** Rows of a page of serial numbers. */
 const PAGE = 1000;
 
-/** A revoked serial number, and the how many-th of the list it is. */
-interface Numbered {
-  serial: string;
-  clusters: string;
-  number: number;
+/** A row of a list, and the how many-th it is. */
+type Numbered<Row> = Row & { number: number };
+
+/** Reads a list of serial numbers a page at a time, and no more of them than are wanted. */
+function readNumbered<Row extends { serial: string }>(
+  read: (page: { after: string; limit: number }) => Promise<Row[]>,
+  { after: first, limit }: { after: string; limit: number },
+): Listed<Numbered<Row>> {
+  const most = limit > 0 ? limit : Number.POSITIVE_INFINITY;
+  return {
+    keyOf: ({ serial }) => serial,
+    async read(last) {
+      const told = last?.number ?? 0;
+      const some = Math.min(PAGE, most - told);
+      if (some === 0) return [];
+      const rows = await read({ after: last?.serial ?? first, limit: some });
+      return rows.map((row, at) => ({ ...row, number: told + at + 1 }));
+    },
+  };
+}
+
+/** What clusters are called; the one without a name has that of the server. */
+async function readNames(app: App): Promise<(cluster: string) => string> {
+  const unnamed = (await findSeal(app.db))?.cluster_name ?? '';
+  return (cluster) => cluster || unnamed;
 }
 
 /** Serial numbers of everything that any cluster revoked, with the names of those. @see P-480 */
@@ -36,21 +57,30 @@ export async function listUnifiedRevoked(
   input: { after: string; limit: number },
 ) {
   const { id: mount_id } = caller.mount;
-  const most = input.limit > 0 ? input.limit : Number.POSITIVE_INFINITY;
-  const read = async (last: Numbered | undefined): Promise<Numbered[]> => {
-    const told = last?.number ?? 0;
-    const limit = Math.min(PAGE, most - told);
-    if (limit === 0) return [];
-    const after = last?.serial ?? input.after;
-    const rows = await listRevokedWithClusters.all(app.db, { mount_id, after, limit });
-    return rows.map((row, at) => ({ ...row, number: told + at + 1 }));
-  };
-  const unnamed = (await findSeal(app.db))?.cluster_name ?? '';
-  return listTold({ read, keyOf: ({ serial }) => serial }, async function* tell(rows) {
+  const nameOf = await readNames(app);
+  const read = (page: typeof input) => listRevokedWithClusters.all(app.db, { mount_id, ...page });
+  return listTold(readNumbered(read, input), async function* tell(rows) {
     const told = rows.map(({ serial, clusters }) => {
+      return [serial, { revoking_clusters: splitClusters(clusters).map(nameOf) }] as const;
+    });
+    yield Object.fromEntries(told);
+  });
+}
+
+/** Serial numbers that any cluster has asked another one to revoke, while that has not been done. @see P-487 */
+export async function listRequested(
+  app: App,
+  caller: Caller,
+  input: { after: string; limit: number },
+) {
+  const { id: mount_id } = caller.mount;
+  const nameOf = await readNames(app);
+  const read = (page: typeof input) => listRequests.all(app.db, { mount_id, ...page });
+  return listTold(readNumbered(read, input), async function* tell(rows) {
+    const told = rows.map(({ serial, requested_by }) => {
       return [
         serial,
-        { revoking_clusters: splitClusters(clusters).map((name) => name || unnamed) },
+        { requesting_cluster: nameOf(requested_by), state: 'pending' as const },
       ] as const;
     });
     yield Object.fromEntries(told);

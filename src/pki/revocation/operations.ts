@@ -3,35 +3,28 @@ import { z } from 'zod';
 import { signInTurn } from '../../access/concurrency/operations.ts';
 import type { App, LeaseKind } from '../../app/app.ts';
 import type { Caller } from '../../app/caller.ts';
-import { isOfCluster } from '../../core/clusters.ts';
+import { firstCluster, isOfCluster } from '../../core/clusters.ts';
 import { invalid, isConflict } from '../../core/failure.ts';
 import type { Effect } from '../../store/write.ts';
 import { parseCertificate } from '../../x509/certificate.ts';
 import { describePublicKey } from '../../x509/keys.ts';
 import { parsePrivateKey, provePair } from '../../x509/private-keys.ts';
-import { findCertificate, insertCertificate, markRevoked } from '../certificates/store.ts';
+import { findCertificate, insertCertificate } from '../certificates/store.ts';
 import { findClassOf, numberWarnings, warnOfUnsigned } from '../crl/issuer-class.ts';
 import { warnOfLength } from '../crl/length.operations.ts';
 import { scheduleCrl } from '../crl/operations.ts';
 import { readCrlConfig } from '../crl/settings.operations.ts';
-import { planBlock, planLateBlock } from '../keys/blocked.operations.ts';
 import { readMountState } from '../mount-state/operations.ts';
-import {
-  type ClusterRevocation,
-  findRevocation,
-  insertRevocation,
-  joinRevocation,
-} from '../mount-state/revocations.store.ts';
-import { isCompromise, parseReason } from './reasons.ts';
+import { type ClusterRevocation, findRevocation } from '../mount-state/revocations.store.ts';
+import { isOver, planFollowing, planRevocation, planTarget } from './entries.operations.ts';
+import { parseReason } from './reasons.ts';
+import { refuseElsewhere, requestRevocation } from './requests.operations.ts';
 import {
   type RevocationTarget,
   type RevokeInput,
   requireOneOf,
   requireTarget,
 } from './target.operations.ts';
-
-/** Certificates that end this soon are as good as expired; seconds. @see P-114 */
-const EXPIRY_MARGIN = 2;
 
 /** Revokes by serial number or by certificate. */
 export async function revokeCertificate(
@@ -41,7 +34,14 @@ export async function revokeCertificate(
 ) {
   requireOneOf(input);
   const reason = parseReason(input.reason);
-  return revoke(app, caller, await requireTarget(app, caller, input), reason);
+  const target = await requireTarget(app, caller, input);
+  if (!isElsewhere(app, input, target)) return revoke(app, caller, target, reason);
+  const { serial } = target;
+  const written = input.serial_number ?? '';
+  const asked = await requestRevocation(app, caller, { serial, reason, written });
+  if (asked === 'expired') return refusedAsExpired(serial);
+  if (asked === 'pending') return { data: { state: 'pending' as const }, warnings: [PENDING] };
+  return answer(app, caller.mount.id, target, asked.revoked_at_ms);
 }
 
 /** Revokes on proof of possession: the caller has the certificate's private key. @see P-116 */
@@ -54,6 +54,7 @@ export async function revokeWithKey(
   const reason = parseReason(input.reason);
   const key = parseProof(input.private_key);
   const target = await requireTarget(app, caller, input);
+  if (isElsewhere(app, input, target)) throw refuseElsewhere(input.serial_number ?? '');
   // By a signature: somebody else's public part set beside any private one proves nothing.
   const { subjectPublicKeyInfo } = target.certificate ?? parseCertificate(target.der);
   // With a key of the caller's, which may be long, or made to take long.
@@ -63,6 +64,15 @@ export async function revokeWithKey(
   }
   return revoke(app, caller, target, reason);
 }
+
+const PENDING =
+  'Another cluster issued the certificate and is asked to revoke it: that is pending until a node of that cluster has done so. Requests that none has carried out can be tidied up.';
+
+/** Whether a serial number is that of a certificate that another cluster has, and not this one. A presented one is here. */
+const isElsewhere = (app: App, input: RevokeInput, { stored }: RevocationTarget): boolean =>
+  input.certificate === undefined &&
+  stored !== undefined &&
+  !isOfCluster(stored.clusters, app.config.cluster_name);
 
 function parseProof(pem: string): KeyObject {
   if (pem === '') {
@@ -76,35 +86,26 @@ function parseProof(pem: string): KeyObject {
 
 async function revoke(app: App, caller: Caller, target: RevocationTarget, reason: number) {
   const mount_id = caller.mount.id;
-  const { serial, stored, not_after } = target;
+  const { serial, stored } = target;
   caller.record.outcome.serial_number = serial;
   const now_ms = app.now();
-  const isOver = not_after <= now_ms / 1000 + EXPIRY_MARGIN;
+  const hasEnded = isOver(target, now_ms);
   // A stored certificate and its revocation change together, so the row read already mostly tells; if
   // somebody was quicker, the write set is refused below.
-  if (isOver || stored?.revoked_at_ms !== null) {
+  if (hasEnded || stored?.revoked_at_ms !== null) {
     const known = await findRevocation(app.db, mount_id, serial);
     if (known) {
       await followRevocation(app, caller, target, { known, reason });
       return answer(app, mount_id, target, known.revoked_at_ms);
     }
   }
-  if (isOver && !(await readCrlConfig(app, mount_id)).allow_expired_cert_revocation) {
-    return {
-      warnings: [`certificate with serial ${serial} already expired; refusing to add to CRL`],
-    };
+  if (hasEnded && !(await readCrlConfig(app, mount_id)).allow_expired_cert_revocation) {
+    return refusedAsExpired(serial);
   }
+  const revoking = { cluster: app.config.cluster_name, now_ms, reason };
   const effects: Effect[] = [
-    ...(isCompromise(reason) ? planBlock(mount_id, certificateOf(target), now_ms) : []),
-    ...(stored ? [] : insertCertificate(mount_id, storedForm(target), [])),
-    ...planRevocation(mount_id, {
-      serial,
-      issuer_id: target.issuer_id,
-      revoked_at_ms: now_ms,
-      reason,
-      not_after,
-      clusters: app.config.cluster_name,
-    }),
+    ...(stored ? [] : insertCertificate(mount_id, storedForm(target, app.config.cluster_name), [])),
+    ...planTarget(mount_id, target, revoking),
   ];
   try {
     await app.commit(caller, effects);
@@ -123,53 +124,16 @@ async function revoke(app: App, caller: Caller, target: RevocationTarget, reason
   return answer(app, mount_id, target, now_ms);
 }
 
-/** The entry of a certificate that is stored, and that it is revoked. */
-export function planRevocation(
-  mount_id: string,
-  revocation: {
-    serial: string;
-    issuer_id: string;
-    revoked_at_ms: number;
-    reason: number;
-    /** Unix seconds. */
-    not_after: number;
-    /** The one that revokes it. */
-    clusters: string;
-  },
-): Effect[] {
-  const { serial, revoked_at_ms, reason } = revocation;
-  return [
-    ...insertRevocation(mount_id, revocation),
-    markRevoked({ mount_id, serial, revoked_at_ms, revocation_reason: reason }),
-  ];
-}
-
-const certificateOf = ({ der, certificate = parseCertificate(der) }: RevocationTarget) =>
-  certificate;
-
-/**
- * Revokes once more what is revoked. A revocation keeps its reason and its time; that the key is in other hands may be known
- * later, and another cluster than the first puts it on its own CRL.
- *
- * @see P-478
- */
+/** Revokes once more what is revoked. @see P-478 */
 async function followRevocation(
   app: App,
   caller: Caller,
   target: RevocationTarget,
   { known, reason }: { known: ClusterRevocation; reason: number },
 ): Promise<void> {
-  const { cluster_name } = app.config;
-  const isNew = !isOfCluster(known.clusters, cluster_name);
-  const mount_id = caller.mount.id;
-  const late = isCompromise(reason)
-    ? await planLateBlock(app, mount_id, certificateOf(target))
-    : [];
-  if (!isNew && late.length === 0) return;
-  await app.commit(caller, [
-    ...(isNew ? joinRevocation(mount_id, known, cluster_name) : []),
-    ...late,
-  ]);
+  const revoking = { cluster: app.config.cluster_name, now_ms: app.now(), reason };
+  const effects = await planFollowing(app, caller.mount.id, { target, known }, revoking);
+  if (effects.length > 0) await app.commit(caller, effects);
 }
 
 const leaseData = z.object({ serial: z.string() });
@@ -184,7 +148,7 @@ export const certificateLease: LeaseKind = {
     const { serial } = leaseData.parse(lease.data);
     const stored = await findCertificate(app.db, mount_id, serial);
     const revoked_at_ms = app.now();
-    if (!stored || stored.not_after <= revoked_at_ms / 1000 + EXPIRY_MARGIN) return { effects: [] };
+    if (!stored || isOver(stored, revoked_at_ms)) return { effects: [] };
     if (await findRevocation(app.db, mount_id, serial)) return { effects: [] };
     const mountState = await readMountState(app, mount_id);
     const isIssuer = [...mountState.issuers.values()].some(
@@ -200,7 +164,8 @@ export const certificateLease: LeaseKind = {
         revoked_at_ms,
         reason: 0,
         not_after,
-        clusters: app.config.cluster_name,
+        // Its own, on whichever one its lease ends.
+        clusters: firstCluster(stored.clusters),
       }),
       outcome: { serial_number: serial, issuer_id },
       after: () => {
@@ -210,7 +175,14 @@ export const certificateLease: LeaseKind = {
   },
 };
 
-function storedForm({ der, issuer_id, certificate = parseCertificate(der) }: RevocationTarget) {
+const refusedAsExpired = (serial: string) => ({
+  warnings: [`certificate with serial ${serial} already expired; refusing to add to CRL`],
+});
+
+function storedForm(
+  { der, issuer_id, certificate = parseCertificate(der) }: RevocationTarget,
+  clusters: string,
+) {
   return {
     serial: certificate.serial,
     issuer_id,
@@ -219,6 +191,7 @@ function storedForm({ der, issuer_id, certificate = parseCertificate(der) }: Rev
     not_before: certificate.notBefore,
     not_after: certificate.notAfter,
     der: certificate.raw,
+    clusters,
   };
 }
 

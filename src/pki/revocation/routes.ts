@@ -3,7 +3,7 @@ import { either, nothing } from '../../app/output.ts';
 import { type AnyRoute, vaultRoute } from '../../app/route.ts';
 import { integer, optional, text } from '../../core/fields.ts';
 import { pemText, serialText } from '../fields/field-kinds.ts';
-import { listRevoked, listUnifiedRevoked } from './lists.operations.ts';
+import { listRequested, listRevoked, listUnifiedRevoked } from './lists.operations.ts';
 import { revokeCertificate, revokeWithKey } from './operations.ts';
 import { reasonField } from './reasons.ts';
 
@@ -15,14 +15,14 @@ const which = {
   ...reasonField,
 };
 /** Nothing of one that has run out but a warning. */
-const revoked = either(
-  z.object({
-    revocation_time: z.int().describe('Unix seconds.'),
-    revocation_time_rfc3339: z.string(),
-    state: z.literal('revoked'),
-  }),
-  nothing,
-);
+const revoked = z.object({
+  revocation_time: z.int().describe('Unix seconds.'),
+  revocation_time_rfc3339: z.string(),
+  state: z.literal('revoked'),
+});
+const pending = z.object({
+  state: z.literal('pending').describe('Another cluster is asked to revoke it.'),
+});
 
 export const revocationRoutes: AnyRoute[] = [
   vaultRoute({
@@ -33,7 +33,7 @@ export const revocationRoutes: AnyRoute[] = [
     access: { capability: 'update' },
     audit: ['serial_number', 'reason'],
     input: z.object(which),
-    output: revoked,
+    output: either(revoked, pending, nothing),
     failures: ['invalid', 'conflict'],
     run: revokeCertificate,
   }),
@@ -48,7 +48,7 @@ export const revocationRoutes: AnyRoute[] = [
       ...which,
       private_key: pemText('').describe('The private key of the certificate, PEM.'),
     }),
-    output: revoked,
+    output: either(revoked, nothing),
     failures: ['invalid', 'conflict', 'rate_limited'],
     run: revokeWithKey,
   }),
@@ -89,5 +89,32 @@ export const revocationRoutes: AnyRoute[] = [
     }),
     failures: ['invalid', 'not_found'],
     run: listUnifiedRevoked,
+  }),
+  vaultRoute({
+    id: 'pki-list-certs-revocation-queue',
+    method: 'LIST',
+    path: '/v1/{mount}/certs/revocation-queue',
+    summary: 'List the serial numbers that clusters have asked others to revoke',
+    access: { capability: 'list' },
+    // They are of stored certificates, which this list tells.
+    sets_also: [{ path: '/v1/{mount}/certs', method: 'LIST', fields: [], when: [] }],
+    input: z.object({
+      after: text('').describe('Begin after this serial number.'),
+      limit: integer(0).describe('Most serial numbers in the answer; 0: all.'),
+    }),
+    output: z.object({
+      keys: z.array(z.string()).describe('Serial numbers.'),
+      key_info: z
+        .record(
+          z.string(),
+          z.object({
+            requesting_cluster: z.string().describe('Name of the cluster that asked first.'),
+            state: z.literal('pending'),
+          }),
+        )
+        .describe('By serial number.'),
+    }),
+    failures: ['invalid', 'not_found'],
+    run: listRequested,
   }),
 ];

@@ -1,6 +1,6 @@
 import type { App } from '../../app/app.ts';
 import type { Caller } from '../../app/caller.ts';
-import { invalid } from '../../core/failure.ts';
+import { type Failure, invalid } from '../../core/failure.ts';
 import { Breath } from '../../core/fairness/breath.ts';
 import { parsePem } from '../../core/pem.ts';
 import { type Certificate, isSignedBy, parseCertificate } from '../../x509/certificate.ts';
@@ -30,7 +30,7 @@ export interface RevocationTarget {
   /** As it was read, of one that was presented. */
   certificate?: Certificate;
   /** Undefined: the store does not have it. Otherwise what the store says of its revocation. */
-  stored: Pick<StoredCertificate, 'revoked_at_ms'> | undefined;
+  stored: Pick<StoredCertificate, 'revoked_at_ms' | 'clusters'> | undefined;
 }
 
 /** @see P-112 */
@@ -65,9 +65,12 @@ async function findBySerial(
   const serial = serialOf(text);
   refuseIssuers(mountState, serial);
   const stored = await findCertificate(app.db, caller.mount.id, serial);
-  if (!stored) throw invalid(`certificate with serial ${text} not found.`);
+  if (!stored) throw notFound(text);
   return targetOf(stored);
 }
+
+export const notFound = (text: string): Failure =>
+  invalid(`certificate with serial ${text} not found.`);
 
 function serialOf(text: string): string {
   const serial = canonicaliseSerial(text);
@@ -155,7 +158,7 @@ export async function findSigner(
   return undefined;
 }
 
-function targetOf(stored: StoredCertificate): RevocationTarget {
+export function targetOf(stored: StoredCertificate): RevocationTarget {
   const { serial, not_after, der, issuer_id } = stored;
   return { serial, not_after, der, issuer_id, stored };
 }

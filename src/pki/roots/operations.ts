@@ -96,7 +96,7 @@ async function makeRoot(
         ...certifiable,
         ...chosen.effects,
         insertIssuer(mount_id, issuer),
-        ...insertCertificate(mount_id, planRow(root, issuer, request), []),
+        ...insertCertificate(mount_id, planRow(app, root, issuer, request), []),
         ...(becomesDefault ? planDefaultChange(mount_id, mountState, issuer.id, app.now()) : []),
       ],
       spares_issuing: true,
@@ -185,10 +185,20 @@ const planIssuer = (
 
 /** The certificate as it is kept among those of the mount. */
 const planRow = (
+  app: App,
   { der, serial_number: serial, not_before, not_after }: SignedRoot,
   { id: issuer_id }: IssuerRecord,
   { common_name: subject_cn }: RootRequest,
-) => ({ serial, issuer_id, role: '', subject_cn, not_before, not_after, der });
+) => ({
+  serial,
+  issuer_id,
+  role: '',
+  subject_cn,
+  not_before,
+  not_after,
+  der,
+  clusters: app.config.cluster_name,
+});
 
 const SERIAL_BYTES = 20;
 

@@ -25,7 +25,7 @@ const flags = {
     'Remove certificates that ended longer than safety_buffer ago; revocations stay.',
   ),
   tidy_revoked_certs: flag(false).describe(
-    'Remove revoked certificates that ended longer than revoked_safety_buffer ago, and their revocations.',
+    'Remove revoked certificates that ended longer than revoked_safety_buffer ago, and their revocations: what the cluster that issued them revoked.',
   ),
   tidy_revoked_cert_issuer_associations: flag(false).describe(
     'Find the issuers of revoked certificates of which they are not known.',
@@ -38,9 +38,11 @@ const flags = {
   ),
   tidy_invalid_certs: flag(false).describe('Remove stored certificates that cannot be read.'),
   tidy_acme: flag(false).describe('Tidy ACME accounts and orders.'),
-  tidy_revocation_queue: flag(false).describe('Remove old requests to revoke of other clusters.'),
+  tidy_revocation_queue: flag(false).describe(
+    'Remove what a cluster was asked to revoke longer than revocation_queue_safety_buffer ago, and did not.',
+  ),
   tidy_cross_cluster_revoked_certs: flag(false).describe(
-    'Remove what is known of certificates that other clusters revoked.',
+    'The same as tidy_revoked_certs of what another cluster than that which issued them revoked, too or alone.',
   ),
   tidy_cert_metadata: flag(false).describe('Remove metadata of certificates that have ended.'),
   tidy_cmpv2_nonce_store: flag(false).describe('Remove old nonces of CMPv2.'),

@@ -28,6 +28,7 @@ import {
   REVOCATIONS,
 } from '../mount-state/revocations.store.ts';
 import { rootFields } from '../profile/root.ts';
+import { insertRequest, listRequests } from '../revocation/requests.store.ts';
 import { generateRoot } from '../roots/operations.ts';
 import { autoTidyPatchSchema, type TidyRequest, tidySchema } from './fields.ts';
 import { tidyJobs } from './jobs.ts';
@@ -65,7 +66,8 @@ async function store(
     to,
     not_after,
     revoked_by,
-  }: { from?: number; to: number; not_after: number; revoked_by?: string },
+    clusters = '',
+  }: { from?: number; to: number; not_after: number; revoked_by?: string; clusters?: string },
 ): Promise<void> {
   const sets = Array.from({ length: to - from }, (_, at) => {
     const number = from + at;
@@ -78,6 +80,8 @@ async function store(
       revoked_at_ms: 1e12,
       reason: 0,
       not_after,
+      clusters,
+      issued_by: '',
     };
     return [
       ...insertCertificate(mount.id, { ...row, ...bytes }, [`also.${number}.test`]),
@@ -86,6 +90,22 @@ async function store(
   });
   await Promise.all(sets.map((set) => app.store.commit(set)));
 }
+
+/** Requests to revoke some of these, made at a moment. */
+async function requestAll(
+  app: App,
+  mount: Mount,
+  { from, to, requested_at }: { from: number; to: number; requested_at: number },
+): Promise<void> {
+  for (let number = from; number < to; number++) {
+    const request = { mount_id: mount.id, serial: serialOf(number), cluster: '', reason: 0 };
+    const asked = { requested_by: 'west', requested_at_ms: requested_at * 1000 };
+    await app.store.commit(insertRequest({ ...request, ...asked }, ''));
+  }
+}
+
+const requested = (app: App, mount: Mount) =>
+  listRequests.all(app.db, { mount_id: mount.id, after: '', limit: 1000 });
 
 async function tidy(app: App, mount: Mount, sent: object) {
   const answer = await startTidying(app, testCaller(mount), tidySchema.parse(sent));
@@ -183,6 +203,52 @@ eachEngine('tidying', (open) => {
     assert.equal((await serials(app, mount)).length, 3);
   });
 
+  test('what another cluster than the one that issued it revoked goes by a flag of its own', async () => {
+    const { app, clock, mount, issuer_id } = await makeMount(await openShared());
+    const of = { not_after: clock.now - 10, revoked_by: issuer_id };
+    await store(app, mount, { ...of, to: 2 });
+    await store(app, mount, { ...of, from: 2, to: 5, clusters: 'west' });
+    await store(app, mount, { ...of, from: 5, to: 9, clusters: ',west' });
+    const own = { tidy_revoked_certs: true, safety_buffer: 1 };
+    const first = (await tidy(app, mount, own)).status;
+    assert.deepEqual(
+      [first.revoked_cert_deleted_count, first.cross_revoked_cert_deleted_count],
+      [2, 0],
+    );
+    assert.equal((await revoked(app, mount)).length, 7);
+    const across = { tidy_cross_cluster_revoked_certs: true, safety_buffer: 1 };
+    const late = { ...across, revoked_safety_buffer: HOUR };
+    assert.equal((await tidy(app, mount, late)).status.cross_revoked_cert_deleted_count, 0);
+    const { status } = await tidy(app, mount, across);
+    assert.deepEqual(
+      [status.revoked_cert_deleted_count, status.cross_revoked_cert_deleted_count],
+      [0, 7],
+    );
+    assert.equal(status.processed_count, 7);
+    assert.equal((await revoked(app, mount)).length, 0);
+    assert.equal((await serials(app, mount)).length, 1);
+    assert.equal((await readCounts(app.db, mount.id)).get(REVOCATIONS), 0);
+  });
+
+  test('what a cluster was asked to revoke, and did not, goes once its buffer is over', async () => {
+    const { app, clock, mount } = await makeMount(await openShared());
+    await store(app, mount, { to: 130, not_after: clock.now + HOUR });
+    await requestAll(app, mount, { from: 0, to: 120, requested_at: clock.now - 2 * HOUR });
+    await requestAll(app, mount, { from: 120, to: 123, requested_at: clock.now - HOUR });
+    const sent = { tidy_revocation_queue: true };
+    assert.equal((await tidy(app, mount, sent)).status.revocation_queue_deleted_count, 0);
+    const sooner = { ...sent, revocation_queue_safety_buffer: HOUR };
+    const { status } = await tidy(app, mount, sooner);
+    assert.equal(status.revocation_queue_deleted_count, 120);
+    assert.equal(status.processed_count, 120);
+    assert.deepEqual(
+      (await requested(app, mount)).map(({ serial }) => serial),
+      [serialOf(120), serialOf(121), serialOf(122)],
+    );
+    assert.equal((await serials(app, mount)).length, 131);
+    assert.equal((await revoked(app, mount)).length, 0);
+  });
+
   test('a revocation stays while CRLs are built by their age alone, until one is without it', async () => {
     const { app, clock, mount, issuer_id } = await makeMount(await openShared());
     await writeCrlConfig(app, testCaller(mount), { auto_rebuild: true });
@@ -233,6 +299,8 @@ eachEngine('tidying', (open) => {
     ['what nobody can read', { tidy_invalid_certs: true }],
     ['what nobody can read, or has ended', { tidy_invalid_certs: true, tidy_cert_store: true }],
     ['issuers', { tidy_expired_issuers: true, issuer_safety_buffer: 1 }],
+    ['what other clusters revoked', { tidy_cross_cluster_revoked_certs: true }],
+    ['requests', { tidy_revocation_queue: true, revocation_queue_safety_buffer: 5 }],
     [
       'everything',
       {
@@ -242,6 +310,9 @@ eachEngine('tidying', (open) => {
         issuer_safety_buffer: 1,
         revoked_safety_buffer: 5,
         tidy_revoked_cert_issuer_associations: true,
+        tidy_cross_cluster_revoked_certs: true,
+        tidy_revocation_queue: true,
+        revocation_queue_safety_buffer: 5,
       },
     ],
   ];
@@ -263,12 +334,17 @@ eachEngine('tidying', (open) => {
         not_after: clock.now + 10,
         revoked_by: issuer_id,
       });
+      const across = { from: 95, to: 102, revoked_by: issuer_id, clusters: 'west' };
+      await store(app, mount, { ...across, not_after: clock.now - 10 });
+      await requestAll(app, mount, { from: 90, to: 95, requested_at: clock.now - 10 });
+      await requestAll(app, mount, { from: 70, to: 72, requested_at: clock.now });
       const request = { safety_buffer: 1, ...sent };
       const before = await Promise.all([serials(app, mount), revoked(app, mount)]);
       const planned = (await tidy(app, mount, { ...request, dry_run: true })).status;
       assert.equal(planned.state, 'Finished');
       assert.equal(planned.dry_run, true);
       assert.deepEqual(await Promise.all([serials(app, mount), revoked(app, mount)]), before);
+      assert.equal((await requested(app, mount)).length, 7);
       assert.equal((await readMountState(app, mount.id)).issuers.size, 2);
       const done = (await tidy(app, mount, request)).status;
       const countsOf = (status: Record<string, unknown>) =>

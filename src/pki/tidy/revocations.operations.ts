@@ -32,7 +32,23 @@ interface Bounds {
 
 const cutoff = ({ now, request }: TidyWork): number => cutoffOf(now, request.revoked_safety_buffer);
 
-async function* endedPages(work: TidyWork, bounds: Bounds): AsyncGenerator<End[]> {
+/** A revocation, as far as it is asked whose it is. */
+interface OfClusters {
+  clusters: string;
+  issued_by: string;
+}
+
+/** Whether another cluster than that which issued a certificate revoked it: also, or alone. */
+const isAcross = ({ clusters, issued_by }: OfClusters): boolean => clusters !== issued_by;
+
+/** Which revocations a work tidies. */
+type Choice = (row: OfClusters) => boolean;
+
+async function* endedPages(
+  work: TidyWork,
+  bounds: Bounds,
+  isChosen: Choice,
+): AsyncGenerator<End[]> {
   const { app, mount_id, limit } = work;
   const breath = new Breath();
   for (let from = FIRST_END; ; ) {
@@ -46,47 +62,63 @@ async function* endedPages(work: TidyWork, bounds: Bounds): AsyncGenerator<End[]
     const last = page.at(-1);
     if (!last) return;
     // Not by the query: it would step over any number of them at once.
-    const those = page.filter(({ revision }) => revision <= bounds.revision);
+    const those = page.filter((row) => row.revision <= bounds.revision && isChosen(row));
     if (those.length > 0) yield those;
     from = last;
     await breath.take();
   }
 }
 
-/** Revocations of certificates that have ended, and these with them, once a CRL has shown them since. @see P-356 */
-export const tidyRevocations: TidyOperation = {
-  flag: 'tidy_revoked_certs',
+/** Revocations of certificates that have ended, and these with them, once a CRL has shown them since. */
+const tidyChosen = (
+  of: Pick<TidyOperation, 'flag'> & {
+    count: 'revoked_cert_deleted_count' | 'cross_revoked_cert_deleted_count';
+  },
+  isChosen: Choice,
+): TidyOperation => ({
+  flag: of.flag,
   async estimate(work) {
     let rows = 0;
-    for await (const page of endedPages(work, { before: cutoff(work), revision: ALL })) {
-      rows += page.length;
-    }
+    const all = { before: cutoff(work), revision: ALL };
+    for await (const page of endedPages(work, all, isChosen)) rows += page.length;
     return rows;
   },
   async *pages(work) {
     const { app, mount_id } = work;
-    if (!(await isAnyEnded(work))) return;
-    const { before, revision } = await findPast(work);
-    for await (const page of endedPages(work, { before, revision })) {
+    if (!(await isAnyEnded(work, isChosen))) return;
+    const past = await findPast(work);
+    for await (const page of endedPages(work, past, isChosen)) {
       const serials = page.map(({ serial }) => serial);
-      const stored = await listStored(app.db, mount_id, serials, before);
+      const stored = await listStored(app.db, mount_id, serials, past.before);
       yield {
         effects: [
-          ...deleteRevocations(mount_id, serials, before),
-          ...(stored.length > 0 ? deleteEndedCertificates(mount_id, stored, before) : []),
+          ...deleteRevocations(mount_id, serials, past.before),
+          ...(stored.length > 0 ? deleteEndedCertificates(mount_id, stored, past.before) : []),
         ],
-        counts: { revoked_cert_deleted_count: page.length },
+        counts: { [of.count]: page.length },
         rows: page.length,
       };
     }
   },
-};
+});
+
+/** Of what the clusters that issued certificates revoked. @see P-356 */
+export const tidyRevocations = tidyChosen(
+  { flag: 'tidy_revoked_certs', count: 'revoked_cert_deleted_count' },
+  (row) => !isAcross(row),
+);
+
+/** Of what others revoked. @see P-492 */
+export const tidyAcross = tidyChosen(
+  { flag: 'tidy_cross_cluster_revoked_certs', count: 'cross_revoked_cert_deleted_count' },
+  isAcross,
+);
 
 const ALL = Number.MAX_SAFE_INTEGER;
 
-async function isAnyEnded(work: TidyWork): Promise<boolean> {
-  const one = { ...work, limit: 1 };
-  for await (const _ of endedPages(one, { before: cutoff(work), revision: ALL })) return true;
+async function isAnyEnded(work: TidyWork, isChosen: Choice): Promise<boolean> {
+  const all = { before: cutoff(work), revision: ALL };
+  for await (const _ of endedPages(work, all, isChosen)) return true;
   return false;
 }
 

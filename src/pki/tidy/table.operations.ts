@@ -2,7 +2,8 @@ import { tidyCertificates, tidyUnreadable } from './certificates.operations.ts';
 import type { TidyFlag } from './fields.ts';
 import { tidyIssuers } from './issuers.operations.ts';
 import { tidyMetadata } from './metadata.operations.ts';
-import { tidyAssociations, tidyRevocations } from './revocations.operations.ts';
+import { tidyRequests } from './requests.operations.ts';
+import { tidyAcross, tidyAssociations, tidyRevocations } from './revocations.operations.ts';
 import type { TidyOperation } from './work.ts';
 
 /**
@@ -17,8 +18,8 @@ export const TIDY_OPERATIONS: readonly TidyOperation[] = [
   tidyIssuers,
   nothing('tidy_move_legacy_ca_bundle'),
   nothing('tidy_acme'),
-  nothing('tidy_revocation_queue'),
-  nothing('tidy_cross_cluster_revoked_certs'),
+  tidyRequests,
+  tidyAcross,
   tidyMetadata,
   nothing('tidy_cmpv2_nonce_store'),
 ];

@@ -28,6 +28,8 @@ interface Paged {
  */
 const PAGED: Readonly<Record<Exclude<MountTable, 'token'>, Paged>> = {
   lease: { keys: ['id'], long: ['data'], unordered: true },
+  // Before revocations: what is being carried out is refused once its request is gone.
+  pki_revocation_request: { keys: ['serial'] },
   pki_certificate_name: { keys: ['reversed', 'serial'] },
   pki_certificate: { keys: ['serial'], long: ['der'] },
   pki_certificate_metadata: { keys: ['serial'], long: ['data'] },

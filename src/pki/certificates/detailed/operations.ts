@@ -2,7 +2,7 @@ import type { App } from '../../../app/app.ts';
 import type { Caller } from '../../../app/caller.ts';
 import { Breath } from '../../../core/fairness/breath.ts';
 import { listTold } from '../../../core/key-list.ts';
-import { listSerials } from '../store.ts';
+import { listOwnSerials } from '../operations.ts';
 import { describeDetails } from './details.ts';
 import { listWithBytes } from './store.ts';
 
@@ -30,7 +30,7 @@ export function listDetailed(
     const limit = Math.min(PAGE, most - told);
     if (limit === 0) return [];
     const after = last?.serial ?? input.after ?? '';
-    const serials = await listSerials(app.db, { mount_id, after, limit });
+    const serials = await listOwnSerials(app, mount_id, { after, limit });
     return serials.map((serial, at) => ({ serial, number: told + at + 1 }));
   };
   const breath = new Breath();

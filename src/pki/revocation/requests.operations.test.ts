@@ -1,0 +1,185 @@
+// What comes of a request to revoke when others do something at that moment.
+
+import assert from 'node:assert/strict';
+import { generateKeyPairSync } from 'node:crypto';
+import { test } from 'node:test';
+import {
+  enableTestMount,
+  openTestApp,
+  requireTestMount,
+  testCaller,
+} from '../../../test/support/app.ts';
+import { eachEngine } from '../../../test/support/engines.ts';
+import { makeCertificate } from '../../../test/support/made-certificate.ts';
+import type { App } from '../../app/app.ts';
+import { LEASE_MS } from '../../app/job.ts';
+import { runIfFree } from '../../start/jobs.ts';
+import { acquireLease } from '../../store/job-lock.ts';
+import type { Effect } from '../../store/write.ts';
+import { deleteCertificate, insertCertificate } from '../certificates/store.ts';
+import { writeCrlConfig } from '../crl/settings.operations.ts';
+import { listRevokedWithClusters } from '../mount-state/revocations.store.ts';
+import { revocationJobs } from './jobs.ts';
+import { revokeCertificate } from './operations.ts';
+import { endRequest, findRequest, insertRequest, raiseReason } from './requests.store.ts';
+
+const { privateKey: key } = generateKeyPairSync('ed25519');
+const { serial, raw: der } = makeCertificate({
+  subject: 'a.test',
+  issuer: 'R',
+  key,
+  signer: key,
+  serial: Uint8Array.of(1, 2, 3, 4),
+});
+
+let mounts = 0;
+
+eachEngine('a request to revoke', (open) => {
+  /** A mount with a certificate of the cluster "east", seen by that and by "west". */
+  async function openClusters() {
+    const { app, clock } = await openTestApp(await open());
+    const path = `pki${++mounts}/`;
+    await enableTestMount(app, { kind: 'secret', path, type: 'pki' });
+    const mount = await requireTestMount(app, path);
+    const settings = { auto_rebuild: true, cross_cluster_revocation: true };
+    await writeCrlConfig(app, testCaller(mount), settings);
+    const row = { serial, issuer_id: '', role: '', subject_cn: 'a.test', not_before: 0, der };
+    const not_after = clock.now + 3600;
+    const insert = insertCertificate(mount.id, { ...row, not_after, clusters: 'east' }, []);
+    await app.store.commit(insert);
+    const at = (cluster_name: string): App => ({ ...app, config: { ...app.config, cluster_name } });
+    const revoke = (cluster: App, reason = '') => {
+      const caller = testCaller(mount);
+      const done = revokeCertificate(cluster, caller, { serial_number: serial, reason });
+      return done.then((answer) => ({ ...answer, outcome: caller.record.outcome }));
+    };
+    return {
+      app,
+      clock,
+      east: at('east'),
+      west: at('west'),
+      named: { mount_id: mount.id, serial },
+      revoke,
+      request: () => findRequest(app.db, { mount_id: mount.id, serial }),
+      revoked: () => {
+        return listRevokedWithClusters.all(app.db, { mount_id: mount.id, after: '', limit: 9 });
+      },
+    };
+  }
+
+  /** Carries out what a cluster is asked for. */
+  const carryOut = async (app: App): Promise<void> => {
+    for (const job of revocationJobs) await runIfFree(app, job);
+  };
+
+  /** The same server, where something is durable before the first write set that it commits. */
+  function anticipated(app: App, first: () => Promise<unknown>): App {
+    let once: (() => Promise<unknown>) | undefined = first;
+    const before =
+      (commit: App['commit']): App['commit'] =>
+      async (caller, effects: readonly Effect[]) => {
+        const now = once;
+        once = undefined;
+        await now?.();
+        await commit(caller, effects);
+      };
+    return { ...app, commit: before(app.commit), commitOnce: before(app.commitOnce) };
+  }
+
+  test('is recorded, and has no time', async () => {
+    const { west, revoke, request } = await openClusters();
+    const asked = await revoke(west);
+    assert.ok('data' in asked);
+    assert.deepEqual(asked.data, { state: 'pending' });
+    assert.deepEqual(asked.outcome, { serial_number: serial, state: 'pending' });
+    const { cluster, requested_by, reason } = (await request()) ?? {};
+    assert.deepEqual([cluster, requested_by, reason], ['east', 'west', 0]);
+  });
+
+  test('of a certificate that is removed at that moment is refused, and nothing is queued', async () => {
+    const { app, west, named, revoke, request } = await openClusters();
+    const remove = () => app.store.commit(deleteCertificate(named.mount_id, serial));
+    await assert.rejects(revoke(anticipated(west, remove)), /not found/);
+    assert.equal(await request(), undefined);
+  });
+
+  test('that somebody else makes at that moment is made once', async () => {
+    const { app, west, named, revoke, request } = await openClusters();
+    const asked = { ...named, cluster: 'east', requested_by: 'north', reason: 0 };
+    const ask = () => app.store.commit(insertRequest({ ...asked, requested_at_ms: 1 }, 'east'));
+    const answer = await revoke(anticipated(west, ask));
+    assert.deepEqual('data' in answer && answer.data, { state: 'pending' });
+    assert.equal((await request())?.requested_by, 'north');
+  });
+
+  test('of what is revoked at that moment, by its owner or here, ends all the same', async () => {
+    for (const cluster of ['east', 'west']) {
+      const { east, west, clock, revoke, request, revoked } = await openClusters();
+      const first = () => revoke(east);
+      await revoke(anticipated(west, first));
+      clock.now += 5;
+      const again = await revoke(cluster === 'east' ? east : west);
+      assert.equal('data' in again && again.data.state, 'revoked');
+      await carryOut(east);
+      assert.equal(await request(), undefined);
+      assert.deepEqual(await revoked(), [{ serial, clusters: 'east' }]);
+    }
+  });
+
+  test('whose certificate is gone by then ends without a revocation', async () => {
+    const { app, east, west, named, revoke, request, revoked } = await openClusters();
+    await revoke(west);
+    await app.store.commit(deleteCertificate(named.mount_id, serial));
+    await carryOut(east);
+    assert.equal(await request(), undefined);
+    assert.deepEqual(await revoked(), []);
+  });
+
+  test('whose certificate has run out by then revokes only where that is allowed', async () => {
+    for (const allow_expired_cert_revocation of [false, true]) {
+      const { app, clock, east, west, named, revoke, request, revoked } = await openClusters();
+      await revoke(west);
+      clock.now += 7200;
+      const mount = testCaller(await requireTestMount(app, `pki${mounts}/`));
+      await writeCrlConfig(app, mount, { allow_expired_cert_revocation });
+      await carryOut(east);
+      assert.equal(await request(), undefined, named.serial);
+      assert.equal((await revoked()).length, allow_expired_cert_revocation ? 1 : 0);
+    }
+  });
+
+  test('that is changed or ended while it is carried out is looked at again', async () => {
+    const { app, east, west, named, revoke, request, revoked } = await openClusters();
+    await revoke(west);
+    const raise = () => app.store.commit([raiseReason({ ...named, reason: 1 })]);
+    await carryOut(anticipated(east, raise));
+    assert.equal((await request())?.reason, 1);
+    assert.deepEqual(await revoked(), []);
+    const end = () => app.store.commit([endRequest({ ...named, reason: 1 })]);
+    await carryOut(anticipated(east, end));
+    assert.deepEqual(await revoked(), []);
+    await revoke(west, 'keyCompromise');
+    await carryOut(east);
+    assert.equal(await request(), undefined);
+    assert.deepEqual(await revoked(), [{ serial, clusters: 'east' }]);
+  });
+
+  test('stays where another node of its cluster has taken over', async () => {
+    const { app, clock, east, west, revoke, request, revoked } = await openClusters();
+    await revoke(west);
+    const name = 'pki/revocation-queue/east';
+    const takeOver = async () => {
+      clock.now += LEASE_MS / 1000;
+      const other = { name, holder: 'other', now_ms: app.now(), ttl_ms: LEASE_MS };
+      assert.ok(await acquireLease(app.store, other));
+    };
+    await carryOut(anticipated(east, takeOver));
+    assert.ok(await request());
+    assert.deepEqual(await revoked(), []);
+    await carryOut(west);
+    assert.ok(await request(), 'it is not asked of this cluster');
+    clock.now += LEASE_MS / 1000;
+    await carryOut(east);
+    assert.deepEqual(await revoked(), [{ serial, clusters: 'east' }]);
+  });
+});
