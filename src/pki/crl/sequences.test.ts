@@ -4,7 +4,12 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { openTestApp, testCaller } from '../../../test/support/app.ts';
 import { type Crl, isCrlSignedBy, parseCrl } from '../../../test/support/crl.ts';
-import { asNode, makeIssuer, numberedSerial } from '../../../test/support/crl-mounts.ts';
+import {
+  asNode,
+  makeIssuer,
+  noteShards,
+  numberedSerial,
+} from '../../../test/support/crl-mounts.ts';
 import { eachPlace, type Place } from '../../../test/support/engines.ts';
 import type { App } from '../../app/app.ts';
 import type { Mount } from '../../app/mount.ts';
@@ -14,14 +19,10 @@ import { EXTENSION_OID } from '../../x509/oids.ts';
 import { formatSerial } from '../../x509/serial.ts';
 import { readMountState } from '../mount-state/operations.ts';
 import { insertRevocation } from '../mount-state/revocations.store.ts';
-import { saveConfigAsRead } from '../mount-state/store.ts';
-import { SHARD } from '../mount-state/urls.ts';
-import { classIdOf } from './issuer-class.ts';
 import { COMPLETE, type CrlKind, DELTA } from './kind.ts';
 import { readCrl, rotateCrls, rotateDeltaCrls } from './operations.ts';
 import { renewDueCrls } from './renewal.operations.ts';
 import { writeCrlConfig } from './settings.operations.ts';
-import { pointsRecord } from './shard-points.ts';
 import { isWithin, MOST_SHARDS, nameShard, rangeOf, type Shard } from './shards.ts';
 
 /** The same numbers at every run. */
@@ -75,17 +76,6 @@ class Run {
     this.clock = at.clock;
     this.mount = at.mount;
     this.issuer_id = at.issuer_id;
-  }
-
-  /** As if certificates of a far end had been issued in shards. */
-  async noteShards(): Promise<void> {
-    const { issuers } = await readMountState(this.app, this.mount.id);
-    const issuer = issuers.get(this.issuer_id);
-    assert.ok(issuer);
-    const place = { mount_id: this.mount.id, name: pointsRecord(classIdOf(issuer)) };
-    const point = { cluster: '', count: MOST_SHARDS, url: `http://crl.example/${SHARD}` };
-    const body = JSON.stringify([{ ...point, latest: 2 ** 40 }]);
-    await this.app.store.commit(saveConfigAsRead(place, { read: undefined, body }));
   }
 
   issue(lifetime: number): void {
@@ -259,7 +249,7 @@ eachPlace('sequences of CRLs', (newPlace) => {
       const { app, clock } = await openTestApp(await place.open());
       const made = await makeIssuer(app);
       const run = new Run({ place, app, clock, ...made });
-      await run.noteShards();
+      await noteShards(app, made.mount, MOST_SHARDS);
       const roll = dice(seed);
       for (let count = 0; count < 5; count++) run.issue(3600 * (1 + roll(50)));
       for (let step = 0; step < STEPS; step++) await run.step(roll);
