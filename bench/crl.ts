@@ -11,6 +11,7 @@ import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { parseArgs } from 'node:util';
+import { nameShard, type Shard, shardOf } from '../src/pki/crl/shards.ts';
 import { formatColonHex } from '../src/x509/serial.ts';
 import type { LoopReport } from './loop-probe.ts';
 import { type Generator, startGenerator } from './processes.ts';
@@ -251,6 +252,48 @@ async function tellDeltas(server: Server, generator: Generator, seconds: number)
   );
 }
 
+/** Of how many shards certificates name one, and one that entries were put on. */
+const SHARDS = 64;
+const FILLED = { number: 9, count: SHARDS };
+
+/** With shards a revocation has one short CRL built, and the complete one waits for whoever reads it. */
+async function tellShards(server: Server): Promise<void> {
+  await server.call('POST', 'ca/config/crl', { auto_rebuild: false, enable_delta: false });
+  await server.call('POST', 'ca/config/urls', {
+    crl_distribution_points: 'http://localhost/{{crl_shard}}',
+    enable_templating: true,
+  });
+  await server.call('POST', 'ca/config/crl', { crl_shards: SHARDS });
+  const issueWhere = async (isFilled: boolean): Promise<string> => {
+    for (;;) {
+      const body = { common_name: 'www.example.com' };
+      const text = Buffer.from(await server.call('POST', 'ca/issue/web', body)).toString();
+      const { serial_number } = JSON.parse(text).data;
+      const isIn = shardOf(serial_number, SHARDS).number === FILLED.number;
+      if (isIn === isFilled) return serial_number;
+    }
+  };
+  const [inside, beside] = [await issueWhere(true), await issueWhere(false)];
+  const read = (shard: Shard) => server.call('GET', `ca/crl/shard/${nameShard(shard)}`);
+  await tellWork(server, 'a shard for the first time', () => read(FILLED));
+  await tellWork(server, 'one revocation, then its shard', async () => {
+    await server.call('POST', 'ca/revoke', { serial_number: inside });
+    await read(FILLED);
+  });
+  await tellWork(server, 'one revocation, then a shard that it is not on', async () => {
+    await server.call('POST', 'ca/revoke', { serial_number: beside });
+    await read(FILLED);
+  });
+  await tellWork(server, `all ${SHARDS} shards, one after the other`, async () => {
+    for (let number = 0; number < SHARDS; number += 1) {
+      await read({ number, count: SHARDS });
+    }
+  });
+  const { length } = await read(FILLED);
+  tell('length of a shard', `${(length / MB).toFixed(2)} MB`);
+  await server.call('POST', 'ca/config/crl', { crl_shards: 0 });
+}
+
 /** Runs all of it and prints a line for each figure. */
 export async function measureLists(options: {
   entries: number;
@@ -317,6 +360,7 @@ export async function measureLists(options: {
       reader: true,
     });
     await tellDeltas(server, generator, seconds);
+    await tellShards(server);
     await new Promise((resolve) => setTimeout(resolve, 35_000));
     const rested = server.memory();
     tell('after half a minute of nothing', `RSS ${rested.now} MB, peak ${rested.peak} MB`);

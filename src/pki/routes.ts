@@ -4,6 +4,7 @@ import { metadataRoutes } from './certificates/metadata/routes.ts';
 import { certificateRoutes } from './certificates/routes.ts';
 import { configRoutes } from './config/routes.ts';
 import { crlRoutes } from './crl/routes.ts';
+import { shardRoutes } from './crl/shards.routes.ts';
 import { crlSigningRoutes } from './crl/signing/routes.ts';
 import { expirationRoutes } from './expiration/routes.ts';
 import { exportRoutes } from './export/routes.ts';
@@ -41,6 +42,7 @@ export const pkiRoutes: readonly AnyRoute[] = [
   ...expirationRoutes,
   ...revocationRoutes,
   ...crlRoutes,
+  ...shardRoutes,
   ...crlSigningRoutes,
   ...ocspRoutes,
   ...tidyRoutes,

@@ -56,6 +56,17 @@ export function freshestCrl(urls: readonly string[]): Extension | undefined {
   return distributionPoints(EXTENSION_OID.freshestCRL, urls, 'delta_crl_distribution_points');
 }
 
+/** issuingDistributionPoint of a CRL for those certificates alone that name one of the URLs (§5.2.5). */
+export function issuingDistributionPoint(urls: readonly string[]): Extension {
+  const names = urls.map((url) => asciiName(GENERAL_NAME_TAG.uri, url, 'crl_distribution_points'));
+  return {
+    oid: EXTENSION_OID.issuingDistributionPoint,
+    critical: true,
+    // IssuingDistributionPoint { [0] distributionPoint { [0] fullName { uri … } } }
+    value: sequence(contextConstructed(0, contextConstructed(0, ...names))),
+  };
+}
+
 function distributionPoints(
   type: string,
   urls: readonly string[],

@@ -32,6 +32,7 @@ export const EXTENSION_OID = {
   reasonCode: '2.5.29.21',
   invalidityDate: '2.5.29.24',
   deltaCRLIndicator: '2.5.29.27',
+  issuingDistributionPoint: '2.5.29.28',
   nameConstraints: '2.5.29.30',
   cRLDistributionPoints: '2.5.29.31',
   certificatePolicies: '2.5.29.32',

@@ -140,6 +140,7 @@ test('settings of lists have their defaults, are changed one by one, and stay as
     allow_expired_cert_revocation: false,
     auto_rebuild: false,
     auto_rebuild_grace_period: '12h',
+    crl_shards: 0,
     cross_cluster_revocation: false,
     delta_rebuild_interval: '15m',
     disable: false,

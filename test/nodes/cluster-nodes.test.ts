@@ -3,6 +3,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { parsePem } from '../../src/core/pem.ts';
+import { nameShard, shardOf } from '../../src/pki/crl/shards.ts';
+import { findExtension } from '../../src/x509/extensions.ts';
 import {
   type Call,
   Clusters,
@@ -12,8 +14,10 @@ import {
   revokeOne,
   rotate,
   serialsAt,
+  serialsOf,
   statusRequest,
 } from '../support/clusters.ts';
+import type { Crl } from '../support/crl.ts';
 import { eachPlace } from '../support/engines.ts';
 import { inReverse } from '../support/node-process.ts';
 import { readOcspVerdict } from '../support/ocsp-response.ts';
@@ -214,5 +218,37 @@ eachPlace('clusters at one database', (newPlace, engine) => {
     await must(west('POST', 'pki/config/cluster', { path: 'https://west.test' }));
     const again = await clusters.at('east');
     assert.deepEqual((await must(again('GET', 'pki/config/cluster'))).field('data'), own);
+  });
+
+  test('a shard is of one cluster and names its certificates alone, or of all with unified_crl_on_existing_paths', async (t) => {
+    const scope = inReverse(t);
+    const clusters = new Clusters(scope, await newPlace(), engine);
+    const east = await clusters.at('east');
+    await newMount(east);
+    const urls = {
+      crl_distribution_points: '{{cluster_path}}/{{crl_shard}}',
+      enable_templating: true,
+    };
+    await must(east('POST', 'pki/config/urls', urls));
+    await must(east('POST', 'pki/config/cluster', { path: 'http://east.test' }));
+    await must(east('POST', 'pki/config/crl', { crl_shards: 2 }));
+    const ofEast = await revokeOne(east);
+    const shard = `crl/shard/${nameShard(shardOf(ofEast, 2))}`;
+    assert.deepEqual(await serialsAt(east, shard), [ofEast]);
+    const west = await clusters.at('west');
+    await must(west('POST', 'pki/config/cluster', { path: 'http://west.test' }));
+    assert.equal((await west('GET', `pki/${shard}`)).status, 404, 'west has issued none');
+    let ofWest = await revokeOne(west);
+    while (!shard.endsWith(nameShard(shardOf(ofWest, 2)))) ofWest = await revokeOne(west);
+    const crl = await read(west, shard);
+    assert.ok(serialsOf(crl).includes(ofWest) && !serialsOf(crl).includes(ofEast));
+    const named = (one: Crl): string =>
+      Buffer.from(findExtension(one.extensions, '2.5.29.28')?.value ?? []).toString('latin1');
+    assert.ok(named(crl).includes('http://west.test') && !named(crl).includes('http://east.test'));
+    await must(west('POST', 'pki/config/crl', { unified_crl_on_existing_paths: true }));
+    const unified = await read(west, shard);
+    assert.ok([ofEast, ofWest].every((serial) => serialsOf(unified).includes(serial)));
+    assert.ok(named(unified).includes('http://west.test'));
+    assert.ok(named(unified).includes('http://east.test'));
   });
 });

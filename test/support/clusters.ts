@@ -108,7 +108,7 @@ export async function read(call: Call, path: string): Promise<Crl> {
   return parseCrl((await must(call('GET', `pki/${path}`))).bytes);
 }
 
-const serialsOf = (crl: Crl): string[] =>
+export const serialsOf = (crl: Crl): string[] =>
   [...crl.entries()].map(({ serialNumber }) => formatSerial(serialNumber)).sort();
 
 export const serialsAt = async (call: Call, path: string): Promise<string[]> =>

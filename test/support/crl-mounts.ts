@@ -1,8 +1,12 @@
 import { z } from 'zod';
 import type { App } from '../../src/app/app.ts';
 import type { Mount } from '../../src/app/mount.ts';
+import { classIdOf } from '../../src/pki/crl/issuer-class.ts';
+import { pointsRecord } from '../../src/pki/crl/shard-points.ts';
 import { readMountState } from '../../src/pki/mount-state/operations.ts';
 import { insertRevocation } from '../../src/pki/mount-state/revocations.store.ts';
+import { saveConfigAsRead } from '../../src/pki/mount-state/store.ts';
+import { SHARD } from '../../src/pki/mount-state/urls.ts';
 import { rootFields } from '../../src/pki/profile/root.ts';
 import { generateRoot } from '../../src/pki/roots/operations.ts';
 import { cacheConfig } from '../../src/store/config-cache.ts';
@@ -52,6 +56,26 @@ export async function makeIssuer(
   await makeRoot(app, mount, { exported: 'internal', common_name: 'R', key_type });
   const { defaults } = await readMountState(app, mount.id);
   return { mount, issuer_id: defaults.default_issuer };
+}
+
+/**
+ * As if certificates of the default issuer had been issued in so many shards.
+ *
+ * @param latest when the last of them ends, in Unix seconds
+ */
+export async function noteShards(
+  app: App,
+  mount: Mount,
+  count: number,
+  latest: number = 2 ** 40,
+): Promise<void> {
+  const { issuers, defaults } = await readMountState(app, mount.id);
+  const issuer = issuers.get(defaults.default_issuer);
+  if (!issuer) throw new Error('the mount has no issuer');
+  const place = { mount_id: mount.id, name: pointsRecord(classIdOf(issuer)) };
+  const point = { cluster: '', count, url: `http://crl.example/${SHARD}`, latest };
+  const body = JSON.stringify([point]);
+  await app.store.commit(saveConfigAsRead(place, { read: undefined, body }));
 }
 
 /** A serial number that nobody issued. */

@@ -5,6 +5,7 @@ import { invalid } from '../../core/failure.ts';
 import { choice, durationText, flag, integer } from '../../core/fields.ts';
 import { memoizeWeak } from '../../core/memoize-weak.ts';
 import { mergePatch, patchOf } from '../../core/patches.ts';
+import { MOST_SHARDS } from './shards.ts';
 
 /** Most entries of a CRL unless configured; also where 0, or a number below -1, is configured. */
 const MAX_ENTRIES = 100_000;
@@ -58,6 +59,9 @@ const crlFields = {
   ),
   max_crl_entries: entryCount(MAX_ENTRIES).describe(
     'Most entries of a CRL; -1: as many as there are.',
+  ),
+  crl_shards: integer(0).describe(
+    'Of how many CRLs, each for a part of the certificates, those that are issued from now on name one; needs {{crl_shard}} in the URLs. 0 or 1: of none.',
   ),
 };
 export const crlConfigSchema = z.object(crlFields);
@@ -129,6 +133,11 @@ export function planCrlConfig(
     throw invalid(
       'Delta CRLs cannot be enabled when auto rebuilding is disabled as the complete CRL is always regenerated!',
     );
+  }
+  if (next.crl_shards < 0 || next.crl_shards > MOST_SHARDS) {
+    throw invalid(`crl_shards must be from 0 to ${MOST_SHARDS}, got ${next.crl_shards}`, {
+      fields: { crl_shards: `0 to ${MOST_SHARDS}` },
+    });
   }
   refuseClusterSettings(next, local);
   return next;

@@ -7,6 +7,7 @@ import type { CrlConfig } from './config.ts';
 import { crlFingerprint, type IssuerClass, planClass, planScope } from './issuer-class.ts';
 import { ALL, type CrlKind, completeOf, crlName } from './kind.ts';
 import { readCrlConfig } from './settings.operations.ts';
+import { readShardUrls } from './shards.operations.ts';
 import { findCrl, type StoredCrl } from './store.ts';
 
 /** Which CRL is meant. */
@@ -29,11 +30,13 @@ export interface CrlContext extends CrlPlace {
   fingerprint: string;
   /** Of a complete CRL: where its deltas are. */
   freshest: readonly string[];
+  /** Of a shard: the URLs of which its certificates name one. */
+  points: readonly string[];
   /** Of a delta: the complete CRL that it adds to. */
   complete: StoredCrl | undefined;
 }
 
-/** @returns undefined when the class has no issuer any more, or for a delta of no CRL */
+/** @returns undefined when the class has no issuer any more, for a delta of no CRL, or for a shard of no certificate */
 export async function readCrlContext(
   app: App,
   { mount_id, issuers: { members }, kind }: CrlPlace,
@@ -46,24 +49,28 @@ export async function readCrlContext(
   if (!issuer) return undefined;
   const issuers = planClass(mountState, issuer);
   const { enable_delta, disable, expiry, unified_crl_on_existing_paths } = config;
-  const { of } = kind;
+  const { of, shard } = kind;
+  const points = await readShardUrls(app, { mount_id, class_id: issuers.id }, kind);
+  if (shard && points.length === 0) return undefined;
   const complete = kind.delta
     ? await findCrl(app.db, mount_id, crlName(issuers.id, completeOf(kind)))
     : undefined;
   if (kind.delta && !complete) return undefined;
   const after = complete && { after: complete.revision };
-  const scope = planScope(mountState, issuers, { epoch: state.epoch, disable, of, ...after });
+  const basis = { epoch: state.epoch, disable, of, shard, ...after };
+  const scope = planScope(mountState, issuers, basis);
   // These addresses have the deltas of one of both.
-  const isThere = unified_crl_on_existing_paths === (of === ALL);
+  const isThere = !shard && unified_crl_on_existing_paths === (of === ALL);
   const freshest = kind.delta || !enable_delta || !isThere ? [] : findFreshest(mountState, issuers);
   // The one for all clusters is not built anew by each in turn, as each has addresses of its own.
   const shared = of === ALL ? { ...mountState, cluster: ANY_CLUSTER } : mountState;
   const places = isThere && !kind.delta ? findFreshest(shared, issuers) : [];
   // A complete CRL is built anew when deltas are turned on, too: they have one to begin with.
-  const ofComplete = enable_delta ? ['deltas', ...places] : [];
+  const ofComplete = enable_delta && !shard ? ['deltas', ...places] : points;
   const others = complete ? [`${complete.number} ${enable_delta}`] : ofComplete;
   const fingerprint = crlFingerprint(issuers, { scope, expiry, others });
-  return { mount_id, issuers, kind, config, state, scope, fingerprint, freshest, complete };
+  const made = { scope, fingerprint, freshest, points, complete };
+  return { mount_id, issuers, kind, config, state, ...made };
 }
 
 /** In the place of where a cluster is reached. */

@@ -5,7 +5,9 @@ import { isRoot } from '../mount-state/chain.ts';
 import type { Issuer } from '../mount-state/issuer.ts';
 import type { Key } from '../mount-state/key.ts';
 import type { MountState } from '../mount-state/state.ts';
-import type { CrlScope } from './builder/job.ts';
+import { type CrlScope, serialsOf } from './builder/job.ts';
+import type { CrlKind } from './kind.ts';
+import { isWithin } from './shards.ts';
 
 /** Issuers with the same subject and key: to the world they are one, with one CRL. */
 export interface IssuerClass {
@@ -95,18 +97,22 @@ export function numberWarnings(told: readonly string[]): string[] {
 export function planScope(
   mountState: MountState,
   issuers: IssuerClass,
-  context: { epoch: number; disable: boolean; after?: number; of?: string | undefined },
+  context: { epoch: number; disable: boolean; after?: number } & {
+    [Part in 'of' | 'shard']?: CrlKind[Part] | undefined;
+  },
 ): string {
+  const { shard } = context;
   const scope: CrlScope = {
     members: [...issuers.members.map(({ id }) => id), ...issuers.former].sort(),
     // Whose revocations have lost their issuer depends on which issuers there are.
     known: issuers.takesUnassigned ? listKnown(mountState) : null,
     epoch: context.epoch,
     empty: context.disable,
-    ...planAuthorities(mountState, issuers, context.after === undefined),
+    ...planAuthorities(mountState, issuers, context),
     ...(context.after !== undefined && { after: context.after }),
     // That of the cluster without a name is as it was before there were several.
     ...(context.of && { of: context.of }),
+    ...(shard && { shard }),
   };
   return JSON.stringify(scope);
 }
@@ -115,13 +121,15 @@ export function planScope(
 function planAuthorities(
   { issuers }: MountState,
   { id }: IssuerClass,
-  isComplete: boolean,
+  { after, shard }: { after?: number; shard?: CrlKind['shard'] | undefined },
 ): Pick<CrlScope, 'authorities' | 'own'> {
+  const isComplete = after === undefined;
+  const serials = serialsOf(shard ? { shard } : {});
   const authorities = new Map<string, [revoked_at_ms: number, reason?: number]>();
   const own = new Set<string>();
   for (const issuer of issuers.values()) {
     const { revoked_at_ms, revocation_reason: reason, certificate, signed_by } = issuer;
-    if (revoked_at_ms === undefined) continue;
+    if (revoked_at_ms === undefined || !isWithin(serials, certificate.serial)) continue;
     const signer = issuers.get(signed_by);
     if (classIdOf(issuer) === id) {
       if (isRoot(certificate)) own.add(certificate.serial);

@@ -2,7 +2,12 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { openTestApp, testCaller } from '../../../test/support/app.ts';
 import { type Crl, parseCrl } from '../../../test/support/crl.ts';
-import { makeIssuer, makeRoot, revokeNumbers } from '../../../test/support/crl-mounts.ts';
+import {
+  makeIssuer,
+  makeRoot,
+  noteShards,
+  revokeNumbers,
+} from '../../../test/support/crl-mounts.ts';
 import { eachEngine } from '../../../test/support/engines.ts';
 import type { App } from '../../app/app.ts';
 import type { Mount } from '../../app/mount.ts';
@@ -90,6 +95,29 @@ eachEngine('the job of CRLs', (open) => {
     assert.equal(delta.deltaBase, BigInt(complete ?? 0));
     assert.equal(delta.crlNumber, BigInt((await numberOf(app, mount, DELTA)) ?? 0));
     assert.equal([...delta.entries()].length, 0);
+  });
+
+  test('shards that were read are renewed until their last certificate has ended, and have no deltas', async () => {
+    const { app, clock } = await openTestApp(await open());
+    const { mount } = await makeIssuer(app);
+    await writeCrlConfig(app, testCaller(mount), { ...AUTO, enable_delta: true });
+    await noteShards(app, mount, 4, clock.now + 100 * 3600);
+    const [first, second] = [0, 1].map((number) => ({ ...COMPLETE, shard: { number, count: 4 } }));
+    assert.ok(first && second);
+    await read(app, mount, first);
+    const before = await numberOf(app, mount, first);
+    await run(app);
+    assert.equal(await numberOf(app, mount, first), before);
+    clock.now += 60 * 3600;
+    await run(app);
+    const renewed = await numberOf(app, mount, first);
+    assert.notEqual(renewed, before);
+    clock.now += 60 * 3600;
+    await run(app);
+    assert.equal(await numberOf(app, mount, first), renewed, 'no certificate names it any more');
+    assert.equal(await readCrl(app, mount.id, 'default', first), undefined);
+    assert.equal(await numberOf(app, mount, second), undefined, 'nobody has read it');
+    assert.equal(await numberOf(app, mount, { ...first, ...DELTA }), undefined);
   });
 
   test('a CRL that cannot be built, and a mount that is gone, keep no other from being renewed', async () => {

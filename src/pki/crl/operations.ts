@@ -7,14 +7,17 @@ import type { Issuer } from '../mount-state/issuer.ts';
 import { readMountState } from '../mount-state/operations.ts';
 import { readRevocationState } from '../mount-state/revocations.store.ts';
 import { resolveIssuer } from '../mount-state/state.ts';
+import { UNSHARDED } from '../mount-state/urls.ts';
 import { isDeltaDue, isOld } from './age.ts';
 import { type CrlContext, type CrlPlace, placeOf, readCrlContext } from './context.operations.ts';
+import { findCovered } from './coverage.operations.ts';
 import { numberWarnings, planClass, warnOfUnsigned } from './issuer-class.ts';
-import { ALL, COMPLETE, type CrlKind, completeOf, crlName, DELTA } from './kind.ts';
+import { ALL, COMPLETE, type CrlKind, completeOf, crlName, DELTA, parseCrlName } from './kind.ts';
 import { buildCrl, crlMemory, fetchCrl } from './publishing.operations.ts';
 import { planRest } from './rest.ts';
 import { chooseKind, readCrlConfig } from './settings.operations.ts';
-import { findCrl, type StoredCrl } from './store.ts';
+import { parseShard } from './shards.ts';
+import { findCrl, listCompleteCrls, type StoredCrl } from './store.ts';
 
 interface PublishedCrl {
   number: number;
@@ -86,7 +89,7 @@ export async function renewCrl(
     if (!context) return undefined;
     asked.wanted ??= context.state.revision;
     const stored = await findCrl(app.db, mount_id, crlName(context.issuers.id, kind));
-    if (!context.issuers.signer || !judgeStale(stored, context, asked)) {
+    if (!context.issuers.signer || !(await judgeStale(app, stored, context, asked))) {
       return stored && { context, stored };
     }
     try {
@@ -112,6 +115,24 @@ export async function requireCrl(
   throw new Failure('unresolved', `unable to find CRL for issuer: ${ref}`);
 }
 
+/**
+ * The CRL for a part of the certificates.
+ *
+ * @throws Failure `not_found` while no certificate names it, or none any more
+ * @see P-310
+ */
+export async function readShard(
+  app: App,
+  { mount }: Caller,
+  { issuer_ref = 'default', crl_shard }: { issuer_ref?: string; crl_shard: string },
+): Promise<PublishedCrl> {
+  if (crl_shard === UNSHARDED) return requireCrl(app, mount.id, issuer_ref);
+  const shard = parseShard(crl_shard);
+  const crl = shard && (await readCrl(app, mount.id, issuer_ref, { ...COMPLETE, shard }));
+  if (crl) return crl;
+  throw new Failure('not_found', `no certificate of the issuer names the shard "${crl_shard}"`);
+}
+
 const ATTEMPTS = 8;
 
 /**
@@ -129,28 +150,40 @@ function join(app: App, of: CrlPlace, begin: () => Promise<void>): Promise<void>
 }
 
 /** Says whether a CRL must be built anew. */
-function judgeStale(
+async function judgeStale(
+  app: App,
   stored: StoredCrl | undefined,
-  { config, fingerprint, kind, state }: CrlContext,
+  context: CrlContext,
   { now, wanted = 0 }: Asked,
-): boolean {
+): Promise<boolean> {
+  const { config, fingerprint, kind, state } = context;
   if (!stored || stored.base !== fingerprint) return true;
   // Without deltas the complete CRL decides for theirs.
   if (kind.delta && !config.enable_delta) return false;
   if (isOld(stored, config, now)) return true;
   if (kind.delta) return isDeltaDue(stored, config, { now, revision: state.revision });
-  return !config.auto_rebuild && !config.disable && stored.revision < wanted;
+  if (config.auto_rebuild || config.disable) return false;
+  return (await findCovered(app, context, stored, wanted)) < wanted;
 }
 
-/** Has the CRL of an issuer built soon, off the request's path. */
-export function scheduleCrl(app: App, mount_id: string, issuer_id: string): void {
+/**
+ * Has the CRL of an issuer built soon, off the request's path.
+ *
+ * @param kind another than the complete one; where there is none of it, that one is built
+ */
+export function scheduleCrl(
+  app: App,
+  mount_id: string,
+  issuer_id: string,
+  kind: CrlKind = COMPLETE,
+): void {
   const { scheduled, durations } = crlMemory(app);
-  const slot = `${mount_id}/${issuer_id}`;
+  const slot = `${mount_id}/${crlName(issuer_id, kind)}`;
   if (scheduled.has(slot)) return;
   const timer = setTimeout(
     () => {
       scheduled.delete(slot);
-      readCrl(app, mount_id, issuer_id).catch((err: unknown) => {
+      readFirst(app, mount_id, issuer_id, kind).catch((err: unknown) => {
         if (!app.barrier.sealed) app.log.warn({ err }, 'a CRL was not built');
       });
     },
@@ -158,6 +191,11 @@ export function scheduleCrl(app: App, mount_id: string, issuer_id: string): void
   );
   timer.unref();
   scheduled.set(slot, timer);
+}
+
+async function readFirst(app: App, mount_id: string, ref: string, kind: CrlKind): Promise<void> {
+  const isThere = await readCrl(app, mount_id, ref, kind);
+  if (!isThere && kind.shard) await readCrl(app, mount_id, ref);
 }
 
 /** Builds the CRLs of all issuers of the mount, whatever their age. @throws as {@link rotateAll} does */
@@ -202,13 +240,28 @@ async function rotateAll(app: App, caller: Caller, { delta }: CrlKind): Promise<
       told.push(...warnOfUnsigned(mountState, issuers));
       continue;
     }
-    for (const of of kinds) {
-      const place = { mount_id, issuers, kind: { delta, of } };
+    const wanted: CrlKind[] = kinds.map((of) => ({ delta, of }));
+    if (!delta) wanted.push(...(await listShards(app, mount_id, issuers.id, kinds)));
+    for (const kind of wanted) {
+      const place = { mount_id, issuers, kind };
       await rotateCrl(app, place).catch((error: unknown) => failures.push(error));
     }
   }
   if (failures.length > 0) throw failures[0];
   return numberWarnings(told);
+}
+
+/** Shards that were built once; one that no certificate names any more stays as it is. */
+async function listShards(
+  app: App,
+  mount_id: string,
+  class_id: string,
+  clusters: readonly string[],
+): Promise<CrlKind[]> {
+  const stored = await listCompleteCrls(app.db, mount_id, class_id);
+  return stored
+    .map((one) => parseCrlName(one.class).kind)
+    .filter(({ shard, of = '' }) => shard && clusters.includes(of));
 }
 
 /** Has a CRL published that was begun after now, or that covers as much. */

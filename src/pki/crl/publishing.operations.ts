@@ -4,7 +4,7 @@ import { type Failure, isConflict } from '../../core/failure.ts';
 import type { Write } from '../../store/write.ts';
 import { isSignatureAlgorithm } from '../../x509/algorithms.ts';
 import { encodeCrlFrame } from '../../x509/crl.ts';
-import { freshestCrl } from '../../x509/extension-urls.ts';
+import { freshestCrl, issuingDistributionPoint } from '../../x509/extension-urls.ts';
 import { keyIdentifier } from '../../x509/keys.ts';
 import {
   readRevocationState,
@@ -75,6 +75,11 @@ export async function buildCrl(app: App, context: CrlContext): Promise<void> {
   const { this_update, next_update } = planValidity(context, now_ms);
   const number = planNumber(complete ?? previous, now_ms);
   const freshest = freshestCrl(context.freshest);
+  const { points } = context;
+  const extensions = [
+    ...(points.length > 0 ? [issuingDistributionPoint(points)] : []),
+    ...(freshest ? [freshest] : []),
+  ];
   const frame = encodeCrlFrame({
     issuer: issuer.certificate.subject,
     signatureAlgorithm: algorithm,
@@ -83,7 +88,7 @@ export async function buildCrl(app: App, context: CrlContext): Promise<void> {
     crlNumber: BigInt(number),
     authorityKeyId: issuer.certificate.subjectKeyId ?? keyIdentifier(key.public_key),
     ...(complete && { deltaBase: BigInt(complete.number) }),
-    ...(freshest && { extensions: [freshest] }),
+    extensions,
   });
   const { max_crl_entries: max_entries } = config;
   const job = { content, basis: cache.findAny(place), frame, algorithm, max_entries };
@@ -160,6 +165,8 @@ function planPublishing(context: CrlContext, published: StoredCrl): Write[] {
   const { mount_id, issuers, kind, complete } = context;
   const { number, modified_at_ms } = published;
   const save = saveCrl({ mount_id, class: crlName(issuers.id, kind), ...published });
+  // The addresses of a shard show nothing else.
+  if (kind.shard) return [save];
   if (!complete) return [save, touchCrls(mount_id, modified_at_ms)];
   const counter = crlName(issuers.id, completeOf(kind));
   return [

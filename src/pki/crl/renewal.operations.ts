@@ -9,6 +9,7 @@ import { classIdOf, planClass } from './issuer-class.ts';
 import { ALL, type CrlKind, DELTA, parseCrlName } from './kind.ts';
 import { renewCrl } from './operations.ts';
 import { readCrlConfig } from './settings.operations.ts';
+import { readShardUrls } from './shards.operations.ts';
 import { type CrlTimes, listCrlTimes } from './store.ts';
 
 /** CRLs that are looked at in one question to the database. */
@@ -55,11 +56,15 @@ async function renewIfDue(app: App, times: CrlTimes, now: number): Promise<void>
 async function findDue(app: App, times: CrlTimes, now: number): Promise<CrlKind | undefined> {
   const { mount_id } = times;
   const config = await readCrlConfig(app, mount_id);
-  const { kind } = parseCrlName(times.class);
+  const { kind, class_id } = parseCrlName(times.class);
   if (kind.of === ALL && !config.unified_crl) return undefined;
+  if (kind.shard && (await readShardUrls(app, { mount_id, class_id }, kind)).length === 0) {
+    return undefined;
+  }
   if (!kind.delta) {
     // As long as no number was taken since, its delta is the one of the CRL before it.
-    if (config.enable_delta && times.last_number === times.number) return { ...kind, ...DELTA };
+    const hasDelta = config.enable_delta && !kind.shard;
+    if (hasDelta && times.last_number === times.number) return { ...kind, ...DELTA };
     return isOld(times, config, now) ? kind : undefined;
   }
   if (!config.enable_delta) return undefined;

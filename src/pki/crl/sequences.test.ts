@@ -4,11 +4,18 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { openTestApp, testCaller } from '../../../test/support/app.ts';
 import { type Crl, isCrlSignedBy, parseCrl } from '../../../test/support/crl.ts';
-import { asNode, makeIssuer, numberedSerial } from '../../../test/support/crl-mounts.ts';
+import {
+  asNode,
+  makeIssuer,
+  noteShards,
+  numberedSerial,
+} from '../../../test/support/crl-mounts.ts';
 import { eachPlace, type Place } from '../../../test/support/engines.ts';
 import type { App } from '../../app/app.ts';
 import type { Mount } from '../../app/mount.ts';
 import type { Store } from '../../store/store.ts';
+import { findExtension } from '../../x509/extensions.ts';
+import { EXTENSION_OID } from '../../x509/oids.ts';
 import { formatSerial } from '../../x509/serial.ts';
 import { readMountState } from '../mount-state/operations.ts';
 import { insertRevocation } from '../mount-state/revocations.store.ts';
@@ -16,6 +23,7 @@ import { COMPLETE, type CrlKind, DELTA } from './kind.ts';
 import { readCrl, rotateCrls, rotateDeltaCrls } from './operations.ts';
 import { renewDueCrls } from './renewal.operations.ts';
 import { writeCrlConfig } from './settings.operations.ts';
+import { isWithin, MOST_SHARDS, nameShard, rangeOf, type Shard } from './shards.ts';
 
 /** The same numbers at every run. */
 function dice(seed: number): (below: number) => number {
@@ -37,11 +45,15 @@ interface Certificate {
 
 const INTERVAL_S = 900;
 
+/** What the serial numbers here are in. */
+const SHARDS: Shard[] = [0, 1, 2].map((number) => ({ number, count: MOST_SHARDS }));
+
 /** A server, and what is known of it from outside. */
 class Run {
   readonly certificates: Certificate[] = [];
-  readonly seen = new Map<bigint, Buffer>();
-  last = 0n;
+  readonly seen = new Map<string, Buffer>();
+  /** Numbers by place. Complete CRL and delta share theirs. */
+  readonly last = new Map<string, bigint>();
   latest = 0;
   config = { auto_rebuild: false, enable_delta: false, disable: false };
   /** Entries may be shown once more after lists of another kind. */
@@ -104,11 +116,13 @@ class Run {
     const issuer = issuers.get(this.issuer_id);
     assert.ok(issuer && isCrlSignedBy(crl, issuer.certificate.subjectPublicKeyInfo));
     const number = crl.crlNumber ?? 0n;
-    const before = this.seen.get(number);
+    const counter = kind.shard ? nameShard(kind.shard) : 'complete';
+    const last = this.last.get(counter) ?? 0n;
+    const before = this.seen.get(`${counter} ${number}`);
     if (before) assert.deepEqual(Buffer.from(found.der), before, 'one number, one CRL');
-    else assert.ok(number > this.last, `${number} after ${this.last}`);
-    this.seen.set(number, Buffer.from(found.der));
-    if (number > this.last) this.last = number;
+    else assert.ok(number > last, `${number} after ${last}`);
+    this.seen.set(`${counter} ${number}`, Buffer.from(found.der));
+    if (number > last) this.last.set(counter, number);
     return crl;
   }
 
@@ -121,6 +135,7 @@ class Run {
     assert.equal(complete.deltaBase, undefined);
     const onComplete = this.listed(complete);
     const onDelta = this.listed(delta);
+    await this.judgeShards(rotated);
     if (this.config.disable) {
       assert.deepEqual([...onComplete, ...onDelta], []);
       return;
@@ -138,6 +153,25 @@ class Run {
       assert.ok(mayBeOn, `is shown once more: ${why}`);
       if (certificate.not_after < complete.thisUpdate) {
         certificate.shown_past ??= complete.crlNumber ?? 0n;
+      }
+    }
+  }
+
+  /** Certificates are on their shard as on the complete CRL, but for deltas, which shards have none of. */
+  async judgeShards(rotated: CrlKind | undefined): Promise<void> {
+    for (const shard of SHARDS) {
+      const crl = await this.read({ ...COMPLETE, shard });
+      assert.ok(findExtension(crl.extensions, EXTENSION_OID.issuingDistributionPoint)?.critical);
+      const listed = this.listed(crl);
+      if (this.config.disable) assert.equal(listed.size, 0);
+      for (const { serial } of this.certificates) {
+        if (!isWithin(rangeOf(shard), serial)) assert.equal(listed.has(serial), false, serial);
+      }
+      if (this.config.disable || (this.config.auto_rebuild && rotated !== COMPLETE)) continue;
+      for (const { serial, revoked, not_after } of this.certificates) {
+        if (revoked === undefined || !isWithin(rangeOf(shard), serial)) continue;
+        // What has ended was shown by some CRL of the shard before, or is on this one.
+        if (not_after > this.latest) assert.ok(listed.has(serial), `${serial} is missing`);
       }
     }
   }
@@ -215,6 +249,7 @@ eachPlace('sequences of CRLs', (newPlace) => {
       const { app, clock } = await openTestApp(await place.open());
       const made = await makeIssuer(app);
       const run = new Run({ place, app, clock, ...made });
+      await noteShards(app, made.mount, MOST_SHARDS);
       const roll = dice(seed);
       for (let count = 0; count < 5; count++) run.issue(3600 * (1 + roll(50)));
       for (let step = 0; step < STEPS; step++) await run.step(roll);

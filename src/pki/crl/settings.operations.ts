@@ -2,6 +2,7 @@ import { commitPlanned } from '../../access/standing/attempts.operations.ts';
 import type { App } from '../../app/app.ts';
 import type { Caller } from '../../app/caller.ts';
 import type { Soon } from '../../core/steps.ts';
+import { readMountState } from '../mount-state/operations.ts';
 import { findConfig, saveConfigAsRead } from '../mount-state/store.ts';
 import {
   type CrlConfig,
@@ -11,6 +12,7 @@ import {
   planCrlConfig,
 } from './config.ts';
 import { ALL, type CrlKind } from './kind.ts';
+import { requireShardAddresses } from './shard-points.ts';
 
 export function readCrlConfig(app: App, mount_id: string): Soon<CrlConfig> {
   return app.cached(`pki/crl/${mount_id}`, async () => {
@@ -38,6 +40,9 @@ export function writeCrlConfig(app: App, caller: Caller, patch: CrlPatch): Promi
   return commitPlanned<CrlConfig>(app, caller, async () => {
     const read = await findConfig(app.db, place.mount_id, place.name);
     const config = planCrlConfig(parseCrlConfig(read), patch, caller.mount);
+    if (patch.crl_shards !== undefined && config.crl_shards > 1) {
+      requireShardAddresses(await readMountState(app, place.mount_id));
+    }
     const effects = saveConfigAsRead(place, { read, body: JSON.stringify(config) });
     return { effects, result: config };
   });

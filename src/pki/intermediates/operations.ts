@@ -7,6 +7,7 @@ import type { Write } from '../../store/write.ts';
 import { formatSerial } from '../../x509/serial.ts';
 import { encodeSignedCa, type SignedCaAnswer } from '../certificates/answer.ts';
 import { insertCertificate } from '../certificates/store.ts';
+import { placeInShard } from '../crl/shards.operations.ts';
 import { judgeBringing } from '../issuance/brought.operations.ts';
 import { type IssuerContext, readIssuerContext } from '../issuance/context.operations.ts';
 import { requireUnblockedKey } from '../keys/blocked.operations.ts';
@@ -72,14 +73,17 @@ async function commitIntermediate(
   app: App,
   caller: Caller,
   request: IntermediateRequest,
-  { holds, issuer, key, context }: IssuerContext & { holds: readonly Write[] },
+  { holds, issuer, key, context, sharding }: IssuerContext & { holds: readonly Write[] },
   { plan, ...subject }: PlannedIntermediate,
 ): Promise<DataResult<SignedCaAnswer>> {
   const mount_id = caller.mount.id;
   const serialNumber = newSerialNumber(app);
+  const serial = formatSerial(serialNumber);
+  const { notAfter: not_after } = plan.certificate;
+  const placed = sharding && (await placeInShard(app, mount_id, sharding, { serial, not_after }));
   // By identity what every certificate of the issuer has is encoded once, wherever the plan was made.
   const tbs = planCertificate(
-    { ...plan.certificate, signer: context.issuer, urls: context.issuer.urls },
+    { ...plan.certificate, signer: context.issuer, urls: placed?.urls ?? context.issuer.urls },
     { ...subject, serialNumber },
   );
   const der = await signCertificate(
@@ -88,7 +92,6 @@ async function commitIntermediate(
       signInTurn(app, caller, key, () => signWithKey(app, mount_id, key, algorithm, data)),
     MOST_CA_BYTES,
   );
-  const serial = formatSerial(serialNumber);
   Object.assign(caller.record.outcome, { serial_number: serial, issuer_id: issuer.id });
   const { names } = plan;
   const row = {
@@ -103,7 +106,8 @@ async function commitIntermediate(
   };
   const found_by = [...names.dns, ...names.email, ...names.ip, ...names.uri];
   // Durable before it leaves the process, as every certificate is that can be revoked.
-  await app.commit(caller, [...holds, ...insertCertificate(mount_id, row, found_by)]);
+  const stored = insertCertificate(mount_id, row, found_by);
+  await app.commit(caller, [...holds, ...(placed?.effects ?? []), ...stored]);
   const facts = { serial_number: serial, expiration: tbs.notAfter };
   return {
     data: encodeSignedCa(der, facts, issuer, request.format),

@@ -8,6 +8,7 @@ import type { Soon } from '../../core/steps.ts';
 import { readMounts } from '../../mounts/operations.ts';
 import { settingsTagOf } from '../../mounts/store.ts';
 import type { Write } from '../../store/write.ts';
+import { readSharding, type Sharding } from '../crl/shards.operations.ts';
 import type { Issuer } from '../mount-state/issuer.ts';
 import type { Key } from '../mount-state/key.ts';
 import { chooseUrls, readMountState } from '../mount-state/operations.ts';
@@ -36,6 +37,8 @@ export interface IssuanceContext<OfRole extends Role | undefined = Role> {
   issuer: Issuer;
   key: Key;
   context: LeafContext;
+  /** How a certificate is told which shard of the CRL it is on; undefined: of none. */
+  sharding: Sharding | undefined;
 }
 
 export async function readIssuanceContext(
@@ -48,13 +51,14 @@ export async function readIssuanceContext(
   const basis = await readBasis(app, mount, target.issuer_ref ?? role.issuer_ref);
   const told = readIdentity(app, caller, role);
   const identity = told instanceof Promise ? await told : told;
-  const { issuer, key, context, ids } = basis;
+  const { issuer, key, context, sharding, ids } = basis;
   return {
     role,
     held: holdIssuanceContext({ ...ids, role: target.role, role_tag: body_tag }),
     issuer,
     key,
     context: { ...context, identity, latest: target.latest },
+    sharding,
   };
 }
 
@@ -68,11 +72,11 @@ export async function readVerbatimContext(
   const { role: name = '' } = target;
   const found = name === '' ? undefined : await requireRole(app, caller, name);
   const ref = target.issuer_ref ?? found?.role.issuer_ref ?? 'default';
-  const { issuer, key, context, ids } = await readBasis(app, mount, ref);
+  const { ids, ...basis } = await readBasis(app, mount, ref);
   const held = found
     ? holdIssuanceContext({ ...ids, role: name, role_tag: found.body_tag })
     : holdRolelessContext(ids);
-  return { role: found?.role, held, issuer, key, context };
+  return { role: found?.role, held, ...basis };
 }
 
 /** What a certificate rests on that a program has described. */
@@ -92,7 +96,7 @@ async function readBasis(app: App, mount: Mount, issuer_ref: string) {
 }
 
 /** What a certificate rests on besides a role, and the ids by which a write set holds it. */
-export function basisOf(
+export async function basisOf(
   app: App,
   mount: Mount,
   mountState: MountState,
@@ -103,6 +107,8 @@ export function basisOf(
     mount: effectiveLeaseTtls(mount.config),
     now: Math.floor(app.now() / 1000),
   };
+  const soon = readSharding(app, { mount_id: mount.id, mountState, issuer });
+  const sharding = soon instanceof Promise ? await soon : soon;
   const ids = {
     mount_id: mount.id,
     issuing_version: mountState.defaults.issuing_version,
@@ -111,7 +117,7 @@ export function basisOf(
     key_id: key.id,
     mount_tag: settingsTagOf(mount) ?? '',
   };
-  return { issuer, key, context, ids };
+  return { issuer, key, context, sharding, ids };
 }
 
 /** What a certificate of a CA rests on: no role, but all else that those of a role do. */
@@ -121,6 +127,7 @@ export interface IssuerContext {
   issuer: Issuer;
   key: Key;
   context: IntermediateContext;
+  sharding: Sharding | undefined;
 }
 
 export async function readIssuerContext(

@@ -8,6 +8,7 @@ import { formatColonHex, formatSerial } from '../../x509/serial.ts';
 import { encodeIssued, type SignedLeafAnswer } from '../certificates/answer.ts';
 import { insertMetadata } from '../certificates/metadata/store.ts';
 import { insertCertificate, planNames } from '../certificates/store.ts';
+import { placeInShard } from '../crl/shards.operations.ts';
 import { signCertificate, signWithKey } from '../keys/signing.operations.ts';
 import type { LeafPlan } from '../profile/leaf.ts';
 import { planCertificate } from '../profile/plan.ts';
@@ -59,24 +60,33 @@ export async function planSigned(
   app: App,
   caller: Caller,
   input: SigningInput,
-  { role, held, issuer, key, context }: Omit<IssuanceContext, 'role'> & { role: StorageRules },
+  {
+    role,
+    held,
+    issuer,
+    key,
+    context,
+    sharding,
+  }: Omit<IssuanceContext, 'role'> & { role: StorageRules },
   plan: LeafPlan,
   subject: Subject,
 ): Promise<SignedLeaf> {
   const mount_id = caller.mount.id;
   const serialNumber = subject.serialNumber ?? newSerialNumber(app);
   const isLong = countNames(plan.names) > LONG;
+  const serial = formatSerial(serialNumber);
+  const { notAfter: not_after } = plan.certificate;
+  const placed = sharding && (await placeInShard(app, mount_id, sharding, { serial, not_after }));
   // By identity what every certificate of the issuer has is encoded once, also where the plan was
   // made on another thread.
   const tbs = planCertificate(
-    { ...plan.certificate, signer: context.issuer, urls: context.issuer.urls },
+    { ...plan.certificate, signer: context.issuer, urls: placed?.urls ?? context.issuer.urls },
     { ...subject, serialNumber },
   );
   if (isLong) await nextTurn();
   const der = await signCertificate(tbs, (algorithm, data) =>
     signInTurn(app, caller, key, () => signWithKey(app, mount_id, key, algorithm, data)),
   );
-  const serial = formatSerial(serialNumber);
   Object.assign(caller.record.outcome, { serial_number: serial, issuer_id: issuer.id });
 
   if (isLong) await nextTurn();
@@ -97,6 +107,7 @@ export async function planSigned(
   const kept = { mount_id, serial, issuer_id: issuer.id, role: row.role, not_after: row.not_after };
   const effects = [
     held,
+    ...(placed?.effects ?? []),
     ...(role.no_store ? [] : insertCertificate(mount_id, row, own)),
     ...(data ? [insertMetadata({ ...kept, data })] : []),
   ];

@@ -243,15 +243,21 @@ export const lineOfMount = (mount_id: string): string => `mount ${mount_id}`;
 /**
  * The URLs that certificates by an issuer carry: its own if it has any, otherwise the mount's.
  *
+ * @param crl_shard what stands for the shard of a certificate, where the template of a URL of CRLs has one
  * @throws Failure `unresolved` when templates cannot be filled in
  */
-export function chooseUrls(mountState: MountState, issuer: Issuer): AuthorityUrls {
+export function chooseUrls(
+  mountState: MountState,
+  issuer: Issuer,
+  crl_shard?: string,
+): AuthorityUrls {
   const { settings } = issuer;
   const own = hasUrls(settings);
   const urls = own ? settings : mountState.urls;
   const templating = own ? settings.enable_aia_url_templating : mountState.urls.enable_templating;
   if (!templating) return urls;
-  return expandUrls(urls, { issuer_id: issuer.id, cluster: mountState.cluster });
+  const { cluster } = mountState;
+  return expandUrls(urls, { issuer_id: issuer.id, cluster, ...(crl_shard && { crl_shard }) });
 }
 
 /**

@@ -257,14 +257,15 @@ export interface ListedRevocation extends Required<ClusterRevocation> {
 
 const LISTED = [...COLUMNS, 'not_after', 'revision'] as const;
 
-/** Revocations up to a revision, in order of their serial numbers' text, after `after`; each with its own revision. */
+/** Revocations up to a revision, in order of their serial numbers' text, after `after` and up to `last`; each with its own revision. */
 export const revocationsUpTo = prepared(
-  (sql, p: { mount_id: string; revision: number; after: string; limit: number }) =>
+  (sql, p: { mount_id: string; revision: number; after: string; last: string; limit: number }) =>
     sql
       .selectFrom('pki_revocation')
       .select(LISTED)
       .where('mount_id', '=', p.mount_id)
       .where('serial', '>', p.after)
+      .where('serial', '<=', p.last)
       .where('revision', '<=', p.revision)
       .orderBy('serial')
       .limit(p.limit),

@@ -18,7 +18,7 @@ export type AuthorityUrls = z.output<z.ZodObject<typeof urlFields>>;
 const urlSettingFields = {
   ...urlFields,
   enable_templating: flag(false).describe(
-    'Replace {{cluster_path}}, {{cluster_aia_path}} and {{issuer_id}} in the URLs at each issuance.',
+    'Replace {{cluster_path}}, {{cluster_aia_path}} and {{issuer_id}} in the URLs at each issuance; in crl_distribution_points {{crl_shard}}, too.',
   ),
 };
 export const urlSettingsSchema = z.object(urlSettingFields);
@@ -70,6 +70,13 @@ export const URL_FIELDS = [
   'ocsp_servers',
 ] as const;
 
+/** Stands in a URL for the shard of a certificate whose serial number is not known yet; see `crl/shards.ts`. */
+export const SHARD = '{{crl_shard}}';
+/** What it is where there are no shards: the complete CRL. */
+export const UNSHARDED = 'all';
+
+export const namesShard = (url: string): boolean => /\{\{\s*crl_shard\s*\}\}/.test(url);
+
 const TEMPLATE = /\{\{\s*(\w+)\s*\}\}/g;
 
 /**
@@ -81,7 +88,8 @@ const TEMPLATE = /\{\{\s*(\w+)\s*\}\}/g;
 export function checkUrls(urls: AuthorityUrls, templating: boolean): void {
   for (const field of URL_FIELDS) {
     for (const url of urls[field]) {
-      const filled = templating ? fillIn(url, SAMPLES) : url;
+      const samples = field === 'crl_distribution_points' ? CRL_SAMPLES : SAMPLES;
+      const filled = templating ? fillIn(url, samples) : url;
       if (hasUser(filled)) {
         throw invalid(`${field}: a URL in certificates has no user or password`, {
           fields: { [field]: 'URLs without user information' },
@@ -104,6 +112,7 @@ const SAMPLES = new Map([
   ['cluster_aia_path', () => 'http://cluster.invalid'],
   ['issuer_id', () => 'id'],
 ]);
+const CRL_SAMPLES = new Map([...SAMPLES, ['crl_shard', () => UNSHARDED]]);
 
 const fillIn = (url: string, values: ReadonlyMap<string, () => string>): string =>
   url.replaceAll(TEMPLATE, (template, name: string) => values.get(name)?.() ?? template);
@@ -166,26 +175,31 @@ export function warnOfTemplates(
  */
 export function expandUrls(
   urls: AuthorityUrls,
-  { issuer_id, cluster }: { issuer_id: string; cluster: ClusterPaths },
+  {
+    issuer_id,
+    cluster,
+    crl_shard = UNSHARDED,
+  }: { issuer_id: string; cluster: ClusterPaths; crl_shard?: string },
 ): AuthorityUrls {
   const values = new Map([
     ['cluster_path', () => requirePath(cluster.path)],
     ['cluster_aia_path', () => requirePath(cluster.aia_path)],
     ['issuer_id', () => issuer_id],
   ]);
-  const expand = (url: string): string => {
-    const filled = fillIn(url, values);
-    if (!isUrl(filled)) {
+  const ofCrls = new Map([...values, ['crl_shard', () => crl_shard]]);
+  const expand = (url: string, by = values): string => {
+    const filled = fillIn(url, by);
+    if (!isUrl(filled.replaceAll(SHARD, UNSHARDED))) {
       const which = mayHaveUser(filled) ? 'one' : filled;
       throw invalid(`unable to template AIA URLs: ${which} is not a URL`);
     }
     return filled;
   };
   return {
-    issuing_certificates: urls.issuing_certificates.map(expand),
-    crl_distribution_points: urls.crl_distribution_points.map(expand),
-    ocsp_servers: urls.ocsp_servers.map(expand),
-    delta_crl_distribution_points: urls.delta_crl_distribution_points.map(expand),
+    issuing_certificates: urls.issuing_certificates.map((url) => expand(url)),
+    crl_distribution_points: urls.crl_distribution_points.map((url) => expand(url, ofCrls)),
+    ocsp_servers: urls.ocsp_servers.map((url) => expand(url)),
+    delta_crl_distribution_points: urls.delta_crl_distribution_points.map((url) => expand(url)),
   };
 }
 

@@ -11,6 +11,7 @@ import { describePublicKey } from '../../x509/keys.ts';
 import { parsePrivateKey, provePair } from '../../x509/private-keys.ts';
 import { findCertificate, insertCertificate } from '../certificates/store.ts';
 import { findClassOf, numberWarnings, warnOfUnsigned } from '../crl/issuer-class.ts';
+import { kindToBuild } from '../crl/kind.ts';
 import { warnOfLength } from '../crl/length.operations.ts';
 import { scheduleCrl } from '../crl/operations.ts';
 import { readCrlConfig } from '../crl/settings.operations.ts';
@@ -120,7 +121,9 @@ async function revoke(app: App, caller: Caller, target: RevocationTarget, reason
   }
   const config = await readCrlConfig(app, mount_id);
   // The CRL is built in the background; whoever reads it meanwhile waits for it.
-  if (!config.auto_rebuild && target.issuer_id !== '') scheduleCrl(app, mount_id, target.issuer_id);
+  if (!config.auto_rebuild && target.issuer_id !== '') {
+    scheduleCrl(app, mount_id, target.issuer_id, kindToBuild(config, serial));
+  }
   return answer(app, mount_id, target, now_ms);
 }
 
@@ -156,7 +159,7 @@ export const certificateLease: LeaseKind = {
     );
     if (isIssuer) return { effects: [] };
     const { issuer_id, not_after } = stored;
-    const { auto_rebuild } = await readCrlConfig(app, mount_id);
+    const config = await readCrlConfig(app, mount_id);
     return {
       effects: planRevocation(mount_id, {
         serial,
@@ -169,7 +172,8 @@ export const certificateLease: LeaseKind = {
       }),
       outcome: { serial_number: serial, issuer_id },
       after: () => {
-        if (!auto_rebuild && issuer_id !== '') scheduleCrl(app, mount_id, issuer_id);
+        if (config.auto_rebuild || issuer_id === '') return;
+        scheduleCrl(app, mount_id, issuer_id, kindToBuild(config, serial));
       },
     };
   },

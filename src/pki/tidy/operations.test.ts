@@ -9,6 +9,7 @@ import {
   testCaller,
 } from '../../../test/support/app.ts';
 import { parseCrl } from '../../../test/support/crl.ts';
+import { noteShards } from '../../../test/support/crl-mounts.ts';
 import { eachEngine } from '../../../test/support/engines.ts';
 import type { App } from '../../app/app.ts';
 import type { Mount } from '../../app/mount.ts';
@@ -18,6 +19,7 @@ import { write } from '../../store/write.ts';
 import { formatSerial } from '../../x509/serial.ts';
 import { insertMetadata, listMetadataSerials } from '../certificates/metadata/store.ts';
 import { CERTIFICATES, insertCertificate, listSerials } from '../certificates/store.ts';
+import { COMPLETE } from '../crl/kind.ts';
 import { readCrl } from '../crl/operations.ts';
 import { writeCrlConfig } from '../crl/settings.operations.ts';
 import { readCounts } from '../mount-state/counts.store.ts';
@@ -270,6 +272,30 @@ eachEngine('tidying', (open) => {
     assert.equal(await listed(app, mount), 0);
     assert.equal((await tidy(app, mount, sent)).status.revoked_cert_deleted_count, 2);
     assert.equal(await listed(app, mount), 0);
+  });
+
+  test('a revocation stays until a shard that was read has shown it, too', async () => {
+    const { app, clock, mount, issuer_id } = await makeMount(await openShared());
+    await noteShards(app, mount, 2);
+    const shard = { ...COMPLETE, shard: { number: 0, count: 2 } };
+    const onShard = async () => {
+      const crl = await readCrl(app, mount.id, 'default', shard);
+      return crl && [...parseCrl(crl.der).entries()].length;
+    };
+    await writeCrlConfig(app, testCaller(mount), { auto_rebuild: true });
+    await store(app, mount, { to: 2, not_after: clock.now + 10, revoked_by: issuer_id });
+    assert.equal(await listed(app, mount), 2);
+    clock.now += 60 * HOUR;
+    assert.equal(await onShard(), 2);
+    clock.now += HOUR;
+    assert.equal(await listed(app, mount), 2);
+    clock.now += 61 * HOUR;
+    assert.equal(await listed(app, mount), 0);
+    const sent = { tidy_revoked_certs: true, safety_buffer: 1 };
+    assert.equal((await tidy(app, mount, sent)).status.revoked_cert_deleted_count, 0);
+    assert.equal(await onShard(), 0);
+    assert.equal((await tidy(app, mount, sent)).status.revoked_cert_deleted_count, 2);
+    assert.equal(await onShard(), 0);
   });
 
   test('revocations leave all CRLs at one moment, however long their rows stay', async () => {

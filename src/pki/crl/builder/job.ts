@@ -5,6 +5,7 @@ import type { CrlFrame } from '../../../x509/crl.ts';
 import type { AssembledCrl } from '../../../x509/crl-assembly.ts';
 import type { ListedRevocation, Revocation } from '../../mount-state/revocations.store.ts';
 import { ALL } from '../kind.ts';
+import { ALL_SERIALS, isWithin, rangeOf, type SerialRange, type Shard } from '../shards.ts';
 
 /** Which revocations are on a CRL. CRLs of one scope differ only by what came in between. */
 export interface CrlScope {
@@ -24,7 +25,13 @@ export interface CrlScope {
   after?: number;
   /** The cluster whose revocations are on it, or {@link ALL}; left out: the one without a name. */
   of?: string;
+  /** The part of the certificates that it is for; left out: all of them. */
+  shard?: Shard;
 }
+
+/** Whose entries can be on a CRL, by their serial numbers. */
+export const serialsOf = ({ shard }: Pick<CrlScope, 'shard'>): SerialRange =>
+  shard ? rangeOf(shard) : ALL_SERIALS;
 
 /** The entries of a CRL, as the revocations of a mount give them. */
 export interface CrlInput {
@@ -125,7 +132,9 @@ export function isListedIn(
   let verdict = false;
   const apart = apartFrom(scope);
   const { of = '' } = scope;
+  const range = scope.shard && rangeOf(scope.shard);
   return ({ issuer_id, serial, clusters }) => {
+    if (range && !isWithin(range, serial)) return false;
     if (apart.size > 0 && apart.has(serial)) return false;
     if (of !== ALL && !isOfCluster(clusters, of)) return false;
     // Neighbours mostly have the same issuer.

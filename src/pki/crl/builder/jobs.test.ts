@@ -1,17 +1,19 @@
 import assert from 'node:assert/strict';
 import { generateKeyPairSync } from 'node:crypto';
 import { test } from 'node:test';
-import { sql } from 'kysely';
+import { CompiledQuery, type Kysely, sql } from 'kysely';
 import { parseCrl } from '../../../../test/support/crl.ts';
 import { eachEngine } from '../../../../test/support/engines.ts';
 import { CRL_FRAME } from '../../../../test/support/list-frame.ts';
-import { build } from '../../../store/database.ts';
+import { build, createDb, type Reader } from '../../../store/database.ts';
 import type { Store } from '../../../store/store.ts';
+import type { Tables } from '../../../store/tables.ts';
 import { write } from '../../../store/write.ts';
 import { signSync } from '../../../x509/algorithms.ts';
 import { attachSignature, tbsOf } from '../../../x509/crl-assembly.ts';
 import { formatSerial } from '../../../x509/serial.ts';
 import { insertRevocation, readRevocationState } from '../../mount-state/revocations.store.ts';
+import { isWithin, rangeOf } from '../shards.ts';
 import type { CrlJob, CrlScope, Past } from './job.ts';
 import { makeCrl, makeUnsignedCrl, remakeCrl, type SignedCrl } from './jobs.ts';
 
@@ -42,6 +44,32 @@ async function revoke(store: Store, from: number, to: number, issuer_id = 'a'): 
     return insertRevocation('m', { serial, issuer_id, revoked_at_ms: 1e12 + at, reason: 0 });
   });
   await Promise.all(sets.map((set) => store.commit(set)));
+}
+
+const serialsOf = ({ crl }: SignedCrl): string[] =>
+  [...parseCrl(crl.der).entries()].map(({ serialNumber }) => formatSerial(serialNumber));
+
+/** The same database, and how many rows were read from it. */
+function countRows(db: Store['db']): { db: Store['db']; rows(): number } {
+  // The read-only type takes no compiled query.
+  const whole: Kysely<Tables> = db as never;
+  let count = 0;
+  const all: Reader['all'] = async (text, parameters) => {
+    const { rows } = await whole.executeQuery(CompiledQuery.raw(text, [...parameters]));
+    count += rows.length;
+    return rows;
+  };
+  const counting = createDb({
+    all,
+    first: async (text, parameters) => (await all(text, parameters))[0],
+    some: async (text, parameters) => ({
+      rows: await all(text, parameters),
+      bytes: 0,
+      more: false,
+    }),
+    close: async () => {},
+  });
+  return { db: counting, rows: () => count };
 }
 
 const bytesOf = ({ crl }: SignedCrl): Buffer => Buffer.from(crl.der);
@@ -221,6 +249,35 @@ eachEngine('making CRLs', (open) => {
     await store.commit([write(many.where('revision', '=', 30))]);
     const wide = await makeCrl(store.db, jobFor(200_000, { scope }), sign);
     assert.deepEqual(bytesOf(wide), bytesOf(grown));
+  });
+
+  test('a shard has the revocations of its serial numbers, built either way, and none but these are read for it', async () => {
+    const store = await open();
+    const all = 9000;
+    await revoke(store, 0, all);
+    const shard = { number: 3, count: 1024 };
+    const scope = { ...SCOPE, shard };
+    const complete = await makeCrl(store.db, jobFor(all), sign);
+    const serials = serialsOf(complete);
+    const own = serials.filter((serial) => isWithin(rangeOf(shard), serial));
+    assert.ok(own.length > 500 && own.length < 2000);
+    const counted = countRows(store.db);
+    const whole = await makeCrl(counted.db, jobFor(all, { scope }), sign);
+    assert.deepEqual(serialsOf(whole), own);
+    assert.equal(counted.rows(), own.length);
+    for (const revision of [500, all - 2500, all - 3]) {
+      const earlier = await makeCrl(store.db, jobFor(revision, { scope }), sign);
+      const basis = { ...jobFor(revision, { scope }).content, crl: earlier.crl };
+      const again = countRows(store.db);
+      const grown = await makeCrl(again.db, jobFor(all, { scope, basis }), sign);
+      assert.deepEqual(bytesOf(grown), bytesOf(whole));
+      assert.ok(again.rows() <= Math.max(own.length, 2000), `${again.rows()} rows`);
+      const none = { ...scope, shard: { number: 900, count: 1024 } };
+      assert.equal(
+        (await makeCrl(store.db, jobFor(all, { scope: none, basis }), sign)).crl.count,
+        0,
+      );
+    }
   });
 
   test('an entry says why, but for what nobody has said', async () => {

@@ -27,6 +27,7 @@ import {
   isPast,
   pastOf,
   refuseLongCrl,
+  serialsOf,
 } from './job.ts';
 import { reportExternalMemory } from './weight.ts';
 
@@ -81,10 +82,11 @@ async function layOut(db: Db, job: CrlJob): Promise<UnsignedCrl> {
   const removed = usable && (await collectPast(db, usable, content));
   // Where much has to be taken out, it is as quick to begin anew.
   const basis = removed && usable;
-  const { after = BEFORE_ALL }: CrlScope = JSON.parse(content.scope);
+  const scope: CrlScope = JSON.parse(content.scope);
+  const { after = BEFORE_ALL } = scope;
   const since = basis?.revision ?? after;
   // Few revocations are found by revision: in serial number order, all others would be read and skipped.
-  const most = since === BEFORE_ALL ? PAGE : MOST_BY_REVISION;
+  const most = since === BEFORE_ALL ? PAGE : mostByRevision(scope);
   const areFew = content.revision - since <= most;
   const added = areFew ? await collectSince(db, job, since) : await collectAll(db, job, since);
   const kept = basis && { crl: basis.crl, removed: removed ?? new RevokedEntriesWriter() };
@@ -103,6 +105,11 @@ function allocateShared(length: number): Uint8Array {
 const PAGE = 2000;
 /** Most that are held at a time, to be put into order. */
 const MOST_BY_REVISION = 100_000;
+
+/** A shard has few entries: it is not worth while to look through those of others for longer than it takes to read its own. */
+const mostByRevision = ({ shard }: CrlScope): number =>
+  shard ? Math.max(PAGE, Math.ceil(MOST_BY_REVISION / shard.count)) : MOST_BY_REVISION;
+
 /** What was revoked before rows had a revision has 0. */
 const BEFORE_ALL = -1;
 
@@ -138,8 +145,10 @@ async function collectAll(
       append(writer, next);
     }
   };
-  for (let after = ''; ; ) {
-    const rows = await revocationsUpTo.all(db, { mount_id, revision, after, limit: PAGE });
+  const { after: first, up_to } = serialsOf(scope);
+  for (let after = first; ; ) {
+    const page = { after, last: up_to, limit: PAGE };
+    const rows = await revocationsUpTo.all(db, { mount_id, revision, ...page });
     for (const row of rows) {
       appendAuthorities(row.serial);
       if (row.revision > since && belongs(row) && !isPast(past, row)) append(writer, row);
@@ -203,13 +212,14 @@ async function collectPast(
   };
   // What ended meanwhile, and what ended before and was shown meanwhile.
   const time = { from: before.ended_before, before: next.ended_before };
-  const ended = await revocationsEnded.all(db, { mount_id, ...time, limit: MOST_BY_REVISION });
-  if (ended.length === MOST_BY_REVISION) return undefined;
+  const limit = mostByRevision(scope);
+  const ended = await revocationsEnded.all(db, { mount_id, ...time, limit });
+  if (ended.length === limit) return undefined;
   for (const row of ended) take(row);
   const after = before.revision;
   // On the first CRL nothing had ended before.
   const up_to = before.ended_before === 0 ? after : Math.min(next.revision, basis.revision);
-  if (up_to - after > MOST_BY_REVISION) return undefined;
+  if (up_to - after > limit) return undefined;
   for await (const row of readBetween(db, { mount_id, after, up_to })) {
     if (row.not_after < before.ended_before) take(row);
   }
