@@ -197,6 +197,30 @@ test('roots are left out of the chain of an intermediate, which stays in it', as
   }
 });
 
+test('a manual chain is what certificates come with, and the chain of the default issuer', async () => {
+  const mount = await newMount();
+  const root = await newRoot(mount, { issuer_name: 'own' });
+  const other = await newRoot(mount, { common_name: 'O', issuer_name: 'other' });
+  const chainOf = async (): Promise<unknown[]> => {
+    const read = await call('GET', `${mount}/issuer/own/json`);
+    const issued = await issue(mount, { format: 'pem_bundle' });
+    const [, , ...bundled] = parsePem(issued.textAt('data.certificate'));
+    return [
+      (read.field('data.ca_chain') as string[]).map((pem) => pem.trim()),
+      parsePem((await call('GET', `${mount}/ca_chain`)).text).length,
+      issued.field('data.ca_chain'),
+      bundled.length,
+    ];
+  };
+  const certificates = [root, other].map((made) => made.textAt('data.certificate'));
+  const automatic = certificates.slice(0, 1);
+  assert.deepEqual(await chainOf(), [automatic, 1, automatic, 1]);
+  await call('PATCH', `${mount}/issuer/own`, { manual_chain: ['self', 'other'] });
+  assert.deepEqual(await chainOf(), [certificates, 2, certificates, 2]);
+  await call('PATCH', `${mount}/issuer/own`, { manual_chain: [] });
+  assert.deepEqual(await chainOf(), [automatic, 1, automatic, 1]);
+});
+
 test('whoever has the key revokes by that path alone, without leave to revoke others', async () => {
   const mount = await newMount();
   await newRoot(mount);

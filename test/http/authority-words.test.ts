@@ -190,6 +190,23 @@ test('a role is warned of that names a default issuer where there is none', asyn
   assert.equal((await call('POST', 'pki/roles/other', {})).field('warnings'), null);
 });
 
+test('templates of a mount are warned of while its cluster has no address, also where none is needed', async () => {
+  await call('POST', 'sys/mounts/addressless', { type: 'pki' });
+  const urls = { enable_templating: true, issuing_certificates: 'http://a.test/{{issuer_id}}' };
+  const answer = await call('POST', 'addressless/config/urls', urls);
+  assert.match(answer.textAt('warnings'), /config\/cluster lacks "path": issuance may fail/);
+  const root = { common_name: 'R', key_type: 'ec' };
+  const made = await call('POST', 'addressless/root/generate/internal', root);
+  await call('POST', 'addressless/roles/any', { allow_any_name: true, key_type: 'ec' });
+  const issued = await call('POST', 'addressless/issue/any', {
+    common_name: 'a.test',
+    format: 'der',
+    ttl: '1h',
+  });
+  const der = Buffer.from(issued.textAt('data.certificate'), 'base64');
+  assert.ok(der.includes(`http://a.test/${made.textAt('data.issuer_id')}`), issued.text);
+});
+
 test('an issuer with templates is warned of where its cluster has no address', async () => {
   const templates = {
     enable_aia_url_templating: true,

@@ -249,6 +249,7 @@ const csrKeys: [key: TestKey, role: Fields, verdict: true | RegExp][] = [
   ],
   ['rsa-2048', { key_type: 'ec' }, /role requires keys of type ec/],
   ['rsa-2048', { key_type: 'any' }, true],
+  ['rsa-2048', { key_type: 'any', key_bits: 3072 }, true],
   ['ec-224', { key_type: 'any' }, true],
   ['ec-224', { key_type: 'ec', key_bits: 224 }, true],
   ['ec-224', { key_type: 'ec' }, /minimum of a 256-bit key, but CSR's key is 224/],
