@@ -62,8 +62,8 @@ import { tidying } from './migrations/0093-tidying.ts';
 import { externalPolicy } from './migrations/0096-external-policy.ts';
 import { celRoles } from './migrations/0099-cel-roles.ts';
 import { clusters } from './migrations/0101-clusters.ts';
-import { revokedIssuers } from './migrations/0103-revoked-issuers.ts';
 import { clustersOfCertificates } from './migrations/0102-clusters-of-certificates.ts';
+import { revokedIssuers } from './migrations/0103-revoked-issuers.ts';
 import { revocationRequests } from './migrations/0104-revocation-requests.ts';
 import { expirationWarnings } from './migrations/0105-expiration-warnings.ts';
 import { pssOfDevices } from './migrations/0106-pss-of-devices.ts';
@@ -131,8 +131,8 @@ export const MIGRATIONS: readonly Migration[] = [
   externalPolicy,
   celRoles,
   clusters,
-  revokedIssuers,
   clustersOfCertificates,
+  revokedIssuers,
   revocationRequests,
   expirationWarnings,
   pssOfDevices,
