@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { parsePem } from '../../src/core/pem.ts';
-import { parseCertificate } from '../../src/x509/certificate.ts';
+import { type Certificate, parseCertificate } from '../../src/x509/certificate.ts';
 import { formatSerial } from '../../src/x509/serial.ts';
 import { type Crl, parseCrl } from '../support/crl.ts';
 import { eachPlace, type Place } from '../support/engines.ts';
@@ -99,6 +99,14 @@ const serialsAt = async (call: Call, path: string): Promise<string[]> =>
 async function rotate(call: Call): Promise<void> {
   await must(call('GET', 'pki/crl/rotate'));
 }
+
+const requestAbout = (issuer: Certificate, serial_number: string): Uint8Array =>
+  encodeOcspRequest({
+    issuer: issuer.subject,
+    subjectPublicKeyInfo: issuer.subjectPublicKeyInfo,
+    serialNumber: Buffer.from(serial_number.replaceAll(':', ''), 'hex'),
+    hash: 'sha1',
+  });
 
 /** Every address of one kind of unified CRL, and where its bytes are in the answer. */
 const addressesOf = (raw: string, cert: string, issuer: string): string[] => [
@@ -208,12 +216,7 @@ eachPlace('clusters at one database', (newPlace, engine) => {
     const issuer = parseCertificate(block.der);
     const { serial_number } = await issue(east);
     await must(east('POST', 'pki/revoke', { serial_number }));
-    const request = encodeOcspRequest({
-      issuer: issuer.subject,
-      subjectPublicKeyInfo: issuer.subjectPublicKeyInfo,
-      serialNumber: Buffer.from(serial_number.replaceAll(':', ''), 'hex'),
-      hash: 'sha1',
-    });
+    const request = requestAbout(issuer, serial_number);
     const west = await clusters.at('west');
     const ask = async (name: string, call: Call) =>
       readOcspVerdict((await must(call('POST', `pki/${name}`, request))).bytes);
@@ -250,6 +253,33 @@ eachPlace('clusters at one database', (newPlace, engine) => {
     assert.equal((await read(west, 'unified-crl')).crlNumber, crlNumber);
     const again = await read(await clusters.at('east'), 'unified-crl');
     assert.equal(again.crlNumber, crlNumber);
+  });
+
+  test('a server that is given a name, or another cluster, takes back nothing that was revoked before there were names', async (t) => {
+    const clusters = new Clusters(inReverse(t), await newPlace(), engine);
+    const unnamed = await clusters.at('');
+    const [block] = parsePem(await newMount(unnamed));
+    assert.ok(block);
+    const { serial_number } = await issue(unnamed);
+    const request = requestAbout(parseCertificate(block.der), serial_number);
+    await must(unnamed('POST', 'pki/revoke', { serial_number }));
+    assert.deepEqual(await serialsAt(unnamed, 'crl'), [serial_number]);
+    for (const name of ['east', 'west']) {
+      const call = await clusters.at(name);
+      assert.deepEqual(await serialsAt(call, 'crl'), [serial_number], name);
+      const listed = await must(call('LIST', 'pki/certs/revoked'));
+      assert.deepEqual(listed.field('data.keys'), [serial_number], name);
+      const answer = await must(call('POST', 'pki/ocsp', request));
+      assert.notEqual(readOcspVerdict(answer.bytes), 'good', name);
+      // Revoked again it keeps its time, and is there once.
+      await must(call('POST', 'pki/revoke', { serial_number }));
+      await rotate(call);
+      assert.deepEqual(await serialsAt(call, 'crl'), [serial_number], name);
+    }
+    // What has a name is of that cluster alone, as ever.
+    const later = await revokeOne(await clusters.at('east'));
+    await rotate(await clusters.at('west'));
+    assert.ok(!(await serialsAt(await clusters.at('west'), 'crl')).includes(later));
   });
 
   test('a local mount has one cluster alone', async (t) => {
