@@ -8,9 +8,12 @@ export const CLUSTER_NAME = /^[A-Za-z0-9][A-Za-z0-9.-]{0,62}$/;
 
 export const splitClusters = (clusters: string): string[] => clusters.split(',');
 
-/** Says whether a cluster is one of those in a column. */
+/**
+ * Says whether a cluster is one of those in a column. What is of the one without a name is of each: a server that is
+ * given a name later would take back what it has revoked before.
+ */
 export const isOfCluster = (clusters: string, cluster: string): boolean =>
-  clusters === cluster || splitClusters(clusters).includes(cluster);
+  clusters === cluster || splitClusters(clusters).some((name) => name === cluster || name === '');
 
 /** Of those in a column the one that was there first: it issued a certificate, or has it from elsewhere. */
 export const firstCluster = (clusters: string): string => splitClusters(clusters)[0] ?? '';

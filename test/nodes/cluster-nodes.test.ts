@@ -167,6 +167,36 @@ eachPlace('clusters at one database', (newPlace, engine) => {
     assert.equal(again.crlNumber, crlNumber);
   });
 
+  test('a server that is given a name, or another cluster, takes back nothing that was revoked before there were names', async (t) => {
+    const clusters = new Clusters(inReverse(t), await newPlace(), engine);
+    const unnamed = await clusters.at('');
+    const root = await newMount(unnamed);
+    const { serial_number } = await issue(unnamed);
+    const request = statusRequest(root, serial_number);
+    await must(unnamed('POST', 'pki/revoke', { serial_number }));
+    assert.deepEqual(await serialsAt(unnamed, 'crl'), [serial_number]);
+    const kept = (await must(unnamed('LIST', 'pki/certs'))).field('data.keys');
+    for (const name of ['east', 'west']) {
+      const call = await clusters.at(name);
+      assert.deepEqual(await serialsAt(call, 'crl'), [serial_number], name);
+      const listed = await must(call('LIST', 'pki/certs/revoked'));
+      assert.deepEqual(listed.field('data.keys'), [serial_number], name);
+      await must(call('GET', `pki/cert/${serial_number}`));
+      const all = await must(call('LIST', 'pki/certs'));
+      assert.deepEqual(all.field('data.keys'), kept, name);
+      const answer = await must(call('POST', 'pki/ocsp', request));
+      assert.notEqual(readOcspVerdict(answer.bytes), 'good', name);
+      // Revoked again it keeps its time, and is there once.
+      await must(call('POST', 'pki/revoke', { serial_number }));
+      await rotate(call);
+      assert.deepEqual(await serialsAt(call, 'crl'), [serial_number], name);
+    }
+    // What has a name is of that cluster alone, as ever.
+    const later = await revokeOne(await clusters.at('east'));
+    await rotate(await clusters.at('west'));
+    assert.ok(!(await serialsAt(await clusters.at('west'), 'crl')).includes(later));
+  });
+
   test('a local mount has one cluster alone', async (t) => {
     const clusters = new Clusters(inReverse(t), await newPlace(), engine);
     const call = await clusters.at('');

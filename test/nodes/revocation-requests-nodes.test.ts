@@ -186,15 +186,15 @@ eachPlace('certificates of clusters', (newPlace, engine) => {
     await askEachOther(east);
     const ofEast = [await issue(east), await issue(east)].map((one) => one.serial_number).sort();
     await clusters.leave('east');
-    const unnamed = await clusters.at('');
-    const ofUnnamed = (await issue(unnamed)).serial_number;
-    const name = (await must(unnamed('GET', 'sys/health'))).textAt('cluster_name');
-    for (const serial of ofEast) await ask(unnamed, serial);
-    await clusters.leave('');
+    const north = await clusters.at('north');
+    const ofNorth = (await issue(north)).serial_number;
+    const name = 'north';
+    for (const serial of ofEast) await ask(north, serial);
+    await clusters.leave('north');
     const west = await clusters.at('west');
-    await ask(west, ofUnnamed);
+    await ask(west, ofNorth);
     const [first = '', second = ''] = ofEast;
-    const all = { [first]: name, [second]: name, [ofUnnamed]: 'west' };
+    const all = { [first]: name, [second]: name, [ofNorth]: 'west' };
     await requireOpen(west, all);
     const keys = Object.keys(all).sort();
     assert.deepEqual(await listedAt(west, 'certs/revocation-queue?limit=2'), keys.slice(0, 2));
@@ -203,10 +203,10 @@ eachPlace('certificates of clusters', (newPlace, engine) => {
       keys.slice(2),
     );
     await requireOpen(await clusters.carryOut('west'), all);
-    await requireOpen(await clusters.carryOut('east'), { [ofUnnamed]: 'west' });
-    await requireOpen(await clusters.carryOut(''), {});
+    await requireOpen(await clusters.carryOut('east'), { [ofNorth]: 'west' });
+    await requireOpen(await clusters.carryOut('north'), {});
     const told = await must((await clusters.at('west'))('LIST', 'pki/certs/unified-revoked'));
-    assert.deepEqual(told.field(`data.key_info.${ofUnnamed}`), { revoking_clusters: [name] });
+    assert.deepEqual(told.field(`data.key_info.${ofNorth}`), { revoking_clusters: [name] });
   });
 
   test('a revocation that is asked of another cluster is refused, or told at once, and nothing is queued', async (t) => {

@@ -61,29 +61,21 @@ const ofNamedClusters = prepared(
       .limit(p.limit),
 );
 
-/** After every serial number. */
-const LAST_SERIAL = '~';
-
 /**
- * Looks at a page of serial numbers, and tells which of the certificates a cluster has. None of them is read: where
- * all clusters but one have names, those of that one are the others.
+ * Looks at a page of serial numbers, and tells which of the certificates a cluster has. None of them is read: those of no
+ * named cluster are every cluster's.
  */
 export async function lookForSerials(
   db: Db,
   { mount_id, cluster }: { mount_id: string; cluster: string },
   { after, limit }: KeyPage,
 ): Promise<{ rows: { key: string; is_listed: boolean }[]; more: boolean }> {
-  const named = (up_to: string) => ofNamedClusters.all(db, { mount_id, after, up_to, limit });
-  const has = ({ clusters }: { clusters: string }): boolean => isOfCluster(clusters, cluster);
-  if (cluster !== '') {
-    const rows = await named(LAST_SERIAL);
-    const looked = rows.map((row) => ({ key: row.serial, is_listed: has(row) }));
-    return { rows: looked, more: rows.length === limit };
-  }
   const serials = await listSerials(db, { mount_id, after, limit });
-  const last = serials.at(-1);
-  const others = last === undefined ? [] : await named(last);
-  const strange = new Set(others.flatMap((row) => (has(row) ? [] : [row.serial])));
+  const up_to = serials.at(-1);
+  const named =
+    up_to === undefined ? [] : await ofNamedClusters.all(db, { mount_id, after, up_to, limit });
+  const others = named.filter(({ clusters }) => !isOfCluster(clusters, cluster));
+  const strange = new Set(others.map(({ serial }) => serial));
   const looked = serials.map((key) => ({ key, is_listed: !strange.has(key) }));
   return { rows: looked, more: serials.length === limit };
 }

@@ -1,8 +1,9 @@
 import type { App } from '../../app/app.ts';
 import { Failure } from '../../core/failure.ts';
-import { chooseUrls, readMountState } from '../mount-state/operations.ts';
+import { chooseUrls, readClusterPaths, readMountState } from '../mount-state/operations.ts';
 import { type RevocationState, readRevocationState } from '../mount-state/revocations.store.ts';
 import type { MountState } from '../mount-state/state.ts';
+import type { ClusterPaths } from '../mount-state/urls.ts';
 import type { CrlConfig } from './config.ts';
 import { crlFingerprint, type IssuerClass, planClass, planScope } from './issuer-class.ts';
 import { ALL, type CrlKind, completeOf, crlName } from './kind.ts';
@@ -61,16 +62,29 @@ export async function readCrlContext(
   const scope = planScope(mountState, issuers, basis);
   // These addresses have the deltas of one of both.
   const isThere = !shard && unified_crl_on_existing_paths === (of === ALL);
-  const freshest = kind.delta || !enable_delta || !isThere ? [] : findFreshest(mountState, issuers);
+  const findThere = (cluster: ClusterPaths): readonly string[] =>
+    kind.delta || !enable_delta || !isThere
+      ? []
+      : findFreshest({ ...mountState, cluster }, issuers);
+  const freshest = findThere(await readPathsOf(app, mountState, { mount_id, kind }));
   // The one for all clusters is not built anew by each in turn, as each has addresses of its own.
-  const shared = of === ALL ? { ...mountState, cluster: ANY_CLUSTER } : mountState;
-  const places = isThere && !kind.delta ? findFreshest(shared, issuers) : [];
+  const places = of === ALL ? findThere(ANY_CLUSTER) : freshest;
   // A complete CRL is built anew when deltas are turned on, too: they have one to begin with.
   const ofComplete = enable_delta && !shard ? ['deltas', ...places] : points;
   const others = complete ? [`${complete.number} ${enable_delta}`] : ofComplete;
   const fingerprint = crlFingerprint(issuers, { scope, expiry, others });
   const made = { scope, fingerprint, freshest, points, complete };
   return { mount_id, issuers, kind, config, state, ...made };
+}
+
+/** Where the cluster of a CRL is reached; any node builds those of all. */
+async function readPathsOf(
+  app: App,
+  { cluster }: MountState,
+  { mount_id, kind: { of = '' } }: Pick<CrlPlace, 'mount_id' | 'kind'>,
+): Promise<ClusterPaths> {
+  if (of === ALL || of === app.config.cluster_name) return cluster;
+  return readClusterPaths(app, mount_id, of);
 }
 
 /** In the place of where a cluster is reached. */

@@ -12,10 +12,12 @@ import { eachEngine } from '../../../test/support/engines.ts';
 import type { App } from '../../app/app.ts';
 import type { Mount } from '../../app/mount.ts';
 import { runIfFree } from '../../start/jobs.ts';
+import { cacheConfig } from '../../store/config-cache.ts';
 import { bumpConfigVersion } from '../../store/config-version.ts';
 import { build } from '../../store/database.ts';
 import { acquireLease, LeaseWatch } from '../../store/job-lock.ts';
 import { write } from '../../store/write.ts';
+import { writeCluster, writeUrls } from '../config/operations.ts';
 import { readMountState } from '../mount-state/operations.ts';
 import type { CrlPatch } from './config.ts';
 import { classIdOf } from './issuer-class.ts';
@@ -140,6 +142,37 @@ eachEngine('the job of CRLs', (open) => {
     assert.equal(await numberOf(app, mount, COMPLETE, first.id), was);
     assert.notEqual(await numberOf(app, mount, COMPLETE, second.id), wasOther);
     assert.equal(await numberOf(app, gone, COMPLETE), wasGone);
+  });
+
+  test('a CRL of another cluster leads to the deltas of that one, whichever builds it, and is not built anew for it', async () => {
+    const { app } = await openTestApp(await open());
+    const { mount } = await makeIssuer(app);
+    const caller = testCaller(mount);
+    await writeUrls(app, caller, {
+      enable_templating: true,
+      delta_crl_distribution_points: ['{{cluster_aia_path}}/crl/delta'],
+    });
+    await writeCrlConfig(app, caller, { ...AUTO, enable_delta: true });
+    const at = (cluster_name: string): App => ({
+      ...app,
+      ...cacheConfig(app.store, app.barrier),
+      config: { ...app.config, cluster_name },
+    });
+    const [east, west] = [at('east'), at('west')];
+    for (const one of [east, west]) {
+      const aia_path = `http://${one.config.cluster_name}.test`;
+      await writeCluster(one, caller, { aia_path });
+    }
+    const kind = { ...COMPLETE, of: 'west' };
+    await read(west, mount, COMPLETE);
+    const before = await numberOf(app, mount, kind);
+    // It has a delta made, of which there is none yet.
+    await run(east);
+    assert.equal(await numberOf(app, mount, kind), before);
+    assert.notEqual(await numberOf(app, mount, { ...kind, delta: true }), undefined);
+    const { raw } = await read(west, mount, COMPLETE);
+    assert.match(Buffer.from(raw).toString('latin1'), /http:\/\/west\.test\/crl\/delta/);
+    assert.equal(await numberOf(app, mount, kind), before, 'its own reads do not, either');
   });
 
   test('one node at a time renews them', async () => {

@@ -45,16 +45,25 @@ async function loadMountState(app: App, mount_id: string): Promise<MountState> {
   const keys = await listKeys(app.db, mount_id);
   const records = await listIssuerRecords(app.db, mount_id);
   const urls = await findConfig(app.db, mount_id, 'urls');
-  const cluster = await findConfig(app.db, mount_id, clusterRecord(app.config.cluster_name));
+  const cluster = await readClusterPaths(app, mount_id, app.config.cluster_name);
   const former = await findConfig(app.db, mount_id, FORMER_ISSUERS);
   return {
     defaults,
     keys: new Map(keys.map((key) => [key.id, key])),
     issuers: await makeIssuers(app, mount_id, records),
     urls: readUrlSettings(urls),
-    cluster: parseCluster(cluster),
+    cluster,
     former: new Map(Object.entries(formerSchema.parse(JSON.parse(former ?? '{}')))),
   };
+}
+
+/** Where a cluster is reached, one's own or another. */
+export async function readClusterPaths(
+  app: App,
+  mount_id: string,
+  cluster_name: string,
+): Promise<ClusterPaths> {
+  return parseCluster(await findConfig(app.db, mount_id, clusterRecord(cluster_name)));
 }
 
 /** Class by the id of an issuer that is gone. */

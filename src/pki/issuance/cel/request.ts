@@ -33,7 +33,7 @@ export function keepingSent(route: AnyRoute): AnyRoute {
   };
 }
 
-/** The body as it came, and the query. */
+/** The body as it came. A query is none of it: conditions of policies do not see what is not declared there. */
 export function sentOf(caller: Caller): Readonly<Record<string, unknown>> {
   return sentBy.get(caller) ?? {};
 }
