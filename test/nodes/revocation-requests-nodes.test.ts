@@ -69,6 +69,7 @@ eachPlace('certificates of clusters', (newPlace, engine) => {
     test(`a certificate is read and listed where it was issued, at "${owner}" and not at "${other}"`, async (t) => {
       const clusters = await open(t);
       const east = await clusters.at(owner);
+      const name = (await must(east('GET', 'sys/health'))).textAt('cluster_name');
       const root = await newMount(east);
       const { serial_number, certificate } = await issue(east);
       const own = await listedAt(east, 'certs');
@@ -92,6 +93,7 @@ eachPlace('certificates of clusters', (newPlace, engine) => {
       // The search goes through those of all.
       const searched = await must(west('GET', `pki/certs/search?serial_number=${serial_number}`));
       assert.deepEqual(searched.field('data.keys'), [serial_number]);
+      assert.equal(searched.field(`data.key_info.${serial_number}.cluster`), name);
 
       // Presented, it is revoked where it is presented, which has it from then on.
       await must(west('POST', 'pki/revoke', { certificate }));

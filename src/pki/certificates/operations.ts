@@ -6,6 +6,7 @@ import { isOfCluster } from '../../core/clusters.ts';
 import { Failure, invalid } from '../../core/failure.ts';
 import { type KeyPage, listKeys, listMatching } from '../../core/key-list.ts';
 import { canonicaliseSerial } from '../../x509/serial.ts';
+import { readClusterNames } from '../mount-state/cluster-names.operations.ts';
 import type { Issuer } from '../mount-state/issuer.ts';
 import { readMountState } from '../mount-state/operations.ts';
 import { LOOKED_UP, ownPaths } from '../mount-state/own-paths.ts';
@@ -113,7 +114,7 @@ export async function searchCertificates(app: App, caller: Caller, input: Certif
       ? await findPage(app, caller, input, { now, limit })
       : await findPageOfOne(app, caller, input.serial_number);
   if (page.found.length === 0 && !page.next) throw new Failure('not_found', '');
-  return describeFound(page, now);
+  return describeFound(page, { now, nameOf: await readClusterNames(app) });
 }
 
 async function findPage(

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { firstCluster } from '../../core/clusters.ts';
 import { invalid } from '../../core/failure.ts';
 import { choice, instant, integer, optional, text } from '../../core/fields.ts';
 import { formatTimestamp } from '../../core/timestamps.ts';
@@ -39,6 +40,7 @@ export const foundSchema = z.object({
       not_after: z.string().describe('RFC 3339.'),
       state: z.enum(STATES),
       revocation_time: z.int().describe('Unix seconds; 0: not revoked.'),
+      cluster: z.string().describe('Name of the cluster that issued it.'),
     }),
   ),
   next: z
@@ -50,10 +52,18 @@ export const foundSchema = z.object({
 });
 type Found = z.output<typeof foundSchema>;
 
-/** @param now Unix seconds */
-export function describeFound({ found, next }: FoundPage, now: number): Found {
+/** By what a page is told. */
+interface Telling {
+  /** Unix seconds. */
+  now: number;
+  /** What clusters are called. */
+  nameOf(cluster: string): string;
+}
+
+export function describeFound({ found, next }: FoundPage, telling: Telling): Found {
   const key_info: Found['key_info'] = {};
-  for (const certificate of found) key_info[certificate.serial] = describeInfo(certificate, now);
+  for (const certificate of found)
+    key_info[certificate.serial] = describeInfo(certificate, telling);
   return {
     keys: found.map(({ serial }) => serial),
     key_info,
@@ -63,7 +73,7 @@ export function describeFound({ found, next }: FoundPage, now: number): Found {
 
 function describeInfo(
   certificate: FoundPage['found'][number],
-  now: number,
+  { now, nameOf }: Telling,
 ): Found['key_info'][string] {
   const { revoked_at_ms, not_after } = certificate;
   return {
@@ -74,6 +84,7 @@ function describeInfo(
     not_after: formatTimestamp(not_after),
     state: revoked_at_ms !== null ? 'revoked' : not_after < now ? 'expired' : 'valid',
     revocation_time: Math.floor((revoked_at_ms ?? 0) / 1000),
+    cluster: nameOf(firstCluster(certificate.clusters)),
   };
 }
 

@@ -2,7 +2,7 @@ import type { App } from '../../app/app.ts';
 import type { Caller } from '../../app/caller.ts';
 import { isOfCluster, splitClusters } from '../../core/clusters.ts';
 import { type Listed, listKeys, listMatching, listTold } from '../../core/key-list.ts';
-import { findSeal } from '../../seal/store.ts';
+import { readClusterNames } from '../mount-state/cluster-names.operations.ts';
 import { listRevokedWithClusters } from '../mount-state/revocations.store.ts';
 import { listRequests } from './requests.store.ts';
 
@@ -44,12 +44,6 @@ function readNumbered<Row extends { serial: string }>(
   };
 }
 
-/** What clusters are called; the one without a name has that of the server. */
-async function readNames(app: App): Promise<(cluster: string) => string> {
-  const unnamed = (await findSeal(app.db))?.cluster_name ?? '';
-  return (cluster) => cluster || unnamed;
-}
-
 /** Serial numbers of everything that any cluster revoked, with the names of those. @see P-480 */
 export async function listUnifiedRevoked(
   app: App,
@@ -57,7 +51,7 @@ export async function listUnifiedRevoked(
   input: { after: string; limit: number },
 ) {
   const { id: mount_id } = caller.mount;
-  const nameOf = await readNames(app);
+  const nameOf = await readClusterNames(app);
   const read = (page: typeof input) => listRevokedWithClusters.all(app.db, { mount_id, ...page });
   return listTold(readNumbered(read, input), async function* tell(rows) {
     const told = rows.map(({ serial, clusters }) => {
@@ -74,7 +68,7 @@ export async function listRequested(
   input: { after: string; limit: number },
 ) {
   const { id: mount_id } = caller.mount;
-  const nameOf = await readNames(app);
+  const nameOf = await readClusterNames(app);
   const read = (page: typeof input) => listRequests.all(app.db, { mount_id, ...page });
   return listTold(readNumbered(read, input), async function* tell(rows) {
     const told = rows.map(({ serial, requested_by }) => {
