@@ -77,7 +77,7 @@ export async function delegateOcsp(port: number, on: boolean): Promise<void> {
   await post(port, 'demo/config/crl', { ocsp_delegated_responder: on });
 }
 
-async function post(port: number, path: string, body: unknown): Promise<unknown> {
+export async function post(port: number, path: string, body: unknown): Promise<unknown> {
   const response = await fetch(`http://127.0.0.1:${port}/v1/${path}`, {
     method: 'POST',
     headers: { 'x-vault-token': TOKEN },

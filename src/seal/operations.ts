@@ -8,7 +8,8 @@ import type { Caller } from '../app/caller.ts';
 import { Barrier } from '../barrier/barrier.ts';
 import { KEY_LENGTH, NONCE_LENGTH } from '../barrier/envelope.ts';
 import { KEYRING_KEY_RANDOMNESS, openKeyring, wrapKeyringKey } from '../barrier/keyring.ts';
-import { Failure, invalid } from '../core/failure.ts';
+import type { TransitSeal } from '../config/seal-settings.ts';
+import { Failure, invalid, isConflict } from '../core/failure.ts';
 import { planFirstMounts } from '../mounts/operations.ts';
 import { bumpConfigVersion } from '../store/config-version.ts';
 import { chooseShareCounts, type InitRequest } from './initialisation.ts';
@@ -23,7 +24,7 @@ import {
   type ShareCounts,
   wrapRootKey,
 } from './seal.ts';
-import { makeSealKey, openSealKey, tellWrongKey } from './seal-key.operations.ts';
+import { makeSealKey, openSealKey, tellWrongKey, wrapByNewest } from './seal-key.operations.ts';
 import { splitRandomness } from './shamir.ts';
 import { hashShares } from './share-hash.ts';
 import {
@@ -34,6 +35,7 @@ import {
   insertKey,
   insertSeal,
   listKeyring,
+  saveWrappedSealKey,
 } from './store.ts';
 import { openBarrier } from './unsealing.operations.ts';
 
@@ -168,10 +170,36 @@ async function clearReplaced(app: App, caller: Caller, seal: Seal): Promise<void
 async function unsealByItself(app: App, seal: Seal, since: number): Promise<void> {
   const settings = app.config.seal;
   const seal_key = await openSealKey(app, seal, settings);
-  const root_key = openRootKey(seal_key, seal.root_key_sealed);
-  seal_key.fill(0);
-  if (root_key === undefined) throw new Failure('unavailable', tellWrongKey(settings));
-  await openBarrier(app, openKeyring(root_key, await listKeyring(app.db)), since);
+  try {
+    const root_key = openRootKey(seal_key, seal.root_key_sealed);
+    if (root_key === undefined) throw new Failure('unavailable', tellWrongKey(settings));
+    await openBarrier(app, openKeyring(root_key, await listKeyring(app.db)), since);
+    if (settings.type === 'transit') await followRotation(app, seal, settings, seal_key);
+  } finally {
+    seal_key.fill(0);
+  }
+}
+
+/** Has the seal key encrypted anew once the key of the engine was rotated. What fails is tried at the next start. */
+async function followRotation(
+  app: App,
+  { seal_key_wrapped: wrapped }: Seal,
+  settings: TransitSeal,
+  seal_key: Uint8Array,
+): Promise<void> {
+  if (wrapped === null) return;
+  try {
+    const fresh = await wrapByNewest(settings, wrapped, seal_key);
+    if (fresh === undefined) return;
+    const caller = systemCaller(app.newId(), 'seal/follow-rotation');
+    await app.commit(caller, [saveWrappedSealKey(wrapped, fresh)]);
+    app.log.info({}, 'the seal key is encrypted by the newest version of the transit key now');
+  } catch (error) {
+    // Another node may have done it.
+    if (isConflict(error)) return;
+    const why = error instanceof Error ? error.message : String(error);
+    app.log.warn({ why }, 'the seal key was not encrypted anew by the transit engine');
+  }
 }
 
 /** Follows what other nodes do: they initialise the installation, and rotate its keys. */

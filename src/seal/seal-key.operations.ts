@@ -1,11 +1,11 @@
 import type { App } from '../app/app.ts';
 import { KEY_LENGTH, NONCE_LENGTH } from '../barrier/envelope.ts';
-import type { Pkcs11Seal, SealSettings } from '../config/seal-settings.ts';
+import type { Pkcs11Seal, SealSettings, TransitSeal } from '../config/seal-settings.ts';
 import { Failure } from '../core/failure.ts';
 import { askModule } from '../pkcs11/operations.ts';
 import { createKeyFile, readKeyFile } from './key-file.store.ts';
 import type { Seal } from './seal.ts';
-import { decryptByTransit, encryptByTransit } from './transit.client.ts';
+import { decryptByTransit, encryptByTransit, versionOfWrapped } from './transit.client.ts';
 
 /** A seal key, and what is stored of it. Whoever has it wipes it. */
 export interface MadeSealKey {
@@ -31,19 +31,46 @@ export async function makeSealKey(app: App, settings: SealSettings): Promise<Mad
     }
     case 'transit': {
       const seal_key = app.randomBytes(KEY_LENGTH);
-      const made = { seal_key, seal_key_wrapped: await encryptByTransit(settings, seal_key) };
-      const opened = await decryptByTransit(settings, made.seal_key_wrapped);
-      // Rather now than at the next start.
-      if (!Buffer.from(opened).equals(seal_key)) {
-        throw new Failure(
-          'unavailable',
-          'the transit engine gives another key back than it was given',
-        );
-      }
-      opened.fill(0);
-      return made;
+      return { seal_key, seal_key_wrapped: await wrapByTransit(settings, seal_key) };
     }
   }
+}
+
+async function wrapByTransit(settings: TransitSeal, seal_key: Uint8Array): Promise<Uint8Array> {
+  const wrapped = await encryptByTransit(settings, seal_key);
+  await requireOpens(settings, wrapped, seal_key);
+  return wrapped;
+}
+
+async function requireOpens(
+  settings: TransitSeal,
+  wrapped: Uint8Array,
+  seal_key: Uint8Array,
+): Promise<void> {
+  const opened = await decryptByTransit(settings, wrapped);
+  // Rather now than at the next start.
+  if (!Buffer.from(opened).equals(seal_key)) {
+    throw new Failure('unavailable', 'the transit engine gives another key back than it was given');
+  }
+  opened.fill(0);
+}
+
+/**
+ * The seal key as the newest version of the engine's key encrypts it, so that older ones may be given up.
+ *
+ * @returns undefined where what is stored is of that version already
+ * @throws Failure `unavailable`
+ */
+export async function wrapByNewest(
+  settings: TransitSeal,
+  wrapped: Uint8Array,
+  seal_key: Uint8Array,
+): Promise<Uint8Array | undefined> {
+  const fresh = await encryptByTransit(settings, seal_key);
+  const [before, now] = [versionOfWrapped(wrapped), versionOfWrapped(fresh)];
+  if (before === undefined || now === undefined || now <= before) return undefined;
+  await requireOpens(settings, fresh, seal_key);
+  return fresh;
 }
 
 /**

@@ -12,6 +12,7 @@ import {
   insertSeal,
   replaceSeal,
   saveNextSeal,
+  saveWrappedSealKey,
 } from './store.ts';
 
 const bytes = (...values: number[]): Uint8Array => Uint8Array.from(values);
@@ -56,6 +57,17 @@ eachEngine('a seal that is to follow', (open) => {
   const one = { ...OF_SHARES, generation: 5, root_key_sealed: bytes(1) };
   const other = { ...OF_SHARES, generation: 5, root_key_sealed: bytes(2) };
   const strange = { ...OF_SHARES, generation: 5, root_key_sealed: bytes(3) };
+
+  test('a seal key that was encrypted anew is kept in the place of the one that was read', async () => {
+    const store = await open();
+    const read = Uint8Array.of(1, 2);
+    await store.commit([insertSeal({ ...OF_SHARES, kind: 'transit', seal_key_wrapped: read })]);
+    await store.commit([saveWrappedSealKey(read, Uint8Array.of(3))]);
+    const found = (await findSeal(store.db))?.seal_key_wrapped;
+    assert.deepEqual(found && Uint8Array.from(found), Uint8Array.of(3));
+    const late = store.commit([saveWrappedSealKey(read, Uint8Array.of(4))]);
+    await assert.rejects(late, { kind: 'conflict' });
+  });
 
   /** What is stored beside the seal in force, and whether a seal may take its place. */
   const PLACES: [

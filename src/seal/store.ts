@@ -183,6 +183,14 @@ function decodeNext(body: string, seal: Seal): Seal {
   };
 }
 
+/** Keeps a seal key as it was encrypted anew. Refused where it is another one by now, or encrypted otherwise. */
+export function saveWrappedSealKey(read: Uint8Array, seal_key_wrapped: Uint8Array): Write {
+  return write(
+    build.updateTable('seal').set({ seal_key_wrapped }).where('seal_key_wrapped', '=', read),
+    { rows: 1, conflict: 'the seal was changed at the same moment' },
+  );
+}
+
 /** Fills in the hashes of the shares where they are not known; of another seal than this, nothing. */
 export function saveShareHashes({ generation }: Seal, share_hashes: Uint8Array): Write {
   return write(

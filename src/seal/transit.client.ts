@@ -40,6 +40,12 @@ export async function decryptByTransit(seal: TransitSeal, key: Uint8Array): Prom
   throw refuse(seal, 'its answer has no plaintext');
 }
 
+/** Which version of its key the other server has encrypted with; undefined where it does not say. */
+export function versionOfWrapped(wrapped: Uint8Array): number | undefined {
+  const [, version] = /^[a-z]{1,16}:v(\d{1,9}):/.exec(Buffer.from(wrapped).toString('utf8')) ?? [];
+  return version === undefined ? undefined : Number(version);
+}
+
 /**
  * How long the token lives that the other server is asked with.
  *

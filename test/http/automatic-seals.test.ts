@@ -7,7 +7,7 @@ import { encryptByTransit } from '../../src/seal/transit.client.ts';
 import { FAKE_PIN, makeFakeToken } from '../support/fake-token.ts';
 import { startFakeTransit } from '../support/fake-transit.ts';
 import { inReverse, newDirectory, type Scope } from '../support/node-process.ts';
-import { startTestServer } from '../support/server.ts';
+import { type Client, startTestServer } from '../support/server.ts';
 
 interface Guard {
   config: Partial<Config>;
@@ -87,6 +87,35 @@ for (const [type, guard] of Object.entries(guards)) {
     assert.match(refused.text, /opens by itself when the server starts/);
   });
 }
+
+test('once the key of the transit engine was rotated and the server started, older versions may be given up', async (t) => {
+  const scope = inReverse(t);
+  const fake = await startFakeTransit(scope);
+  const directory = newDirectory(scope);
+  const startOnce = async (use: (client: Client) => Promise<unknown>): Promise<void> => {
+    const ends: (() => Promise<void>)[] = [];
+    const config = server(fake.settings);
+    try {
+      await use(
+        await startTestServer({ after: (end) => void ends.push(end) }, { directory, config }),
+      );
+    } finally {
+      for (const end of ends) await end();
+    }
+  };
+  const isOpen = async ({ call }: Client) =>
+    assert.equal((await call('GET', 'sys/seal-status')).field('sealed'), false);
+  await startOnce(({ call }) => call('PUT', 'sys/init', {}));
+  fake.keys.push(randomBytes(32));
+  await startOnce(isOpen);
+  fake.least = 2;
+  await startOnce(isOpen);
+  fake.keys.push(randomBytes(32));
+  fake.least = 3;
+  await assert.rejects(startOnce(isOpen), { kind: 'unavailable' }, 'too early');
+  fake.least = 2;
+  await startOnce(isOpen);
+});
 
 const answers: [what: string, status: number, body: string, phrase: RegExp][] = [
   ['a refusal', 403, '{"errors":["permission denied"]}', /answered 403/],

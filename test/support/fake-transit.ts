@@ -15,12 +15,15 @@ export interface FakeTransit {
   /** What it tells of the token; null: it does not end. */
   token: { ttl: number | null; period: number; renewable: boolean };
   renewals: number;
+  /** Versions of its key; the last one encrypts. */
+  keys: Buffer[];
+  /** The least version that still decrypts. */
+  least: number;
 }
 
 const TOKEN = 's.transit-token';
 
 export async function startFakeTransit(test: Scope): Promise<FakeTransit> {
-  const key = randomBytes(32);
   const fake: FakeTransit = {
     settings: {
       ...{ type: 'transit', address: '', token: TOKEN, key_name: 'gatehouse' },
@@ -31,6 +34,8 @@ export async function startFakeTransit(test: Scope): Promise<FakeTransit> {
     asked: 0,
     token: { ttl: null, period: 0, renewable: false },
     renewals: 0,
+    keys: [randomBytes(32)],
+    least: 1,
   };
   const answer = (url: string, token: unknown, text: string): { status: number; body: string } => {
     fake.asked += 1;
@@ -41,13 +46,18 @@ export async function startFakeTransit(test: Scope): Promise<FakeTransit> {
     const [, what] = /^\/v1\/transit\/unseal\/(encrypt|decrypt)\/gatehouse$/.exec(url) ?? [];
     if (what === 'encrypt') {
       const iv = randomBytes(12);
-      const cipher = createCipheriv('aes-256-gcm', key, iv);
+      const cipher = createCipheriv('aes-256-gcm', fake.keys.at(-1) ?? '', iv);
       const bytes = Buffer.from(plaintext, 'base64');
       const sealed = Buffer.concat([iv, cipher.update(bytes), cipher.final(), cipher.getAuthTag()]);
-      return told({ ciphertext: `vault:v1:${sealed.toString('base64')}` });
+      return told({ ciphertext: `vault:v${fake.keys.length}:${sealed.toString('base64')}` });
     }
     if (what !== 'decrypt') return { status: 404, body: '{"errors":[]}' };
-    const sealed = Buffer.from(String(ciphertext).replace('vault:v1:', ''), 'base64');
+    const [, version, base64 = ''] = /^vault:v(\d+):(.*)$/.exec(String(ciphertext)) ?? [];
+    const key = fake.keys[Number(version) - 1];
+    if (!key || Number(version) < fake.least) {
+      return { status: 400, body: '{"errors":["ciphertext version is disallowed by policy"]}' };
+    }
+    const sealed = Buffer.from(base64, 'base64');
     const opening = createDecipheriv('aes-256-gcm', key, sealed.subarray(0, 12));
     opening.setAuthTag(sealed.subarray(-16));
     const bytes = Buffer.concat([opening.update(sealed.subarray(12, -16)), opening.final()]);

@@ -2,6 +2,8 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { eachEngine } from '../../../test/support/engines.ts';
 import { insertKey, listKeys } from '../../pki/mount-state/keys.store.ts';
+import { columnTypes } from '../../store/columns.ts';
+import { pssOfDevices } from '../../store/migrations/0106-pss-of-devices.ts';
 import type { ManagedKey } from './managed-key.ts';
 import {
   deleteManagedKey,
@@ -50,6 +52,24 @@ eachEngine('managed keys', (open) => {
     assert.deepEqual(await forms(), ['SHA384WithRSAPSS', undefined]);
     await store.commit([savePssForm('k-1', undefined)]);
     assert.deepEqual(await forms(), [undefined, undefined]);
+  });
+
+  test('of keys that were taken before, those of PSS are found by what their managed keys say', async () => {
+    const store = await open();
+    const none = new Uint8Array(0);
+    for (const [uuid, mechanism] of [
+      ['k-1', '0xd'],
+      ['k-2', '0x1'],
+    ] as const) {
+      const managed = { ...KEY, uuid, name: uuid, mechanism };
+      const key = { key_type: 'rsa' as const, key_bits: 2048, public_key: PIN, name: '' };
+      const taken = insertKey('m', { ...key, id: uuid, managed_key_id: uuid }, none);
+      await store.commit([saveManagedKey(managed, PIN, undefined), taken]);
+    }
+    const [, fill = ''] = pssOfDevices.up(columnTypes('sqlite'));
+    await store.commit([{ sql: fill, parameters: [] }]);
+    const forms = (await listKeys(store.db, 'm')).map(({ pss }) => pss);
+    assert.deepEqual(forms, ['PSS', undefined]);
   });
 
   test('one that a key of a mount stands for stays, and none is taken that is not there', async () => {
