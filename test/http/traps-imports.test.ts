@@ -342,6 +342,37 @@ describe('a policy that denies', () => {
     assert.equal((await call('LIST', `${path}/issuers`)).status, 404);
   });
 
+  test('what was there is told to nobody who is denied it', async () => {
+    const path = await mount();
+    const authorities = [makeAuthority('A'), makeAuthority('B'), makeAuthority('C')];
+    const pem_bundle = authorities.map((one) => one.pem + one.keyPem).join('');
+    const whole = toldBy(await take(path, pem_bundle));
+    const [a = '', b = '', c = ''] = whole.imported_issuers ?? [];
+    const keyOf = (id: string): string => whole.mapping[id] ?? '';
+    await call('POST', `${path}/issuer/${b}`, { issuer_name: 'named' });
+    await call('POST', `${path}/config/issuers`, { default: c });
+    const deny = (at: string) => `path "${path}/${at}" { capabilities = ["deny"] }`;
+    for (const [denied, issuers, keys] of [
+      [`issuer/${a}`, [b, c], [a, b, c]],
+      ['issuer/named', [a, c], [a, b, c]],
+      ['issuer/default', [a, b], [a, b, c]],
+      [`key/${keyOf(a)}`, [a, b, c], [b, c]],
+      ['issuer/other', [a, b, c], [a, b, c]],
+    ] as const) {
+      const policy = `path "${path}/*" { capabilities = ["update"] } ${deny(denied)}`;
+      const token = await tokenOf(policy);
+      const fresh = makeAuthority('New');
+      const body = { pem_bundle: pem_bundle + fresh.pem };
+      const reply = await call('POST', `${path}/issuers/import/bundle`, body, { token });
+      assert.equal(reply.status, 200, reply.text);
+      const { mapping, existing_issuers, existing_keys, imported_issuers } = toldBy(reply);
+      assert.deepEqual(existing_issuers, issuers, denied);
+      assert.deepEqual(existing_keys, keys.map(keyOf), denied);
+      const both = issuers.filter((id) => keys.some((one) => one === id));
+      assert.deepEqual(Object.keys(mapping), [...both, ...(imported_issuers ?? [])], denied);
+    }
+  });
+
   test('one of the paths denies the others that do the same', async () => {
     const path = await mount();
     const token = await tokenOf(
