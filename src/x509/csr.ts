@@ -28,6 +28,8 @@ import { EXTENSION_OID } from './oids.ts';
 
 /** Longest request that is read, in bytes of DER; room for some thousand names. */
 const MAX_CSR_BYTES = 128 << 10;
+/** Longest text that has one, in characters: its PEM, and what tools write before it. @see P-341 */
+const MAX_CSR_TEXT = 256 << 10;
 
 const EXTENSION_REQUEST = '1.2.840.113549.1.9.14';
 const LABELS = new Set(['CERTIFICATE REQUEST', 'NEW CERTIFICATE REQUEST']);
@@ -72,6 +74,9 @@ export function parseCsr(input: string | Uint8Array): Csr {
 }
 
 function findRequest(text: string): Uint8Array {
+  if (text.length > MAX_CSR_TEXT) {
+    throw invalid(`csr of ${text.length} characters, at most ${MAX_CSR_TEXT} are accepted`);
+  }
   let blocks: ReturnType<typeof parsePem>;
   try {
     blocks = parsePem(text);

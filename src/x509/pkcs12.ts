@@ -28,7 +28,7 @@ const SHA256 = oid('2.16.840.1.101.3.4.2.1');
 
 /** What a guess of the password costs at the least: the MAC is the cheaper of the two ways to try one. */
 const KEY_ITERATIONS = 100_000;
-const MAC_ITERATIONS = 10_000;
+const MAC_ITERATIONS = 100_000;
 const SALT_BYTES = 16;
 const BLOCK_BYTES = 16;
 const KEY_BYTES = 32;
@@ -41,10 +41,10 @@ export interface Pkcs12Content {
   password: string;
 }
 
-/** What is done between steps that together take some milliseconds, and where random bytes come from. */
+/** Where random bytes come from, and what derives the key of the MAC where nobody waits for it: {@link deriveMacKey}. */
 interface Surroundings {
   randomBytes(length: number): Uint8Array;
-  breathe(): Promise<void>;
+  deriveMacKey(password: string, salt: Uint8Array): Promise<Uint8Array>;
 }
 
 const derive = promisify(pbkdf2);
@@ -52,8 +52,9 @@ const derive = promisify(pbkdf2);
 /** @returns DER of a PFX, its key and certificates by PBES2 with AES-256, its MAC HMAC-SHA-256 */
 export async function encodePkcs12(
   { private_key, certificates, password }: Pkcs12Content,
-  { randomBytes, breathe }: Surroundings,
+  surroundings: Surroundings,
 ): Promise<Uint8Array> {
+  const { randomBytes } = surroundings;
   const salt = randomBytes(SALT_BYTES);
   const key = await derive(password, salt, KEY_ITERATIONS, KEY_BYTES, 'sha256');
   const encrypt = (content: Uint8Array) => {
@@ -80,7 +81,7 @@ export async function encodePkcs12(
   );
   const safe = sequence(encryptedInfo(encrypt(sequence(...certBags))), dataInfo(sequence(keyBag)));
   const macSalt = randomBytes(SALT_BYTES);
-  const macKey = await deriveMacKey(password, macSalt, breathe);
+  const macKey = await surroundings.deriveMacKey(password, macSalt);
   const mac = createHmac('sha256', macKey).update(safe).digest();
   return sequence(
     integer(3),
@@ -131,24 +132,18 @@ function describePbes2(salt: Uint8Array, iv: Uint8Array): Uint8Array {
 const HASH_BLOCK = 64;
 /** That the key is for a MAC. */
 const MAC_ID = 3;
-/** Hashes between two looks at the time. */
-const HASHES = 500;
-
-/** As long as the hash is, so that one round is all. @see RFC 7292 §B.2 */
-async function deriveMacKey(
-  password: string,
-  salt: Uint8Array,
-  breathe: () => Promise<void>,
-): Promise<Uint8Array> {
+/**
+ * Takes some tenths of a second. As long as the hash is, so that one round is all.
+ *
+ * @see RFC 7292 §B.2
+ */
+export function deriveMacKey(password: string, salt: Uint8Array): Uint8Array {
   // BMPString with two zeros at its end.
   const text = Buffer.from(`${password}\0`, 'utf16le').swap16();
   const diversifier = new Uint8Array(HASH_BLOCK).fill(MAC_ID);
   const begin = Buffer.concat([diversifier, repeated(salt), repeated(text)]);
   let key = hash('sha256', begin, 'buffer');
-  for (let round = 1; round < MAC_ITERATIONS; round += 1) {
-    key = hash('sha256', key, 'buffer');
-    if (round % HASHES === 0) await breathe();
-  }
+  for (let round = 1; round < MAC_ITERATIONS; round += 1) key = hash('sha256', key, 'buffer');
   return key;
 }
 

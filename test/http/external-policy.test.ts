@@ -430,7 +430,7 @@ const requests: [what: string, status: number, says: RegExp, body: Fields][] = [
   ['no request', 400, /"csr" is empty/, {}],
   ['what is no PEM', 400, /csr contains no data/, { csr: 'x' }],
   ['a weak key', 400, /RSA keys < 2048 bits/, { csr: makeCsr({ key: 'rsa-1024' }) }],
-  ['a long request', 400, /at most 65536 are accepted/, { csr: 'x'.repeat(70_000) }],
+  ['a long request', 400, /at most 262144 are accepted/, { csr: 'x'.repeat(262_145) }],
   ['an unknown format', 400, /"format"/, { csr: makeCsr(), format: 'zip' }],
 ];
 for (const [what, status, says, body] of requests) {
@@ -441,6 +441,29 @@ for (const [what, status, says, body] of requests) {
     assert.equal(service.asked.length, 0);
   });
 }
+
+test('a request with the longest signature is taken on every path, and one that is too long on none', async () => {
+  const role = { allow_any_name: true, key_type: 'any', ttl: '1h' };
+  await call('POST', 'pki/roles/long', role);
+  const kind = { key_type: 'slhdsa-sha2-f', key_bits: 256, common_name: 'a.example.com' };
+  const made = await call('POST', 'pki/intermediate/generate/internal', kind);
+  const csr = made.textAt('data.csr');
+  assert.ok(csr.length > 64 << 10);
+  const long = `${csr}${' '.repeat(262_145 - csr.length)}`;
+  for (const path of [
+    'external-policy/sign',
+    'sign/long',
+    'sign-verbatim',
+    'root/sign-intermediate',
+  ]) {
+    const fields = { common_name: 'a.example.com', ttl: '1h' };
+    const signed = await call('POST', `pki/${path}`, { ...fields, csr });
+    assert.equal(signed.status, 200, `${path}: ${signed.text}`);
+    const refused = await call('POST', `pki/${path}`, { ...fields, csr: long });
+    assert.equal(refused.status, 400, path);
+    assert.match(errorOf(refused), /csr of 262145 characters, at most 262144 are accepted/);
+  }
+});
 
 test('keys are made as issue makes them, and handed out in its forms', async () => {
   const rsa = await call('POST', 'pki/external-policy/issue', { format: 'pem_bundle' });

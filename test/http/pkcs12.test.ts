@@ -28,7 +28,7 @@ for (const key_type of ['ec', 'rsa', 'ed25519']) {
         write('k.p12', Buffer.from(answer.textAt('data.pkcs12'), 'base64'));
         write('pass', `${password}\n`);
         const shown = must('pkcs12', '-in', 'k.p12', '-info', '-noout', '-passin', 'file:pass');
-        assert.match(shown, /MAC: sha256, Iteration 10000/);
+        assert.match(shown, /MAC: sha256, Iteration 100000\b/);
         assert.match(shown, /PBES2, PBKDF2, AES-256-CBC, Iteration 100000, PRF hmacWithSHA256/);
         must('pkcs12', '-in', 'k.p12', '-nocerts', '-nodes', '-passin', 'file:pass', '-out', 'k');
         must('pkcs12', '-in', 'k.p12', '-clcerts', '-nokeys', '-passin', 'file:pass', '-out', 'c');

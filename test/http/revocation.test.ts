@@ -224,6 +224,9 @@ const refusedSettings: [why: string, body: Fields, says: RegExp][] = [
     { auto_rebuild: true, enable_delta: true, delta_rebuild_interval: '72h' },
     /strictly shorter than CRL expiry/,
   ],
+  ['an interval of nothing', { delta_rebuild_interval: '0s' }, /must be at least one second/],
+  ['a negative interval', { delta_rebuild_interval: '-1s' }, /must be at least one second/],
+  ['a negative grace', { auto_rebuild_grace_period: '-1s' }, /must not be negative/],
   ['no duration', { expiry: 'not a duration' }, /given expiry could not be decoded/],
   ['a unified CRL without auto_rebuild', { unified_crl: true }, /auto rebuilding is disabled/],
   [
@@ -246,6 +249,8 @@ test('settings that cannot be are refused and change nothing', async () => {
     assert.match(answer.text, says, why);
   }
   assert.deepEqual((await call('GET', `${mount}/config/crl`)).field('data'), before);
+  const least = { auto_rebuild_grace_period: '0s', delta_rebuild_interval: '1s' };
+  assert.equal((await call('POST', `${mount}/config/crl`, least)).status, 200);
   const nearest = { auto_rebuild: true, auto_rebuild_grace_period: '71h59m', ocsp_expiry: '0' };
   const accepted = await call('POST', `${mount}/config/crl`, nearest);
   assert.equal(accepted.status, 200, accepted.text);

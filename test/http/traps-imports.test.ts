@@ -5,6 +5,7 @@ import { generateKeyPairSync } from 'node:crypto';
 import { after, describe, test } from 'node:test';
 import { encodePem } from '../../src/core/pem.ts';
 import { encodeBareEcKey } from '../../src/x509/private-keys.ts';
+import { makeCsr } from '../support/leaves.ts';
 import { type Authority, makeAuthority, newKey, pkcs8Of } from '../support/made-authorities.ts';
 import { type Reply, startTestServer } from '../support/server.ts';
 
@@ -342,6 +343,37 @@ describe('a policy that denies', () => {
     assert.equal((await call('LIST', `${path}/issuers`)).status, 404);
   });
 
+  test('what was there is told to nobody who is denied it', async () => {
+    const path = await mount();
+    const authorities = [makeAuthority('A'), makeAuthority('B'), makeAuthority('C')];
+    const pem_bundle = authorities.map((one) => one.pem + one.keyPem).join('');
+    const whole = toldBy(await take(path, pem_bundle));
+    const [a = '', b = '', c = ''] = whole.imported_issuers ?? [];
+    const keyOf = (id: string): string => whole.mapping[id] ?? '';
+    await call('POST', `${path}/issuer/${b}`, { issuer_name: 'named' });
+    await call('POST', `${path}/config/issuers`, { default: c });
+    const deny = (at: string) => `path "${path}/${at}" { capabilities = ["deny"] }`;
+    for (const [denied, issuers, keys] of [
+      [`issuer/${a}`, [b, c], [a, b, c]],
+      ['issuer/named', [a, c], [a, b, c]],
+      ['issuer/default', [a, b], [a, b, c]],
+      [`key/${keyOf(a)}`, [a, b, c], [b, c]],
+      ['issuer/other', [a, b, c], [a, b, c]],
+    ] as const) {
+      const policy = `path "${path}/*" { capabilities = ["update"] } ${deny(denied)}`;
+      const token = await tokenOf(policy);
+      const fresh = makeAuthority('New');
+      const body = { pem_bundle: pem_bundle + fresh.pem };
+      const reply = await call('POST', `${path}/issuers/import/bundle`, body, { token });
+      assert.equal(reply.status, 200, reply.text);
+      const { mapping, existing_issuers, existing_keys, imported_issuers } = toldBy(reply);
+      assert.deepEqual(existing_issuers, issuers, denied);
+      assert.deepEqual(existing_keys, keys.map(keyOf), denied);
+      const both = issuers.filter((id) => keys.some((one) => one === id));
+      assert.deepEqual(Object.keys(mapping), [...both, ...(imported_issuers ?? [])], denied);
+    }
+  });
+
   test('one of the paths denies the others that do the same', async () => {
     const path = await mount();
     const token = await tokenOf(
@@ -352,6 +384,37 @@ describe('a policy that denies', () => {
       assert.equal(reply.status, 403, at);
     }
   });
+});
+
+describe('an authority with a small RSA key', () => {
+  const rsa = (modulusLength: number) => generateKeyPairSync('rsa', { modulusLength }).privateKey;
+  const csr = makeCsr({ subject: { common_name: 'a.test' } });
+  const certificate = makeAuthority('Self').pem;
+  const ways: [path: string, body: object][] = [
+    ['issue/any', { common_name: 'a.test', ttl: '1h', key_type: 'ec' }],
+    ['sign/any', { csr, common_name: 'a.test', ttl: '1h' }],
+    ['sign-verbatim', { csr, ttl: '1h' }],
+    ['root/sign-intermediate', { csr, common_name: 'Sub', ttl: '1h' }],
+    ['root/sign-self-issued', { certificate }],
+  ];
+  for (const [bits, signs] of [
+    [1024, false],
+    [2047, false],
+    [2048, true],
+  ] as const) {
+    test(`of ${bits} bits ${signs ? 'signs certificates' : 'is taken, signs no certificates, and goes on with its CRL'}`, async () => {
+      const path = await mount();
+      await call('POST', `${path}/roles/any`, { allow_any_name: true, key_type: 'any' });
+      const root = makeAuthority('Root', { key: rsa(bits), usage: ['CertSign', 'CRLSign'] });
+      assert.equal(toldBy(await take(path, withKey(root))).imported_issuers?.length, 1);
+      for (const [at, body] of ways) {
+        const reply = await call('POST', `${path}/${at}`, body);
+        assert.equal(reply.status, signs ? 200 : 400, `${at}: ${reply.text}`);
+        if (!signs) assert.match(reply.text, /RSA keys < 2048 bits are unsafe and not supported/);
+      }
+      assert.equal((await call('GET', `${path}/crl`)).status, 200);
+    });
+  }
 });
 
 describe('a single key', () => {

@@ -143,9 +143,24 @@ export async function refuseDeniedNow(
   caller: Pick<Caller, 'acl' | 'own'>,
   paths: readonly OwnPath[],
 ): Promise<void> {
+  requireAllowed(await judgeNow(caller, paths));
+}
+
+/** Whether policies deny some of the paths, to whoever is told of what else there is. */
+export async function isDeniedNow(
+  caller: Pick<Caller, 'acl' | 'own'>,
+  paths: readonly OwnPath[],
+): Promise<boolean> {
+  return !(await judgeNow(caller, paths)).allowed;
+}
+
+async function judgeNow(
+  caller: Pick<Caller, 'acl' | 'own'>,
+  paths: readonly OwnPath[],
+): Promise<AccessVerdict> {
   const { acl } = caller;
-  if (!acl || acl.root || paths.length === 0) return;
-  requireAllowed(await ownJudge(caller).judge(acl, paths));
+  if (!acl || acl.root || paths.length === 0) return { allowed: true };
+  return ownJudge(caller).judge(acl, paths);
 }
 
 /** Something that is moved to paths at which it could have been made. */

@@ -43,7 +43,7 @@ const crlFields = {
     'Build CRLs of what was revoked since the complete one; needs auto_rebuild.',
   ),
   delta_rebuild_interval: durationText('15m').describe(
-    'How long a delta CRL stays as it is when more is revoked; shorter than expiry.',
+    'How long a delta CRL stays as it is when more is revoked; at least one second, and shorter than expiry.',
   ),
   allow_expired_cert_revocation: flag(false).describe(
     'Revoke certificates that have ended, too; without it they get a warning.',
@@ -100,7 +100,7 @@ function parseSeconds(
  * Applies what was sent to the present settings; a refusal leaves all of them as they are.
  *
  * @throws Failure `invalid` for what is first wrong, in Vault's order
- * @see P-119, P-120
+ * @see P-119, P-120, P-340
  */
 export function planCrlConfig(
   present: CrlConfig,
@@ -119,6 +119,13 @@ export function planCrlConfig(
     throw invalid(`ocsp_expiry must be greater than or equal to 0, got ${ocsp_expiry}`);
   }
   if (expiry <= 0) throw invalid('expiry must be longer than zero');
+  // What was stored before these were refused is left as it is until it is sent.
+  if (patch.delta_rebuild_interval !== undefined && interval < 1) {
+    throw invalid('delta_rebuild_interval must be at least one second');
+  }
+  if (patch.auto_rebuild_grace_period !== undefined && grace < 0) {
+    throw invalid('auto_rebuild_grace_period must not be negative');
+  }
   if (next.auto_rebuild && grace >= expiry) {
     throw invalid(
       `CRL auto-rebuilding grace period (${next.auto_rebuild_grace_period}) must be strictly shorter than CRL expiry (${next.expiry}) value when auto rebuilding of CRLs is enabled`,

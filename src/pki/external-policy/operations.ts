@@ -93,13 +93,7 @@ export async function signByPolicy(
   return signDecided(app, caller, { answer, policy }, wanted, (signed) => signed);
 }
 
-/** Characters of a request: what is longer has nothing that the service could not be sent beside it. */
-const LONGEST_CSR = 64 << 10;
-
 async function readSubject(app: App, caller: Caller, text: string): Promise<Subject> {
-  if (text.length > LONGEST_CSR) {
-    throw invalid(`csr of ${text.length} characters, at most ${LONGEST_CSR} are accepted`);
-  }
   const { csr, key } = await requireCsr(text);
   checkCsrKey(key, { key_type: 'any', key_bits: 0 });
   const { subjectPublicKeyInfo } = csr;

@@ -19,7 +19,7 @@ import { type Imported, settingsOf, textOf } from './plan.ts';
 export const publicKeys = ({ keys }: MountState): Map<string, Key> =>
   new Map([...keys.values()].map((key) => [textOf(key.public_key), key]));
 
-interface PlannedKeys {
+export interface PlannedKeys {
   /** All of the mount after the import, by public key. */
   all: Map<string, Key>;
   added: Key[];

@@ -1,5 +1,5 @@
 import { importInTurn } from '../../access/concurrency/imports.operations.ts';
-import { refuseDeniedNow } from '../../access/standing/operations.ts';
+import { isDeniedNow, refuseDeniedNow } from '../../access/standing/operations.ts';
 import type { App } from '../../app/app.ts';
 import type { Caller } from '../../app/caller.ts';
 import type { DataResult } from '../../app/output.ts';
@@ -12,11 +12,13 @@ import { readPrivateKey, requirePair } from '../keys/imported-key.operations.ts'
 import { recordOf } from '../mount-state/issuer.ts';
 import { insertIssuer, saveIssuer, touchIssuer } from '../mount-state/issuers.store.ts';
 import { changeMountState, planDefaultChange, readMountState } from '../mount-state/operations.ts';
+import { LOOKED_UP, ownPaths } from '../mount-state/own-paths.ts';
 import { requireRoomForImport } from '../mount-state/room.ts';
 import type { MountState } from '../mount-state/state.ts';
 import { readAuthorities, readBundle, takeSteps, tellWhere, within } from './bundle.ts';
 import {
   markRevokedOnes,
+  type PlannedKeys,
   pathsOf,
   planIssuers,
   planKeys,
@@ -25,6 +27,7 @@ import {
 import {
   chooseDefault,
   findBeneath,
+  type Imported,
   stateAfter,
   textOf,
   warnOfCrls,
@@ -139,7 +142,7 @@ async function planImport(
   await nextBreath();
   const planned = planIssuers(app, mountState, certificates, keys.all);
   const imported = await markRevokedOnes(app, mount_id, mountState, planned);
-  const { issuers, added, linked } = imported;
+  const { added, linked } = imported;
   requireRoomForImport(mountState, { issuers: added.map(recordOf), keys: keys.added.length });
   await refuseDeniedNow(caller, pathsOf(caller, mountState, imported));
 
@@ -156,14 +159,7 @@ async function planImport(
     ...findBeneath(mountState, added).map(({ id }) => touchIssuer(mount_id, id, now_ms)),
     ...planDefaultChange(mount_id, mountState, default_issuer, now_ms),
   ];
-  const present = new Set(added);
-  const data: ImportAnswer = {
-    mapping: Object.fromEntries(issuers.map(({ id, key_id }) => [id, key_id])),
-    imported_issuers: idsOf(added),
-    imported_keys: idsOf(keys.added),
-    existing_issuers: idsOf(issuers.filter((issuer) => !present.has(issuer))),
-    existing_keys: idsOf(keys.existing),
-  };
+  const data = await describeImport(caller, mountState, imported, keys);
   const { imported_issuers, imported_keys } = data;
   const serial_numbers = added.map(({ certificate }) => certificate.serial);
   Object.assign(caller.record.outcome, { imported_issuers, imported_keys, serial_numbers });
@@ -181,6 +177,50 @@ async function planImport(
       ],
     },
   };
+}
+
+/** What was there before is told to those alone who are not denied it. @see P-226, P-339 */
+async function describeImport(
+  caller: Caller,
+  { keys: known, defaults }: MountState,
+  { issuers, added }: Imported,
+  keys: PlannedKeys,
+): Promise<ImportAnswer> {
+  const isNew = new Set(added);
+  const present = issuers.filter((issuer) => !isNew.has(issuer));
+  const linked = present.flatMap(({ key_id }) => known.get(key_id) ?? []);
+  const told = new Set([
+    ...(await findTold(caller, 'issuer', present, defaults.default_issuer)),
+    ...(await findTold(caller, 'key', [...keys.existing, ...linked], defaults.default_key)),
+    ...[...added, ...keys.added].map(({ id }) => id),
+    ...added.map(({ key_id }) => key_id),
+    '',
+  ]);
+  const mapped = issuers.filter(({ id, key_id }) => told.has(id) && told.has(key_id));
+  return {
+    mapping: Object.fromEntries(mapped.map(({ id, key_id }) => [id, key_id])),
+    imported_issuers: idsOf(added),
+    imported_keys: idsOf(keys.added),
+    existing_issuers: idsOf(present.filter(({ id }) => told.has(id))),
+    existing_keys: idsOf(keys.existing.filter(({ id }) => told.has(id))),
+  };
+}
+
+/** Ids of those that the caller is not denied; mostly that is found out for all at once. */
+async function findTold(
+  caller: Caller,
+  kind: 'issuer' | 'key',
+  items: readonly { id: string; name: string }[],
+  byDefault: string,
+): Promise<string[]> {
+  const pathsOfOne = ({ id, name }: { id: string; name: string }) =>
+    ownPaths(caller, kind, { ref: id === byDefault ? 'default' : '', id, name }, LOOKED_UP);
+  if (!(await isDeniedNow(caller, items.flatMap(pathsOfOne)))) return items.map(({ id }) => id);
+  const told: string[] = [];
+  for (const item of items) {
+    if (!(await isDeniedNow(caller, pathsOfOne(item)))) told.push(item.id);
+  }
+  return told;
 }
 
 const idsOf = (items: readonly { id: string }[]): string[] | null =>

@@ -1,14 +1,11 @@
 import { planLease } from '../../access/auth/leases/operations.ts';
-import { planInTurn } from '../../access/concurrency/operations.ts';
 import { retryOnConflict } from '../../access/standing/attempts.operations.ts';
 import type { App } from '../../app/app.ts';
 import type { Caller } from '../../app/caller.ts';
 import type { DataResult } from '../../app/output.ts';
 import { Failure } from '../../core/failure.ts';
-import { Breath } from '../../core/fairness/breath.ts';
 import { isForRoom } from '../../store/waiting-sets.ts';
 import type { KeyDescription } from '../../x509/keys.ts';
-import { encodePkcs12, type Pkcs12Content } from '../../x509/pkcs12.ts';
 import {
   chainOf,
   type IssuedAnswer,
@@ -18,7 +15,7 @@ import {
 import { requireUnblockedKey } from '../keys/blocked.operations.ts';
 import { generateKeyToHandOut } from '../keys/generation.operations.ts';
 import { lineOfMount } from '../mount-state/operations.ts';
-import { planLeafOnThread, requireSoundKeyOf } from '../planning/operations.ts';
+import { encodePkcs12InTurn, planLeafOnThread, requireSoundKeyOf } from '../planning/operations.ts';
 import { isHeavyLeaf, type PlannedLeaf } from '../planning/task.ts';
 import { namesOfCsr } from '../profile/csr-fields.ts';
 import { requireCsr, type SignedCsr } from '../profile/csr-rules.ts';
@@ -165,31 +162,14 @@ export async function planIssuance(
     return { ...leaf, answer: withPrivateKey(leaf.answer, private_key, input) };
   }
   const { chain } = context.issuer;
-  const encoded = await encodeUnderPassword(app, caller, {
+  const file = await encodePkcs12InTurn(app, caller, {
     private_key: private_key.encode('pkcs8').der,
     certificates: [leaf.der, ...chainOf(chain, input).map(({ raw }) => raw)],
     password,
   });
+  const pkcs12 = Buffer.from(file).toString('base64');
   const { key_type } = private_key;
-  return { ...leaf, answer: { ...leaf.answer, private_key_type: key_type, pkcs12: encoded } };
-}
-
-/** What this takes of a core beside other work on requests, in units of an RSA key's. */
-const PKCS12_WEIGHT = 32;
-
-/** It takes as long as a password is hard to guess: when it is the caller's turn. */
-async function encodeUnderPassword(
-  app: App,
-  caller: Caller,
-  content: Pkcs12Content,
-): Promise<string> {
-  const breath = new Breath();
-  const surroundings = {
-    randomBytes: (length: number) => app.randomBytes(length),
-    breathe: () => breath.take(),
-  };
-  const encode = () => encodePkcs12(content, surroundings);
-  return Buffer.from(await planInTurn(app, caller, PKCS12_WEIGHT, encode)).toString('base64');
+  return { ...leaf, answer: { ...leaf.answer, private_key_type: key_type, pkcs12 } };
 }
 
 /** Whether a write set surely was not written. */

@@ -1,4 +1,4 @@
-import { Failure } from '../../core/failure.ts';
+import { Failure, invalid } from '../../core/failure.ts';
 import type { Issuer } from './issuer.ts';
 import { hasFormOfId, type Key } from './key.ts';
 import type { ClusterPaths, UrlSettings } from './urls.ts';
@@ -105,7 +105,8 @@ export function resolveKey(mountState: MountState, ref: string): Key {
 /**
  * The issuer that shall sign a certificate.
  *
- * @throws Failure `unresolved` when there is none, when it may not issue, or when its key is elsewhere
+ * @throws Failure `unresolved` when there is none, when it may not issue, or when its key is elsewhere; `invalid` for a
+ *   weak key
  */
 export function resolveSigningIssuer(
   mountState: MountState,
@@ -132,5 +133,22 @@ export function resolveSigningIssuer(
       `unable to fetch corresponding key for issuer ${issuer.id}; unable to use this issuer for signing`,
     );
   }
+  requireStrongKey(issuer, key);
   return { issuer, key };
+}
+
+/** Below which an RSA key could be found out by others, in bits. */
+const LEAST_RSA_BITS = 2048;
+
+/**
+ * An authority from elsewhere may have such a key: its lists and OCSP answers are signed, and no certificates any more.
+ *
+ * @throws Failure `invalid`
+ * @see P-344
+ */
+function requireStrongKey({ id }: Issuer, { key_type, key_bits }: Key): void {
+  if (key_type !== 'rsa' || key_bits >= LEAST_RSA_BITS) return;
+  throw invalid(
+    `RSA keys < ${LEAST_RSA_BITS} bits are unsafe and not supported: that of issuer ${id} has ${key_bits}, and signs no certificates`,
+  );
 }

@@ -6,6 +6,7 @@ import { BoundedMap } from '../../core/bounded-map.ts';
 import { Failure } from '../../core/failure.ts';
 import { OnDemandThread } from '../../core/on-demand.pool.ts';
 import type { KeyDescription } from '../../x509/keys.ts';
+import { encodePkcs12, type Pkcs12Content } from '../../x509/pkcs12.ts';
 import { requireSoundKey } from '../profile/csr-rules.ts';
 import type {
   IntermediateContext,
@@ -107,6 +108,26 @@ export async function explainOnThread(
 
 function runInTurn(app: App, caller: Caller, task: PlanTask): Promise<Planned> {
   return planInTurn(app, caller, weighTask(task), () => threadOf(app).run({ task }));
+}
+
+/** What a file under a password takes of a core beside other work on requests, in units of an RSA key's. */
+const FILE_WEIGHT = 64;
+
+/** It takes as long as a password is hard to guess: when it is the caller's turn, and the most of it on the thread. @see P-342 */
+export function encodePkcs12InTurn(
+  app: App,
+  caller: Caller,
+  content: Pkcs12Content,
+): Promise<Uint8Array> {
+  const surroundings = {
+    randomBytes: (length: number) => app.randomBytes(length),
+    deriveMacKey: async (password: string, salt: Uint8Array): Promise<Uint8Array> => {
+      const planned = await threadOf(app).run({ task: { kind: 'mac', password, salt } });
+      if (planned.of !== 'mac') throw new Error(`the planning thread planned a ${planned.of}`);
+      return planned.key;
+    },
+  };
+  return planInTurn(app, caller, FILE_WEIGHT, () => encodePkcs12(content, surroundings));
 }
 
 const soundKeys = perApp(() => new BoundedMap<true>(MOST_KEYS));

@@ -3,6 +3,7 @@ import type { IdentityFacts } from '../../core/identity-template.ts';
 import { memoizeWeak } from '../../core/memoize-weak.ts';
 import type { Csr } from '../../x509/csr.ts';
 import type { KeyDescription } from '../../x509/keys.ts';
+import { deriveMacKey } from '../../x509/pkcs12.ts';
 import { type CsrValues, readCsrValues } from '../profile/csr-fields.ts';
 import { requireCsrSync, requireSoundKey } from '../profile/csr-rules.ts';
 import {
@@ -47,7 +48,15 @@ export type PlanTask =
   | { kind: 'self-issued'; request: SelfIssuedRequest; issuer: IssuingFacts }
   | ExplainTask
   /** DER. */
-  | { kind: 'key'; subjectPublicKeyInfo: Uint8Array };
+  | { kind: 'key'; subjectPublicKeyInfo: Uint8Array }
+  | MacTask;
+
+/** The key of the MAC of a file under a password is to be derived. */
+export interface MacTask {
+  kind: 'mac';
+  password: string;
+  salt: Uint8Array;
+}
 
 /** By which of a role's rules the names of a request are let in. */
 export interface ExplainTask {
@@ -79,7 +88,8 @@ export type Planned =
   | ({ of: 'intermediate' } & PlannedIntermediate)
   | ({ of: 'self-issued' } & SelfIssuedPlan)
   | { of: 'explained'; names: AdmittedName[] }
-  | { of: 'key' };
+  | { of: 'key' }
+  | { of: 'mac'; key: Uint8Array };
 
 /**
  * Reads what the task has and decides on it, on whatever thread.
@@ -104,6 +114,8 @@ export function runPlanTask(task: PlanTask): Planned {
     case 'key':
       requireSoundKey(task.subjectPublicKeyInfo);
       return { of: 'key' };
+    case 'mac':
+      return { of: 'mac', key: deriveMacKey(task.password, task.salt) };
     default:
       return { of: 'leaf', ...planLeafTask(task) };
   }

@@ -82,6 +82,7 @@ const refusedAuto: [sent: Record<string, unknown>, words: RegExp][] = [
   [{ publish_stored_certificate_count_metrics: true }, /without first maintaining that count/],
   [{ min_startup_backoff_duration: '1h' }, /^max_startup_backoff_duration must be/],
   [{ pause_duration: 'never' }, /^Error parsing pause_duration/],
+  [{ interval_duration: '0s' }, /^given interval_duration must be at least one second$/],
   [{ page_size: -5 }, /^page_size must be greater than zero$/],
 ];
 
@@ -93,6 +94,12 @@ for (const [sent, words] of refusedAuto) {
     );
   });
 }
+
+test('an interval of a second is taken, and one of nothing that was stored stays until it is sent', () => {
+  assert.equal(plan('', { interval_duration: '1s' }).interval_duration, 1);
+  const stored = JSON.stringify({ ...plan('', {}), interval_duration: 0 });
+  assert.equal(plan(stored, { page_size: 5 }).interval_duration, 0);
+});
 
 test('a configuration that was written by parts reads back whole', () => {
   const first = plan('', { enabled: true, tidy_cert_store: true, safety_buffer: '1h' });

@@ -81,7 +81,9 @@ export const tidySchema = z.object({
 
 const autoFields = {
   enabled: flag(false).describe('Tidy from time to time.'),
-  interval_duration: duration(43_200).describe('From the end of one tidying to the next. Seconds.'),
+  interval_duration: duration(43_200).describe(
+    'From the end of one tidying to the next, at least one second. Seconds.',
+  ),
   min_startup_backoff_duration: duration(300).describe(
     'After a start of the server nothing is tidied by itself for so long at least.',
   ),
@@ -170,7 +172,7 @@ export function describeAutoTidy(stored: StoredAuto): AutoTidy {
  * Applies what was sent to the present configuration.
  *
  * @throws Failure `invalid` for what is first wrong
- * @see P-357
+ * @see P-357, P-371
  */
 export function planAutoTidy(present: StoredAuto, patch: AutoTidyPatch): StoredAuto {
   const next = mergePatch<StoredAuto>(present, patch);
@@ -179,6 +181,10 @@ export function planAutoTidy(present: StoredAuto, patch: AutoTidyPatch): StoredA
     throw invalid(
       `Auto-tidy enabled but no tidy operations were requested. Enable at least one tidy operation to be run (${TIDY_FLAGS.join(' / ')}).`,
     );
+  }
+  // Without a pause it would be tidied all the time; what was stored before this was refused is left as it is.
+  if (patch.interval_duration !== undefined && next.interval_duration < 1) {
+    throw invalid('given interval_duration must be at least one second');
   }
   for (const name of BUFFERS) {
     if (effective[name] < 1) throw invalid(`given ${name} must be at least one second`);
