@@ -19,7 +19,7 @@ import {
   withPrivateKey,
 } from '../certificates/answer.ts';
 import { findCertificate } from '../certificates/store.ts';
-import { readSharding } from '../crl/shards.operations.ts';
+import { findSharding } from '../crl/shards.operations.ts';
 import { resolveKeyParameters } from '../fields/key-parameters.ts';
 import { type IssuanceContext, readMountOf } from '../issuance/context.operations.ts';
 import { commitSigned } from '../issuance/operations.ts';
@@ -204,7 +204,6 @@ async function readPolicyContext(
   // Whoever chose it: what is denied at its own path is not used by another.
   await refuseDeniedNow(caller, ownPaths(caller, 'issuer', { ...issuer, ref: chosen }));
   const { issuing_version } = mountState.defaults;
-  const sharding = await readSharding(app, { mount_id: mount.id, mountState, issuer });
   return {
     role: roleSchema.parse({
       no_store: !answer.store_certificate,
@@ -226,7 +225,7 @@ async function readPolicyContext(
       mount: effectiveLeaseTtls(mount.config),
       now: Math.floor(app.now() / 1000),
     },
-    sharding,
+    sharding: findSharding(mountState, issuer),
   };
 }
 
