@@ -265,6 +265,25 @@ test('certificates of every kind are told their shard: signed, verbatim, of CAs'
   assert.deepEqual(readIssued(root.textAt('data.certificate')).urls, []);
 });
 
+test('an authority of the mount that is revoked is on its shard', async () => {
+  const mount = await newMount();
+  const made = { common_name: 'I', key_type: 'ec' };
+  const csr = await call('POST', `${mount}/intermediate/generate/internal`, made);
+  const body = { csr: csr.textAt('data.csr'), common_name: 'I', ttl: '10h' };
+  const ca = await issue(mount, 'root/sign-intermediate', body);
+  const other = await issueApart(mount, ca);
+  await revoke(mount, other);
+  assert.deepEqual(serialsOf(await readShard(mount, ca)), []);
+  const set = await call('POST', `${mount}/intermediate/set-signed`, {
+    certificate: ca.certificate,
+  });
+  const [id] = set.field('data.imported_issuers') as string[];
+  const beside = await readShard(mount, other);
+  assert.equal((await call('POST', `${mount}/issuer/${id}/revoke`)).status, 200);
+  assert.deepEqual(serialsOf(await readShard(mount, ca)), [ca.serial]);
+  assert.deepEqual((await readShard(mount, other)).raw, beside.raw, 'no other is built for it');
+});
+
 test('what was issued without being stored is revoked on its shard', async () => {
   const mount = await newMount();
   await call('POST', `${mount}/roles/gone`, {

@@ -3,7 +3,6 @@ import type { App } from '../../app/app.ts';
 import type { Caller } from '../../app/caller.ts';
 import { invalid } from '../../core/failure.ts';
 import { mergePatch } from '../../core/patches.ts';
-import { readCrlConfig } from '../crl/settings.operations.ts';
 import { requireShardAddresses } from '../crl/shard-points.ts';
 import { changeMountState, planDefaultChange } from '../mount-state/operations.ts';
 import { ownPaths } from '../mount-state/own-paths.ts';
@@ -116,10 +115,9 @@ export async function writeCluster(app: App, caller: Caller, patch: ClusterPatch
 
 /** Changes the URLs that are sent and keeps the others. */
 export async function writeUrls(app: App, caller: Caller, patch: UrlPatch) {
-  return changeMountState(app, caller, async ({ urls, cluster, issuers }) => {
+  return changeMountState(app, caller, ({ urls, cluster, issuers, crl_shards }) => {
     const changed = mergePatch(urls, patch);
     checkUrls(changed, changed.enable_templating);
-    const { crl_shards } = await readCrlConfig(app, caller.mount.id);
     if (crl_shards > 1) requireShardAddresses({ urls: changed, issuers });
     return {
       effects: saveConfig(caller.mount.id, 'urls', JSON.stringify(changed)),

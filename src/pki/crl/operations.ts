@@ -187,11 +187,17 @@ export function scheduleCrl(
         if (!app.barrier.sealed) app.log.warn({ err }, 'a CRL was not built');
       });
     },
-    planRest(durations, mount_id),
+    planRest(durations, mount_id, kind.shard && countShards(scheduled, mount_id) + 1),
   );
   timer.unref();
   scheduled.set(slot, timer);
 }
+
+const countShards = (scheduled: ReadonlyMap<string, unknown>, mount_id: string): number =>
+  scheduled
+    .keys()
+    .filter((slot) => slot.includes('/shard=') && slot.startsWith(`${mount_id}/`))
+    .reduce((count) => count + 1, 0);
 
 async function readFirst(app: App, mount_id: string, ref: string, kind: CrlKind): Promise<void> {
   const isThere = await readCrl(app, mount_id, ref, kind);

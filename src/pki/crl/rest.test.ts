@@ -15,3 +15,14 @@ for (const [what, durations, rest] of [
     assert.equal(planRest(new Map<string, number>(Object.entries(durations)), 'm'), rest);
   });
 }
+
+for (const [waiting, durations, rest] of [
+  [1, { 'm/a/shard=0-of-4': 20, 'm/a': 2_000 }, 160],
+  [10, { 'm/a/shard=0-of-4': 20, 'm/a': 2_000 }, 1_600],
+  [1000, { 'm/a/shard=0-of-4': 20 }, 30_000],
+  [1, { 'm/a': 2_000 }, 100],
+] as const) {
+  test(`a shard rests ${rest} ms where ${waiting} wait, whatever others take`, () => {
+    assert.equal(planRest(new Map<string, number>(Object.entries(durations)), 'm', waiting), rest);
+  });
+}

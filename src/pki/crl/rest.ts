@@ -9,11 +9,17 @@ const LONGEST_REST_MS = 30_000;
  * other mounts do not wait for it.
  *
  * @param durations what the last CRL of each place, `<mount>/<class>`, took to build, in milliseconds
+ * @param shards of a shard: how many of the mount wait to be built; they are many, and each rests for all
  */
-export function planRest(durations: ReadonlyMap<string, number>, mount_id: string): number {
+export function planRest(
+  durations: ReadonlyMap<string, number>,
+  mount_id: string,
+  shards?: number,
+): number {
   let longest = 0;
   for (const [place, took] of durations) {
-    if (place.startsWith(`${mount_id}/`)) longest = Math.max(longest, took);
+    const isAlike = shards === undefined || place.includes('/shard=');
+    if (isAlike && place.startsWith(`${mount_id}/`)) longest = Math.max(longest, took);
   }
-  return Math.min(LONGEST_REST_MS, Math.max(QUIET_MS, longest * REST));
+  return Math.min(LONGEST_REST_MS, Math.max(QUIET_MS, longest * REST * (shards ?? 1)));
 }

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { Failure, invalid } from '../../core/failure.ts';
+import { invalid } from '../../core/failure.ts';
 import type { Issuer } from '../mount-state/issuer.ts';
 import type { MountState } from '../mount-state/state.ts';
 import { hasUrls, namesShard, SHARD } from '../mount-state/urls.ts';
@@ -43,7 +43,7 @@ const KEPT_S = 30 * DAY_S;
  * seldom done.
  *
  * @param certificate its end and the present, in Unix seconds
- * @throws Failure `conflict` where there are too many
+ * @throws Failure `invalid` where there are too many
  */
 export function planPoints(
   known: readonly ShardPoint[],
@@ -62,9 +62,8 @@ export function planPoints(
   }
   const live = [...points.values()].filter((point) => point.latest >= now);
   if (live.length <= MOST) return [...points.values()];
-  throw new Failure(
-    'conflict',
-    `certificates of the issuer have ${MOST} different addresses for their shards of CRLs already: crl_distribution_points or crl_shards were changed too often`,
+  throw invalid(
+    `certificates of the issuer name ${MOST} different addresses of shards already: crl_distribution_points or crl_shards were changed too often, and crl_shards has to be off until some have ended`,
   );
 }
 

@@ -1,5 +1,4 @@
 import type { App } from '../../app/app.ts';
-import { type Soon, whenThere } from '../../core/steps.ts';
 import type { Effect } from '../../store/write.ts';
 import type { Issuer } from '../mount-state/issuer.ts';
 import { chooseUrls } from '../mount-state/operations.ts';
@@ -8,7 +7,6 @@ import { findConfig, saveConfigAsRead } from '../mount-state/store.ts';
 import { type AuthorityUrls, namesShard, SHARD } from '../mount-state/urls.ts';
 import { classIdOf } from './issuer-class.ts';
 import { ALL, type CrlKind } from './kind.ts';
-import { readCrlConfig } from './settings.operations.ts';
 import {
   listShardUrls,
   type PointKey,
@@ -31,16 +29,12 @@ export interface Sharding {
 }
 
 /** @returns undefined where the certificates of the issuer are on its complete CRL alone */
-export function readSharding(
-  app: App,
-  { mount_id, mountState, issuer }: { mount_id: string; mountState: MountState; issuer: Issuer },
-): Soon<Sharding | undefined> {
-  return whenThere(readCrlConfig(app, mount_id), ({ crl_shards: count }) => {
-    if (count < 2) return undefined;
-    const urls = chooseUrls(mountState, issuer, SHARD);
-    if (!urls.crl_distribution_points.some(namesShard)) return undefined;
-    return { class_id: classIdOf(issuer), count, urls };
-  });
+export function findSharding(mountState: MountState, issuer: Issuer): Sharding | undefined {
+  const { crl_shards: count } = mountState;
+  if (count < 2) return undefined;
+  const urls = chooseUrls(mountState, issuer, SHARD);
+  if (!urls.crl_distribution_points.some(namesShard)) return undefined;
+  return { class_id: classIdOf(issuer), count, urls };
 }
 
 /**

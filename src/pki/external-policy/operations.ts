@@ -194,7 +194,7 @@ async function readPolicyContext(
   const { issuer, key } = resolveChosen(mountState, chosen, answer);
   // Whoever chose it: what is denied at its own path is not used by another.
   await refuseDeniedNow(caller, ownPaths(caller, 'issuer', { ...issuer, ref: chosen }));
-  const { ids, ...basis } = await basisOf(app, mount, mountState, { issuer, key });
+  const { ids, ...basis } = basisOf(app, mount, mountState, { issuer, key });
   return {
     role: roleSchema.parse({
       no_store: !answer.store_certificate,

@@ -8,7 +8,7 @@ import type { Soon } from '../../core/steps.ts';
 import { readMounts } from '../../mounts/operations.ts';
 import { settingsTagOf } from '../../mounts/store.ts';
 import type { Write } from '../../store/write.ts';
-import { readSharding, type Sharding } from '../crl/shards.operations.ts';
+import { findSharding, type Sharding } from '../crl/shards.operations.ts';
 import type { Issuer } from '../mount-state/issuer.ts';
 import type { Key } from '../mount-state/key.ts';
 import { chooseUrls, readMountState } from '../mount-state/operations.ts';
@@ -96,7 +96,7 @@ async function readBasis(app: App, mount: Mount, issuer_ref: string) {
 }
 
 /** What a certificate rests on besides a role, and the ids by which a write set holds it. */
-export async function basisOf(
+export function basisOf(
   app: App,
   mount: Mount,
   mountState: MountState,
@@ -107,8 +107,7 @@ export async function basisOf(
     mount: effectiveLeaseTtls(mount.config),
     now: Math.floor(app.now() / 1000),
   };
-  const soon = readSharding(app, { mount_id: mount.id, mountState, issuer });
-  const sharding = soon instanceof Promise ? await soon : soon;
+  const sharding = findSharding(mountState, issuer);
   const ids = {
     mount_id: mount.id,
     issuing_version: mountState.defaults.issuing_version,

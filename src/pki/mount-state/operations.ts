@@ -46,6 +46,7 @@ async function loadMountState(app: App, mount_id: string): Promise<MountState> {
   const records = await listIssuerRecords(app.db, mount_id);
   const urls = await findConfig(app.db, mount_id, 'urls');
   const cluster = await readClusterPaths(app, mount_id, app.config.cluster_name);
+  const crl = await findConfig(app.db, mount_id, 'crl');
   const former = await findConfig(app.db, mount_id, FORMER_ISSUERS);
   return {
     defaults,
@@ -53,6 +54,7 @@ async function loadMountState(app: App, mount_id: string): Promise<MountState> {
     issuers: await makeIssuers(app, mount_id, records),
     urls: readUrlSettings(urls),
     cluster,
+    crl_shards: parseShards(crl),
     former: new Map(Object.entries(formerSchema.parse(JSON.parse(former ?? '{}')))),
   };
 }
@@ -87,6 +89,12 @@ export function rememberFormer(
 function parseCluster(body: string | undefined): ClusterPaths {
   const stored: Partial<ClusterPaths> = JSON.parse(body ?? '{}');
   return { path: stored.path ?? '', aia_path: stored.aia_path ?? '' };
+}
+
+/** Of `config/crl`: what every certificate rests on is at hand with the issuers. */
+function parseShards(body: string | undefined): number {
+  const stored: { crl_shards?: number } = JSON.parse(body ?? '{}');
+  return stored.crl_shards ?? 0;
 }
 
 /** A mount state with the version of its mount's subject, which was read before it. */

@@ -53,6 +53,7 @@ function stateOf(held: { issuers: Issuer[]; keys?: number }): MountState {
     keys: new Map(keys),
     urls: readUrlSettings(undefined),
     cluster: { path: '', aia_path: '' },
+    crl_shards: 0,
     former: new Map(),
   };
 }

@@ -31,6 +31,8 @@ export interface MountState {
   keys: ReadonlyMap<string, Key>;
   urls: UrlSettings;
   cluster: ClusterPaths;
+  /** Of how many shards of its issuer's CRL a certificate names one; fewer than 2: of none. */
+  crl_shards: number;
   /**
    * Issuers that were removed, each with what it was to the world (see `crl/issuer-class.ts`): what
    * they revoked stays on the CRL of those that have their subject and key.
