@@ -215,7 +215,7 @@ function lintAltNames({ value }: Extension, _tbs: TbsCertificate, report: Report
 }
 
 /** Scheme and something after it, in the characters of RFC 3986 and those people write instead. */
-const isAbsoluteUri = (text: string): boolean =>
+export const isAbsoluteUri = (text: string): boolean =>
   /^[A-Za-z][A-Za-z0-9+.-]*:[\x21-\x7e]+$/.test(text);
 
 /** §4.2.1.4 */

@@ -37,6 +37,8 @@ const SERVED = [
   'pki/cert/ca/raw',
   'pki/cert/ca/raw/pem',
   'pki/cert/ca_chain',
+  'pki/cert/ca_chain/raw',
+  'pki/cert/ca_chain/raw/pem',
   'pki/crl',
   'pki/crl/pem',
   'pki/crl/delta',

@@ -33,17 +33,17 @@ export const noDefaultIssuer = (): Failure => invalid('no default issuer current
 
 const seenChains = perApp(() => new SeenChains());
 
-/** PEM of the default issuer's chain with its date; nothing without a default issuer. */
+/** The default issuer's chain, in PEM and certificate by certificate, with its date; nothing without a default issuer. */
 export async function findDefaultChain(
   app: App,
   caller: Caller,
-): Promise<{ pem: string; last_modified: number } | undefined> {
+): Promise<{ pem: string; chain: Issuer['chain']; last_modified: number } | undefined> {
   const { issuers, defaults } = await readMountState(app, caller.mount.id);
   const issuer = issuers.get(defaults.default_issuer);
   if (!issuer) return undefined;
   const pem = chainPem(issuer);
   const seen = seenChains(app).dateOf(caller.mount.id, pem, app.now());
-  return { pem, last_modified: Math.max(seen, newestOf(issuers)) };
+  return { pem, chain: issuer.chain, last_modified: Math.max(seen, newestOf(issuers)) };
 }
 
 /** @param serial hexadecimal digits, with or without separators */

@@ -1,4 +1,6 @@
 import { z } from 'zod';
+import type { App } from '../../app/app.ts';
+import type { Caller } from '../../app/caller.ts';
 import { type BytesResult, bytes } from '../../app/output.ts';
 import { type AnyRoute, vaultRoute } from '../../app/route.ts';
 import { integer, optional, text } from '../../core/fields.ts';
@@ -72,6 +74,13 @@ function issuerRoute(id: string, path: `/v1/${string}`, form: IssuerForm): AnyRo
   });
 }
 
+const ofChain = { ...ofAuthority, input: z.object({}), statuses: [304], failures: [] } as const;
+
+async function readChainPem(app: App, caller: Caller): Promise<BytesResult> {
+  const found = await findDefaultChain(app, caller);
+  return found ? { bytes: found.pem, last_modified: found.last_modified } : { bytes: '' };
+}
+
 const ofSerial = {
   ...publicRead,
   path: '/v1/{mount}/cert/{serial}',
@@ -111,19 +120,13 @@ export const certificateRoutes: readonly AnyRoute[] = [
   issuerRoute('pki-read-ca-der', '/v1/{mount}/ca', DER),
   issuerRoute('pki-read-ca-pem', '/v1/{mount}/ca/pem', PEM),
   vaultRoute({
-    ...ofAuthority,
+    ...ofChain,
     id: 'pki-read-ca-chain-pem',
     path: '/v1/{mount}/ca_chain',
     summary: 'Fetch the chain of the default issuer as PEM',
-    input: z.object({}),
     // That of DER, as clients know it.
     output: bytes(CERTIFICATE_DER),
-    statuses: [304],
-    failures: [],
-    run: async (app, caller) => {
-      const chain = await findDefaultChain(app, caller);
-      return chain ? { bytes: chain.pem, last_modified: chain.last_modified } : { bytes: '' };
-    },
+    run: readChainPem,
   }),
   issuerRoute('pki-read-cert-ca-raw-der', '/v1/{mount}/cert/ca/raw', DER),
   issuerRoute('pki-read-cert-ca-raw-pem', '/v1/{mount}/cert/ca/raw/pem', PEM),
@@ -158,6 +161,27 @@ export const certificateRoutes: readonly AnyRoute[] = [
       const { pem: ca_chain, last_modified } = chain;
       return { data: { ...describeUnrevocable(ca_chain), ca_chain }, last_modified };
     },
+  }),
+  vaultRoute({
+    ...ofChain,
+    id: 'pki-read-cert-ca-chain-raw-der',
+    path: '/v1/{mount}/cert/ca_chain/raw',
+    summary: 'Fetch the chain of the default issuer as DER, one certificate after the other',
+    output: bytes(CERTIFICATE_DER),
+    run: async (app, caller) => {
+      const found = await findDefaultChain(app, caller);
+      if (!found) return { bytes: '' };
+      const der = Buffer.concat(found.chain.map(({ raw }) => raw));
+      return { bytes: der, last_modified: found.last_modified };
+    },
+  }),
+  vaultRoute({
+    ...ofChain,
+    id: 'pki-read-cert-ca-chain-raw-pem',
+    path: '/v1/{mount}/cert/ca_chain/raw/pem',
+    summary: 'Fetch the chain of the default issuer as PEM, with its own media type',
+    output: bytes(CERTIFICATE_PEM),
+    run: readChainPem,
   }),
   vaultRoute({
     ...ofSerial,

@@ -1,8 +1,10 @@
 import type { z } from 'zod';
+import { parseUrl } from '../../core/domain-names.ts';
 import { type Failure, invalid } from '../../core/failure.ts';
 import { flag, integer, list, modestList, optional, text } from '../../core/fields.ts';
 import type { SubjectAltNames } from '../../x509/general-names.ts';
 import type { KeyType } from '../../x509/keys.ts';
+import { isAbsoluteUri } from '../../x509/lint-extensions.ts';
 import { encodeSubject, isEmptyName } from '../../x509/names.ts';
 import { backdating, extKeyUsageList, keyUsageList, rangeList } from '../fields/field-kinds.ts';
 import { toAsciiDnsName, toAsciiHostName } from '../fields/host-name.ts';
@@ -149,7 +151,7 @@ export function parseCaNames(
     dns: [...new Set(dns)],
     email: [...new Set(email)],
     ip: request.ip_sans,
-    uri: request.uri_sans,
+    uri: request.uri_sans.map(requireUri),
     other: request.other_sans.map(requireOtherSan),
   };
 }
@@ -202,11 +204,21 @@ function findEmail(name: string): string | undefined {
     : undefined;
 }
 
-function refuseName(name: string, what: string): Failure {
+/** A request that says what no certificate can is refused here, not by whoever is to sign it. @see P-405 */
+function requireUri(uri: string): string {
+  if (isAbsoluteUri(uri) && parseUrl(uri) !== undefined) return uri;
+  throw refuseName(uri, 'an absolute URI', { uri_sans: 'absolute URIs, with commas between them' });
+}
+
+function refuseName(
+  name: string,
+  what: string,
+  fields: Readonly<Record<string, string>> = {
+    alt_names: 'DNS names and e-mail addresses, with commas between them',
+  },
+): Failure {
   const shown = JSON.stringify(name.slice(0, 256));
-  return invalid(`subject alternate name ${shown} is not ${what}`, {
-    fields: { alt_names: 'DNS names and e-mail addresses, with commas between them' },
-  });
+  return invalid(`subject alternate name ${shown} is not ${what}`, { fields });
 }
 
 /** What a CA's key is for, at the least. @see RFC 5280 §4.2.1.3 */
