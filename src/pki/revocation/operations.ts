@@ -91,7 +91,9 @@ async function revoke(app: App, caller: Caller, target: RevocationTarget, reason
   }
   if (isOver && !(await readCrlConfig(app, mount_id)).allow_expired_cert_revocation) {
     return {
-      warnings: [`certificate with serial ${serial} already expired; refusing to add to CRL`],
+      warnings: [
+        `certificate with serial ${serial} already expired; refusing to add to CRL. Enable 'AllowExpiredCertRevocation' to allow revoking expired certificates.`,
+      ],
     };
   }
   const effects: Effect[] = [
