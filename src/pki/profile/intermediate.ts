@@ -86,7 +86,9 @@ export function planIntermediate(
   checkCsrKey(signed.key, { key_type: 'any', key_bits: 0 });
   checkSignatureSize(request.signature_bits);
   const { basic_constraints, warnings } = planPathLength(parsePathLength(request), issuer);
-  const content = request.use_csr_values ? takeCsrValues(request, signed) : takeParameters(request);
+  const content = request.use_csr_values
+    ? takeCsrValues(request, signed)
+    : takeParameters({ ...request, common_name: chooseCommonName(request, signed.csr) });
   // Usages that the request of the one signed states take the place of those asked for beside it.
   const usages = planCaUsages(
     { ...request, key_usage: content.key_usage ?? request.key_usage },
@@ -178,6 +180,18 @@ interface Content {
   key_usage?: string[] | undefined;
   extensions: Extension[];
   warnings: string[];
+}
+
+/**
+ * Where none is asked for, the CSR's.
+ *
+ * @see P-462
+ */
+function chooseCommonName(
+  { common_name }: Pick<IntermediateRequest, 'common_name'>,
+  { subjectName }: SignedCsr['csr'],
+): string {
+  return common_name || (subjectName.fields.common_name ?? '');
 }
 
 function takeParameters(request: CaNameRequest): Content {
