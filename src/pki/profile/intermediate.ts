@@ -31,7 +31,7 @@ import {
   planCaSubject,
   planCaUsages,
 } from './ca-request.ts';
-import { commonNamesOf, subjectEmailsOf } from './csr-fields.ts';
+import { chooseCommonName, commonNamesOf, subjectEmailsOf } from './csr-fields.ts';
 import { checkCsrKey, type SignedCsr } from './csr-rules.ts';
 import { checkNameConstraints, type IssuingFacts } from './issuing.ts';
 import type { CertificatePlan } from './plan.ts';
@@ -88,7 +88,10 @@ export function planIntermediate(
   const { basic_constraints, warnings } = planPathLength(parsePathLength(request), issuer);
   const content = request.use_csr_values
     ? takeCsrValues(request, signed)
-    : takeParameters({ ...request, common_name: chooseCommonName(request, signed.csr) });
+    : takeParameters({
+        ...request,
+        common_name: chooseCommonName(request.common_name, signed.csr),
+      });
   // Usages that the request of the one signed states take the place of those asked for beside it.
   const usages = planCaUsages(
     { ...request, key_usage: content.key_usage ?? request.key_usage },
@@ -180,18 +183,6 @@ interface Content {
   key_usage?: string[] | undefined;
   extensions: Extension[];
   warnings: string[];
-}
-
-/**
- * Where none is asked for, the CSR's.
- *
- * @see P-462
- */
-function chooseCommonName(
-  { common_name }: Pick<IntermediateRequest, 'common_name'>,
-  { subjectName }: SignedCsr['csr'],
-): string {
-  return common_name || (subjectName.fields.common_name ?? '');
 }
 
 function takeParameters(request: CaNameRequest): Content {
