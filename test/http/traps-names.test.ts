@@ -259,3 +259,33 @@ test('addresses, subject serial numbers and user ids are let in by the role alon
     }
   }
 });
+
+/** What upstream signs, and no verifier has to accept. */
+const invalid: [what: string, rules: Fields, request: Fields, says: RegExp][] = [
+  [
+    'no name at all',
+    { require_cn: false },
+    {},
+    /a certificate needs a subject or a subjectAltName/,
+  ],
+  [
+    'the key usage of an authority',
+    { ...bare, key_usage: 'CertSign' },
+    { common_name: 'example.com' },
+    /CertSign is for authorities only/,
+  ],
+  [
+    'a beginning before 1970',
+    bare,
+    { common_name: 'example.com', not_before: '1900-01-01T00:00:00Z' },
+    /1970/,
+  ],
+];
+
+test('what RFC 5280 knows as no certificate is not issued, whatever the role says', async () => {
+  for (const [what, rules, request, says] of invalid) {
+    const answer = await issue(rules, request);
+    assert.equal(answer.status, 400, what);
+    assert.match(answer.text, says, what);
+  }
+});

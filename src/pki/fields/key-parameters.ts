@@ -23,12 +23,27 @@ interface KeyParameters {
 export function resolveKeyParameters(wanted: KeyParameters): KeyParameters {
   const { key_type } = wanted;
   const key_bits = resolveKeyBits(key_type, wanted.key_bits);
-  // Of an EC key its curve decides, and whatever size was named has no meaning.
-  if (key_type !== 'ec') checkSignatureSize(wanted.signature_bits);
+  checkSignatureSizeOf(wanted);
   if (key_type === 'rsa') {
     return { key_type, key_bits, signature_bits: wanted.signature_bits || 256 };
   }
   return { key_type, key_bits, signature_bits: key_type === 'ec' ? wanted.signature_bits : 0 };
+}
+
+/**
+ * Of an EC key its curve decides, and whatever size was named has no meaning.
+ *
+ * @throws Failure `invalid`
+ * @see P-464
+ */
+export function checkSignatureSizeOf({
+  key_type,
+  signature_bits,
+}: {
+  key_type?: string | undefined;
+  signature_bits: number;
+}): void {
+  if (key_type !== 'ec') checkSignatureSize(signature_bits);
 }
 
 /** @throws Failure `invalid` */

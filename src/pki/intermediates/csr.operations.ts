@@ -10,7 +10,7 @@ import { assembleSigned } from '../../x509/certificate.ts';
 import { encodeCsrInfo } from '../../x509/csr.ts';
 import { kindOf } from '../../x509/keys.ts';
 import { bundleWithKey, encodeCsr, encodeKey } from '../certificates/answer.ts';
-import { checkSignatureSize } from '../fields/key-parameters.ts';
+import { checkSignatureSizeOf } from '../fields/key-parameters.ts';
 import { parseKeySource, prepareKey } from '../keys/key-source.operations.ts';
 import { changeMountState } from '../mount-state/operations.ts';
 import { hasUrls } from '../mount-state/urls.ts';
@@ -37,7 +37,7 @@ export async function generateIntermediateCsr(
 ): Promise<DataResult<z.output<typeof generatedCsr>>> {
   const source = parseKeySource(input.exported);
   const { exported: _, ...request } = input;
-  checkSignatureSize(request.signature_bits);
+  checkSignatureSizeOf(request);
   if (source === 'existing') await refuseDenied(caller, placesOfExisting(caller));
   const prepared = await prepareKey(app, caller, source, request);
   const plan = isHeavyRequest(request)

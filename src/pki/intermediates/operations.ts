@@ -43,8 +43,7 @@ export async function signIntermediate(
       const rests = await readIssuerContext(app, caller, issuer_ref);
       const planned = await decide(app, caller, { request, readCsr }, rests);
       // What the CSR says instead of the fields is judged as if it had been sent in them.
-      const judging = request.use_csr_values && judgeValues([() => planned.asked]);
-      if (judging) await judging;
+      if (Object.keys(planned.asked).length > 0) await judgeValues([() => planned.asked]);
       const { subjectPublicKeyInfo } = planned;
       const unblocked = await requireUnblockedKey(app, caller.mount.id, subjectPublicKeyInfo);
       const holds = [rests.held, unblocked];

@@ -141,8 +141,8 @@ export const verbatimFields = {
     'SHA-2 size of the signature, where the issuer has an RSA key: 256, 384 or 512; 0: 256.',
   ),
   use_pss: flag(false).describe('Sign with RSASSA-PSS, where the issuer has an RSA key.'),
-  basic_constraints_valid_for_non_ca: flag(false).describe(
-    'State in the certificate that its subject is no CA.',
+  basic_constraints_valid_for_non_ca: optional(flag()).describe(
+    'State in the certificate that its subject is no CA; not sent: as the role has it.',
   ),
   enforce_leaf_not_after_behavior: flag(false).describe(
     "Apply the issuer's leaf_not_after_behavior instead of ending with the issuer.",

@@ -137,12 +137,17 @@ test('a request for a CA is refused, CA:FALSE left out with a warning', () => {
   assert.match(warnings.join(), /Basic Constraints/);
 });
 
-test('CA:FALSE is stated where parameter or role ask for it', () => {
+test('CA:FALSE is stated where parameter or role ask for it, the parameter first', () => {
   const stated = basicConstraints({ ca: false }).value;
   const byBody = plan({ body: { basic_constraints_valid_for_non_ca: true } });
   assert.deepEqual(extensionValue(byBody.tbs, 'basicConstraints'), stated);
   const byRole = plan({ role: { ...ROLE, basic_constraints_valid_for_non_ca: true } });
   assert.deepEqual(extensionValue(byRole.tbs, 'basicConstraints'), stated);
+  const againstRole = plan({
+    body: { basic_constraints_valid_for_non_ca: false },
+    role: { ...ROLE, basic_constraints_valid_for_non_ca: true },
+  });
+  assert.equal(extensionValue(againstRole.tbs, 'basicConstraints'), undefined);
 });
 
 test('the request does not say who signed it', () => {

@@ -120,8 +120,9 @@ export function planVerbatim(
     key_usage: request.key_usage,
     ext_key_usage,
     ...planLeafConstraints(
-      request.basic_constraints_valid_for_non_ca ||
-        (role?.basic_constraints_valid_for_non_ca ?? false),
+      request.basic_constraints_valid_for_non_ca ??
+        role?.basic_constraints_valid_for_non_ca ??
+        false,
     ),
     urls: issuer.urls,
     name_constraints: {},

@@ -180,7 +180,9 @@ export const certificateLease: LeaseKind = {
 };
 
 const refusedAsExpired = (serial: string) => ({
-  warnings: [`certificate with serial ${serial} already expired; refusing to add to CRL`],
+  warnings: [
+    `certificate with serial ${serial} already expired; refusing to add to CRL. Enable 'AllowExpiredCertRevocation' to allow revoking expired certificates.`,
+  ],
 });
 
 function storedForm(

@@ -249,6 +249,13 @@ for (const [rules, ip, allowed, why] of addresses) {
   });
 }
 
+test('an address that no block has is named, with where the blocks are', () => {
+  assert.equal(
+    judge({ allowed_ip_sans_cidr: blocks }, { ip: ['11.0.0.1'] }),
+    'the IP address 11.0.0.1 is not allowed by allowed_ip_sans_cidr of this role',
+  );
+});
+
 test('addresses: allowed by default, refused without leave, and refused when they are none', () => {
   assert.equal(judge({}, { ip: ['10.0.0.1', '::1', '2001:db8::1'] }), 'ok');
   assert.match(

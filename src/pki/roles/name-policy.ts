@@ -137,7 +137,7 @@ function judgeIp({ rules, source }: SourcedNameContext, ip: string): NameVerdict
     );
   }
   if (judgeAddress(rules.allowed_ip_sans_cidr, ip)) return ALLOWED;
-  return refuse(`IP Subject Alternative Name ${ip} is in no block of allowed_ip_sans_cidr`);
+  return refuse(`the IP address ${ip} is not allowed by allowed_ip_sans_cidr of this role`);
 }
 
 /** An IPv4 or IPv6 address; one with a zone (`fe80::1%eth0`) means nothing to others. */

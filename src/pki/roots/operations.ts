@@ -9,7 +9,7 @@ import type { SignatureAlgorithm } from '../../x509/algorithms.ts';
 import { formatSerial } from '../../x509/serial.ts';
 import { encodeCertificate, withPrivateKey } from '../certificates/answer.ts';
 import { insertCertificate } from '../certificates/store.ts';
-import { checkSignatureSize } from '../fields/key-parameters.ts';
+import { checkSignatureSizeOf } from '../fields/key-parameters.ts';
 import { requireUnblockedKey } from '../keys/blocked.operations.ts';
 import { type ChosenKey, parseKeySource, prepareKey } from '../keys/key-source.operations.ts';
 import { signCertificate } from '../keys/signing.operations.ts';
@@ -56,7 +56,7 @@ async function makeRoot(
 ) {
   const source = parseKeySource(input.exported);
   const { exported: _, ...request } = input;
-  checkSignatureSize(request.signature_bits);
+  checkSignatureSizeOf(request);
   await refuseDenied(caller, ownPaths(caller, 'issuer', { name: request.issuer_name }));
   const prepared = await prepareKey(app, caller, source, request);
   const mount_id = caller.mount.id;
