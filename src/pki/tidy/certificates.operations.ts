@@ -36,10 +36,8 @@ async function* endedPages(work: TidyWork): AsyncGenerator<End[]> {
 /** Certificates that have ended, revoked ones too; revocations stay. @see P-355 */
 export const tidyCertificates: TidyOperation = {
   flag: 'tidy_cert_store',
-  async estimate(work) {
-    let rows = 0;
-    for await (const page of endedPages(work)) rows += page.length;
-    return rows;
+  async *estimate(work) {
+    for await (const page of endedPages(work)) yield page.length;
   },
   async *pages(work) {
     for await (const page of endedPages(work)) {

@@ -54,8 +54,8 @@ export function pathsOfAutomatic(
 /** Issuers that have ended, but for the default one; their keys stay. @see P-361 */
 export const tidyIssuers: TidyOperation = {
   flag: 'tidy_expired_issuers',
-  async estimate(work) {
-    return listExpired(await readMountState(work.app, work.mount_id), work).length;
+  async *estimate(work) {
+    yield listExpired(await readMountState(work.app, work.mount_id), work).length;
   },
   async *pages(work) {
     const { app, mount_id, caller, request, fence } = work;

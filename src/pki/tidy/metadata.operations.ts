@@ -27,10 +27,8 @@ async function* endedPages({
 /** What is kept with certificates that have ended, whether they are stored or not. @see P-369 */
 export const tidyMetadata: TidyOperation = {
   flag: 'tidy_cert_metadata',
-  async estimate(work) {
-    let rows = 0;
-    for await (const page of endedPages(work)) rows += page.length;
-    return rows;
+  async *estimate(work) {
+    for await (const page of endedPages(work)) yield page.length;
   },
   async *pages(work) {
     const { mount_id } = work;

@@ -28,10 +28,8 @@ async function* oldPages(work: TidyWork): AsyncGenerator<RequestAge[]> {
 /** What clusters were asked to revoke, and did not for so long. @see P-491 */
 export const tidyRequests: TidyOperation = {
   flag: 'tidy_revocation_queue',
-  async estimate(work) {
-    let rows = 0;
-    for await (const page of oldPages(work)) rows += page.length;
-    return rows;
+  async *estimate(work) {
+    for await (const page of oldPages(work)) yield page.length;
   },
   async *pages(work) {
     for await (const page of oldPages(work)) {

@@ -77,11 +77,9 @@ const tidyChosen = (
   isChosen: Choice,
 ): TidyOperation => ({
   flag: of.flag,
-  async estimate(work) {
-    let rows = 0;
+  async *estimate(work) {
     const all = { before: cutoff(work), revision: ALL };
-    for await (const page of endedPages(work, all, isChosen)) rows += page.length;
-    return rows;
+    for await (const page of endedPages(work, all, isChosen)) yield page.length;
   },
   async *pages(work) {
     const { app, mount_id } = work;

@@ -154,8 +154,12 @@ class Tidying {
     const work = this.#work();
     let total = this.#progress.done;
     for (const { estimate } of chosen) {
-      if (this.#turn.stopping) return undefined;
-      total += (await estimate?.({ ...work, limit: KEYS })) ?? 0;
+      // Of many rows it takes seconds, which nobody waits for who stops the server or cancels.
+      for await (const rows of estimate?.({ ...work, limit: KEYS }) ?? []) {
+        if (this.#turn.stopping) return undefined;
+        if (await this.#isCancelled()) return 'Cancelled';
+        total += rows;
+      }
     }
     this.#progress = { ...this.#progress, total };
     for (const { flag, pages } of chosen) {

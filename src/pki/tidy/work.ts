@@ -30,8 +30,8 @@ export interface TidyPage {
 /** One of the works of a tidying. */
 export interface TidyOperation {
   flag: TidyFlag;
-  /** How many rows are to go, where that takes no longer than to read their keys. */
-  estimate?(work: TidyWork): Promise<number>;
+  /** How many rows are to go, a page at a time, where that takes no longer than to read their keys. */
+  estimate?(work: TidyWork): AsyncGenerator<number>;
   /**
    * What is to be done, a page at a time; a page is durable when the next one is asked for. Begun anew after a crash,
    * when what was done is not there any more.
