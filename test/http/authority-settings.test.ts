@@ -191,3 +191,19 @@ test('settings of an issuer that cannot be are refused, and change nothing', asy
   const patched = await call('PATCH', 'refused/issuer/default', taken);
   assert.equal(patched.field('data.usage'), 'crl-signing,read-only', patched.text);
 });
+
+test('the algorithm of an Ed25519 key is written and read as Ed25519', async () => {
+  await call('POST', 'sys/mounts/edwards', { type: 'pki' });
+  const key = { common_name: 'R', key_type: 'ed25519' };
+  await call('POST', 'edwards/root/generate/internal', key);
+  const read = async () =>
+    (await call('GET', 'edwards/issuer/default')).field('data.revocation_signature_algorithm');
+  assert.equal(await read(), 'Ed25519');
+  for (const revocation_signature_algorithm of ['Ed25519', 'PureEd25519', '', 'Ed25519']) {
+    const body = { revocation_signature_algorithm };
+    const answer = await call('PATCH', 'edwards/issuer/default', body);
+    assert.equal(answer.status, 200, answer.text);
+    assert.equal(await read(), revocation_signature_algorithm && 'Ed25519');
+  }
+  assert.equal((await call('GET', 'edwards/crl/rotate')).status, 200);
+});

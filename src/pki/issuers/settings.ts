@@ -150,7 +150,8 @@ function planAlgorithm(
   // An unchanged value is not checked: the key may be of a kind that is not supported.
   const present = issuer.settings.revocation_signature_algorithm;
   if (wanted === present) return present;
-  const algorithm = findSignatureAlgorithm(wanted);
+  // Clients write and read it without the word that tells it from Ed25519ph. @see P-467
+  const algorithm = findSignatureAlgorithm(wanted === 'Ed25519' ? 'PureEd25519' : wanted);
   if (!algorithm) {
     throw invalid(`Unknown signature algorithm value: "${wanted.slice(0, 64)}"`);
   }

@@ -116,7 +116,7 @@ export const issuerSchema = z.object({
   leaf_not_after_behavior: z.enum(NOT_AFTER_BEHAVIORS),
   usage: z.string().describe('Words with commas between.'),
   revocation_signature_algorithm: z
-    .enum(['', ...SIGNATURE_ALGORITHMS])
+    .enum(['', 'Ed25519', ...SIGNATURE_ALGORITHMS])
     .describe('Empty: as fits the key.'),
   ...urlFields,
   ...issuerFlags,
@@ -137,10 +137,11 @@ export function describeIssuerChain(issuer: Issuer) {
 
 /** @see P-90 */
 export function describeIssuer(issuer: Issuer): z.output<typeof issuerSchema> {
-  const { usage, ...settings } = issuer.settings;
+  const { usage, revocation_signature_algorithm: algorithm, ...settings } = issuer.settings;
   return {
     ...describeIssuerChain(issuer),
     ...settings,
+    revocation_signature_algorithm: algorithm === 'PureEd25519' ? 'Ed25519' : algorithm,
     key_id: issuer.key_id,
     ...(issuer.revoked_at_ms !== undefined && {
       revocation_time: Math.floor(issuer.revoked_at_ms / 1000),
