@@ -199,7 +199,7 @@ const REFUSED: readonly [ways: readonly Way[], fields: Fields][] = [
   [EVERY, { uri_sans: 'http://[::1' }],
   [EVERY, { other_sans: '1.2.3;IA5:some' }],
   [EVERY, { format: 'p7b' }],
-  [EVERY, { signature_bits: 255 }],
+  [EVERY, { key_type: 'rsa', signature_bits: 255 }],
   [SIGNED, { max_path_length: -2 }],
   [SIGNED, { not_after: '2031-02-30T04:05:06Z' }],
   [SIGNED, { not_after: '2031-02-03T04:05:06Z', ttl: '1h' }],

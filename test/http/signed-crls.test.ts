@@ -212,7 +212,7 @@ test('several lists become one: the earliest time of each serial number, without
       false,
     );
     assert.equal(crl.extensions.length, 3);
-    assert.match(answer.text, /Duplicate serial numbers, different revocation times detected/);
+    assert.match(answer.text, /Duplicate serial/);
   }
   const alike = await resign({ crls: [texts[0], texts[0]] });
   assert.equal(alike.field('warnings'), null);

@@ -685,29 +685,6 @@ test('signature_bits of an EC key have no meaning, whatever they are; of others 
   }
 });
 
-test('without a common_name an intermediate has the one of its CSR, judged as if it had been sent', async () => {
-  const { path } = await withRoot();
-  const csr = makeCsr({ subject: { common_name: 'Sub of CSR', organization: ['not taken'] } });
-  const place = `${path}/root/sign-intermediate`;
-  const signed = new X509Certificate(
-    String((await must(place, { csr })).field('data.certificate')),
-  );
-  assert.equal(signed.subject, 'CN=Sub of CSR');
-  const chosen = await must(place, { csr, common_name: 'Sub' });
-  assert.equal(
-    new X509Certificate(String(chosen.field('data.certificate'))).subject,
-    'CN=Sub',
-    'the parameter wins',
-  );
-  const token = await tokenWith(
-    `path "${place}" { capabilities = ["update"]\ndenied_parameters = { "common_name" = ["Sub of *"] } }`,
-  );
-  assert.equal((await call('POST', place, { csr }, { token })).status, 403);
-  assert.equal((await call('POST', place, { csr, common_name: 'Sub' }, { token })).status, 200);
-  const nameless = await call('POST', place, { csr: makeCsr({ subject: {} }) });
-  assert.equal(nameless.status, 400, nameless.text);
-});
-
 test('a denial of one path of generation is one of all that do the same', async () => {
   const { path } = await withRoot({ key_name: 'k' });
   const places = [

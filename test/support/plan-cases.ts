@@ -104,6 +104,7 @@ import { removalReadsOf, removalWritesOf } from './removal-plan-cases.ts';
 /** A row for whoever reads on after one. */
 export const ROW = {
   id: 'x',
+  key: 'c',
   serial: 'a',
   not_after: 5,
   status: 'pending',
@@ -210,7 +211,7 @@ export const readsOf = (ids: readonly string[]): Read[] => [
   ],
   ['serial numbers', /serial>/, (db) => listSerials(db, { mount_id: 'm', ...page })],
   [
-    'serial numbers of a cluster with a name',
+    'serial numbers, of which a cluster has some',
     /pki_certificate_clusters \(mount_id=\? AND serial>/,
     (db) => lookForSerials(db, { mount_id: 'm', cluster: 'c' }, page),
   ],

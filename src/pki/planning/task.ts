@@ -147,12 +147,11 @@ function planLeafTask(task: LeafTask): PlannedLeaf {
 
 /** What is not taken over need not even be readable. */
 export function askedBy(
-  { use_csr_values, common_name }: IntermediateRequest,
+  { use_csr_values }: IntermediateRequest,
   csr: Csr,
   { names }: IntermediatePlan,
 ): CsrValues {
-  if (use_csr_values) return readCsrValues(csr, names);
-  return common_name === '' && names.common_name !== '' ? { common_name: names.common_name } : {};
+  return use_csr_values ? readCsrValues(csr, names) : {};
 }
 
 function planIntermediateTask({

@@ -37,15 +37,6 @@ export function namesOfCsr(
   return Object.fromEntries(Object.entries(fields).filter(([, { length }]) => length > 0));
 }
 
-/**
- * Where `sign-intermediate` is asked for none, the CSR's.
- *
- * @see P-462
- */
-export function chooseCommonName(asked: string, { subjectName }: Csr): string {
-  return asked || (subjectName.fields.common_name ?? '');
-}
-
 /** What a CSR says, as the fields that `sign-intermediate` would take it by. */
 export type CsrValues = Record<string, string | string[]>;
 

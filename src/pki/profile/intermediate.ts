@@ -31,7 +31,7 @@ import {
   planCaSubject,
   planCaUsages,
 } from './ca-request.ts';
-import { chooseCommonName, commonNamesOf, subjectEmailsOf } from './csr-fields.ts';
+import { commonNamesOf, subjectEmailsOf } from './csr-fields.ts';
 import { checkCsrKey, type SignedCsr } from './csr-rules.ts';
 import { checkNameConstraints, type IssuingFacts } from './issuing.ts';
 import type { CertificatePlan } from './plan.ts';
@@ -86,12 +86,7 @@ export function planIntermediate(
   checkCsrKey(signed.key, { key_type: 'any', key_bits: 0 });
   checkSignatureSize(request.signature_bits);
   const { basic_constraints, warnings } = planPathLength(parsePathLength(request), issuer);
-  const content = request.use_csr_values
-    ? takeCsrValues(request, signed)
-    : takeParameters({
-        ...request,
-        common_name: chooseCommonName(request.common_name, signed.csr),
-      });
+  const content = request.use_csr_values ? takeCsrValues(request, signed) : takeParameters(request);
   // Usages that the request of the one signed states take the place of those asked for beside it.
   const usages = planCaUsages(
     { ...request, key_usage: content.key_usage ?? request.key_usage },

@@ -62,10 +62,7 @@ test('a beginning that a request names is held against what the role lets it nam
   assert.throws(() => begin('tomorrow'), /not_before "tomorrow" is not a timestamp/);
   assert.throws(() => begin('1969-01-01T00:00:00Z'), /not_before .*1970|is not a timestamp/);
   const forbid = { not_before_bound: 'forbid' };
-  assert.throws(
-    () => begin(at(NOW), forbid),
-    /not_before_bound is set to forbid\. not_before cannot be provided\./,
-  );
+  assert.throws(() => begin(at(NOW), forbid), /not_before_bound is set to forbid/);
   assert.equal(begin('', forbid).notBefore, NOW - 30);
   const duration = { not_before_bound: 'duration', not_before_duration: 60 };
   assert.equal(begin(at(NOW - 60), duration).notBefore, NOW - 60);
@@ -226,12 +223,7 @@ const bounds: [
   ],
   ['ttl-limited', {}, 'silent', 'nothing named'],
   ['ttl-limited', { ttl: 2 * HOUR }, 'silent', 'a TTL is bounded by max_ttl alone'],
-  [
-    'forbid',
-    { not_after: inHours(1) },
-    /not_after_bound is set to forbid\. not_after cannot be provided\./,
-    'any end',
-  ],
+  ['forbid', { not_after: inHours(1) }, /not_after_bound is set to forbid/, 'any end'],
   [
     'forbid',
     { not_after: inHours(1), role: { not_after: inHours(2) } },

@@ -121,9 +121,10 @@ function planBeginning(wanted: ValidityRequest, warnings: string[]): number {
   }
   const { not_before_bound: bound = 'permit' } = role;
   if (bound === 'forbid') {
-    throw invalid('not_before_bound is set to forbid. not_before cannot be provided.', {
-      fields: { not_before: 'nothing' },
-    });
+    throw invalid(
+      'not_before_bound is set to forbid: not_before cannot be provided under this role',
+      { fields: { not_before: 'nothing' } },
+    );
   }
   const beginning = parseTime('not_before', not_before);
   const earliest = bound === 'duration' ? backdated : (parseTimestamp(bound) ?? 0);
@@ -141,7 +142,7 @@ function planBeginning(wanted: ValidityRequest, warnings: string[]): number {
 
 function refuseForbiddenEnd({ not_after, role }: ValidityRequest): void {
   if (not_after === '' || role.not_after_bound !== 'forbid') return;
-  throw invalid('not_after_bound is set to forbid. not_after cannot be provided.', {
+  throw invalid('not_after_bound is set to forbid: not_after cannot be provided under this role', {
     fields: { not_after: 'nothing; ttl instead' },
   });
 }

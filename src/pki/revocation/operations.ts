@@ -180,9 +180,7 @@ export const certificateLease: LeaseKind = {
 };
 
 const refusedAsExpired = (serial: string) => ({
-  warnings: [
-    `certificate with serial ${serial} already expired; refusing to add to CRL. Enable 'AllowExpiredCertRevocation' to allow revoking expired certificates.`,
-  ],
+  warnings: [`certificate with serial ${serial} already expired; refusing to add to CRL`],
 });
 
 function storedForm(

@@ -62,9 +62,7 @@ export async function resignCrls(
 const warnOfDiffering = (count: number): string[] =>
   count === 0
     ? []
-    : [
-        `Duplicate serial numbers, different revocation times detected: ${count}; the earliest were kept`,
-      ];
+    : [`Duplicate serial numbers with other revocation times: ${count}; the earliest were kept`];
 
 const warnOfRemoving = (count: number): string[] =>
   count === 0 ? [] : [`Entries that only take others back (removeFromCRL) were left out: ${count}`];
