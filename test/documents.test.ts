@@ -54,7 +54,7 @@ test('every operation tells what it answers with, and in which form it refuses',
   for (const { operationId, responses } of OPERATIONS) {
     assert.ok(responses.default, operationId);
     const statuses = Object.keys(responses).filter((status) => Number(status) < 300);
-    // What this edition has not is refused whatever is sent.
+    // What this server has not is refused whatever is sent.
     const told = statuses.length > 0 || Object.keys(responses).includes('405');
     const isBlank = statuses.some((status) => {
       const { content } = components.responses[nameIn(responses[status])] ?? {};

@@ -20,16 +20,16 @@ const OWN_KEYS =
 
 const UNAVAILABLE: readonly [because: string, endpoints: readonly Endpoint[]][] = [
   [
-    'Policies are an Enterprise-only feature',
+    'Policies are not available on this server',
     [
       ...collection('policies'),
       ['POST', '/v1/scopes/{id}:attach-storage-policy'],
       ['POST', '/v1/scopes/{id}:detach-storage-policy'],
     ],
   ],
-  ['Storage buckets are an Enterprise-only feature', collection('storage-buckets')],
+  ['Storage buckets are not available on this server', collection('storage-buckets')],
   [
-    'Session recordings are an Enterprise-only feature',
+    'Session recordings are not available on this server',
     [
       ['GET', '/v1/session-recordings'],
       ['GET', '/v1/session-recordings/{id}'],
@@ -41,7 +41,7 @@ const UNAVAILABLE: readonly [because: string, endpoints: readonly Endpoint[]][] 
     ],
   ],
   [
-    'Alias suffixes are an Enterprise-only feature',
+    'Alias suffixes are not available on this server',
     [
       ['POST', '/v1/scopes/{id}:set-alias-suffix'],
       ['POST', '/v1/scopes/{id}:remove-alias-suffix'],
@@ -65,7 +65,7 @@ export const unavailableRoutes: readonly AnyBoundaryRoute[] = UNAVAILABLE.flatMa
         id: `unavailable-${method}-${path.slice('/v1/'.length).replaceAll(/[^a-z]+/g, '-')}`.toLowerCase(),
         method,
         path,
-        summary: 'Not available in this edition',
+        summary: 'Not available on this server',
         access: 'public',
         // Whatever is sent, the answer is the same.
         input: z.looseObject({}),

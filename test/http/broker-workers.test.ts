@@ -262,7 +262,7 @@ test('without the grant there is neither a worker nor a count to see', async () 
   }
 });
 
-test('what this edition has not is said to be so, whatever is sent', async () => {
+test('what this server has not is said to be so, whatever is sent', async () => {
   for (const [method, path, body] of [
     ['GET', 'policies?scope_id=global', undefined],
     ['POST', 'policies', { scope_id: 'global', type: 'storage' }],

@@ -172,7 +172,7 @@ const uncreatable: [why: string, change: object, fields: Record<string, string>]
   [
     'ingress_worker_filter',
     { ingress_worker_filter: 'type == "bar"' },
-    { ingress_worker_filter: 'Ingress Worker Filter field is not supported in OSS' },
+    { ingress_worker_filter: 'Ingress Worker Filter field is not supported by this server' },
   ],
   [
     'a port in the address',

@@ -35,7 +35,7 @@ const TOO_BIG = 'Value is greater than maximum port number.';
 const ALIASES = 'Included aliases can only specify a value, a scope id, and attributes.';
 const DEPRECATED = 'This field is deprecated. Use egress_worker_filter instead.';
 const EGRESS = 'Unable to successfully parse egress filter expression.';
-const INGRESS = 'Ingress Worker Filter field is not supported in OSS';
+const INGRESS = 'Ingress Worker Filter field is not supported by this server';
 const PORT = 'attributes.default_port';
 const CLIENT_PORT = 'attributes.default_client_port';
 const ports = (default_port: number | undefined, default_client_port?: number): TargetItem => ({

@@ -64,7 +64,7 @@ export const targetFields = {
     .describe('Connections of a session; -1, unlimited.'),
   worker_filter: z.string().optional().describe('Deprecated: use egress_worker_filter.'),
   egress_worker_filter: z.string().optional().describe('Which workers may reach the endpoint.'),
-  ingress_worker_filter: z.string().optional().describe('Not supported by this edition.'),
+  ingress_worker_filter: z.string().optional().describe('Not supported by this server.'),
   address: z.string().optional().describe('IP address or DNS name of the endpoint.'),
   with_aliases: includedAliases,
   host_source_ids: z.unknown().optional().describe('Set by `:set-host-sources`.'),
@@ -210,7 +210,10 @@ function checkCommon(item: TargetItem, errors: FieldErrors): TargetItem {
     }
   }
   if (item.ingress_worker_filter !== undefined && !errors.has('ingress_worker_filter')) {
-    errors.add('ingress_worker_filter', 'Ingress Worker Filter field is not supported in OSS');
+    errors.add(
+      'ingress_worker_filter',
+      'Ingress Worker Filter field is not supported by this server',
+    );
   }
   if (address === undefined) return item;
   const verdict = judgeAddress(address, PORT_IN_ADDRESS);

@@ -35,7 +35,7 @@ export const storeAttributes = {
     token: text('Orphan, periodic and renewable. Never shown.'),
     client_certificate: text('PEM certificate that this server shows.'),
     client_certificate_key: text('PEM private key of the client certificate. Never shown.'),
-    worker_filter: text('Not supported by this edition.'),
+    worker_filter: text('Not supported by this server.'),
     token_hmac: outputOnly(z.string()),
     token_status: outputOnly(z.string()),
     client_certificate_key_hmac: outputOnly(z.string()),
@@ -128,7 +128,7 @@ function checkVaultFields(attributes: StoreAttributes, errors: FieldErrors): voi
     errors.add('attributes.address', 'This must be an http or https URL of a server.');
   }
   if (attributes.worker_filter !== undefined) {
-    errors.add('attributes.worker_filter', 'Worker Filter field is not supported in OSS');
+    errors.add('attributes.worker_filter', 'Worker Filter field is not supported by this server');
   }
   for (const field of OUTPUT_ONLY) {
     if (attributes[field] !== undefined) {

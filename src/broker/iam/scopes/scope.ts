@@ -11,7 +11,7 @@ export const scopeFields = {
     .string()
     .optional()
     .describe('Auth method whose accounts stand for the users of this scope.'),
-  storage_policy_id: z.string().optional().describe('Not used by this edition.'),
+  storage_policy_id: z.string().optional().describe('Not used by this server.'),
 };
 
 export const shownOfScope = {
