@@ -180,6 +180,7 @@ test('roots are left out of the chain of an intermediate, which stays in it', as
     allow_any_name: true,
     key_type: 'ec',
     issuer_ref: id,
+    ttl: '1h',
   });
   const whole = await issue(mount);
   assert.equal((whole.field('data.ca_chain') as string[]).length, 2);

@@ -215,7 +215,7 @@ test('an issuer with templates is warned of where its cluster has no address', a
   const answer = await call('PATCH', 'pki/issuer/two', templates);
   assert.equal(answer.status, 200, answer.text);
   assert.match(answer.textAt('warnings'), /issuance may fail/);
-  const asked = { common_name: 'a.test', key_type: 'ec' };
+  const asked = { common_name: 'a.test', key_type: 'ec', ttl: '1h' };
   const refused = await call('POST', 'pki/issuer/two/issue/any', asked);
   assert.equal(refused.status, 500);
   assert.match(refused.text, /unable to template AIA URLs/);

@@ -353,7 +353,8 @@ test('a program that goes round too often, or looks at too much, is refused', as
   ] as const) {
     await must(write('long', { expression: `${expression} ? "a" : "b"` }));
     const refused = await call('POST', 'pki/cel/issue/long', { l, t });
-    assert.equal(refused.status, 400, `${name}: ${refused.text}`);
+    // Where others use the machine, time may be over before the count is.
+    assert.ok([400, 503].includes(refused.status), `${name}: ${refused.text}`);
     assert.match(errorOf(refused), /it (takes too long|makes too much)/, name);
   }
 });

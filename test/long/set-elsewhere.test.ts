@@ -771,6 +771,11 @@ const OTHERS: [one: RegExp, other: RegExp, why: string][] = [
   ],
   [/^pki-(configure-issuers|replace-root)$/, /^pki-configure-keys$/, 'an issuer is no key'],
   [/^pki-configure-keys$/, /^pki-replace-root$/, 'a key is no issuer'],
+  [
+    /^pki-revoke(-with-key)?$/,
+    /^pki-revoke-issuer$/,
+    'a certificate is revoked; as an issuer it signs on, which only the other one ends',
+  ],
   [/^pki-revoke-with-key$/, /^pki-revoke$/, 'revokes what one has the key of, and nothing else'],
   [
     /^(entity-(create|update)|group-(create|update))/,
