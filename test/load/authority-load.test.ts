@@ -172,8 +172,14 @@ const OUTSIDE: [what: string, path: string, body: object, why: RegExp][] = [
   [
     'a CSR that is no PEM',
     'sign/any',
-    { csr: '-----BEGIN '.repeat(80_000) },
+    { csr: '-----BEGIN '.repeat(23_000) },
     /csr contains no data/,
+  ],
+  [
+    'a CSR that is long',
+    'sign/any',
+    { csr: '-----BEGIN '.repeat(80_000) },
+    /csr of 880000 characters, at most 262144 are accepted/,
   ],
 ];
 for (const [what, path, body, why] of OUTSIDE) {
