@@ -63,8 +63,7 @@ eachPlace('certificates of clusters', (newPlace, engine) => {
 
   for (const [owner, other] of [
     ['east', 'west'],
-    ['', 'west'],
-    ['east', ''],
+    ['west', 'east'],
   ] as const) {
     test(`a certificate is read and listed where it was issued, at "${owner}" and not at "${other}"`, async (t) => {
       const clusters = await open(t);
@@ -106,6 +105,24 @@ eachPlace('certificates of clusters', (newPlace, engine) => {
       await must(again('GET', `pki/cert/${serial_number}`));
     });
   }
+
+  test('what no named cluster issued is read and listed on each; what a named one issued is not where there is no name', async (t) => {
+    const clusters = await open(t);
+    const nameless = await clusters.at('');
+    await newMount(nameless);
+    const before = await listedAt(nameless, 'certs');
+    assert.ok(Array.isArray(before));
+    const { serial_number } = await issue(nameless);
+    const east = await clusters.at('east');
+    assert.deepEqual(await listedAt(east, 'certs'), [...before, serial_number].sort());
+    assert.deepEqual(await listedAt(east, 'certs/detailed'), [...before, serial_number].sort());
+    await must(east('GET', `pki/cert/${serial_number}`));
+    const its = (await issue(east)).serial_number;
+    assert.deepEqual(await listedAt(east, 'certs'), [...before, serial_number, its].sort());
+    const again = await clusters.at('');
+    assert.deepEqual(await listedAt(again, 'certs'), [...before, serial_number].sort());
+    assert.equal((await again('GET', `pki/cert/${its}`)).status, 404);
+  });
 
   test('what a cluster is asked to revoke while it is not there it revokes by itself once it is back', async (t) => {
     const clusters = await open(t);
