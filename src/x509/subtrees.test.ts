@@ -1,19 +1,9 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { spendsAtMost } from '../../test/support/cpu-time.ts';
+import { NO_CONSTRAINTS as nothing } from '../../test/support/no-constraints.ts';
 import type { NameConstraints } from './name-constraints.ts';
 import { type ConstrainedNames, type JudgedConstraints, judgeNameConstraints } from './subtrees.ts';
-
-const nothing: NameConstraints = {
-  permitted_dns_domains: [],
-  excluded_dns_domains: [],
-  permitted_ip_ranges: [],
-  excluded_ip_ranges: [],
-  permitted_email_addresses: [],
-  excluded_email_addresses: [],
-  permitted_uri_domains: [],
-  excluded_uri_domains: [],
-};
 
 const UPN = '1.3.6.1.4.1.311.20.2.3';
 const smtp = (value: string) => ({ oid: '1.3.6.1.5.5.7.8.9', value });

@@ -14,6 +14,7 @@ import { EXTENSION_OID } from '../../src/x509/oids.ts';
 import { formatSerial } from '../../src/x509/serial.ts';
 import { type Crl, parseCrl } from '../support/crl.ts';
 import { startTestServer } from '../support/server.ts';
+import { newCrlMount } from '../support/serving-mounts.ts';
 
 let ahead_ms = 0;
 const { call } = await startTestServer({ after }, { now: () => Date.now() + ahead_ms });
@@ -24,18 +25,7 @@ let mounts = 0;
 /** @param config of its CRLs */
 async function newMount(config: Record<string, unknown> = { crl_shards: 4 }): Promise<string> {
   const mount = `ca${++mounts}`;
-  await call('POST', `sys/mounts/${mount}`, {
-    type: 'pki',
-    config: {
-      max_lease_ttl: '87600h',
-      passthrough_request_headers: ['If-Modified-Since'],
-      allowed_response_headers: ['Last-Modified'],
-    },
-  });
-  const root = { common_name: 'R', key_type: 'ec', ttl: '8760h', issuer_name: 'first' };
-  assert.equal((await call('POST', `${mount}/root/generate/internal`, root)).status, 200);
-  const role = { allow_any_name: true, key_type: 'ec', max_ttl: '720h', ttl: '700h' };
-  await call('POST', `${mount}/roles/any`, role);
+  await newCrlMount(call, mount);
   await setUrls(mount, { crl_distribution_points: AT });
   await configure(mount, config);
   return mount;

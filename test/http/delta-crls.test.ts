@@ -7,6 +7,7 @@ import { parseDistributionPoints } from '../../src/x509/extension-urls.ts';
 import { formatSerial } from '../../src/x509/serial.ts';
 import { type Crl, parseCrl } from '../support/crl.ts';
 import { startTestServer } from '../support/server.ts';
+import { newCrlMount } from '../support/serving-mounts.ts';
 
 let ahead_ms = 0;
 const { call } = await startTestServer({ after }, { now: () => Date.now() + ahead_ms, jobs: [] });
@@ -16,18 +17,7 @@ const DELTAS = { auto_rebuild: true, enable_delta: true };
 let mounts = 0;
 async function newMount(config: Record<string, unknown> = DELTAS): Promise<string> {
   const mount = `ca${++mounts}`;
-  await call('POST', `sys/mounts/${mount}`, {
-    type: 'pki',
-    config: {
-      max_lease_ttl: '87600h',
-      passthrough_request_headers: ['If-Modified-Since'],
-      allowed_response_headers: ['Last-Modified'],
-    },
-  });
-  const root = { common_name: 'R', key_type: 'ec', ttl: '8760h', issuer_name: 'first' };
-  assert.equal((await call('POST', `${mount}/root/generate/internal`, root)).status, 200);
-  const role = { allow_any_name: true, key_type: 'ec', max_ttl: '720h', ttl: '700h' };
-  await call('POST', `${mount}/roles/any`, role);
+  await newCrlMount(call, mount);
   const set = await call('POST', `${mount}/config/crl`, config);
   assert.equal(set.status, 200, set.text);
   return mount;

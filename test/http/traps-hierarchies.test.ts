@@ -23,19 +23,12 @@ import { adoptIssuer } from '../support/adopted-issuer.ts';
 import { makeCsr } from '../support/leaves.ts';
 import { makeCertificate } from '../support/made-certificate.ts';
 import { type Reply, startTestServer } from '../support/server.ts';
+import { newAuthorityMount } from '../support/serving-mounts.ts';
 
 const { call, running } = await startTestServer({ after });
 type Fields = Record<string, unknown>;
 
-let mounts = 0;
-/** A mount of its own for a test, with its path. */
-async function mount(): Promise<string> {
-  mounts += 1;
-  const path = `ca${mounts}`;
-  const config = { max_lease_ttl: '87600h' };
-  assert.equal((await call('POST', `sys/mounts/${path}`, { type: 'pki', config })).status, 204);
-  return path;
-}
+const mount = () => newAuthorityMount(call);
 
 async function must(path: string, fields: Fields, token?: string): Promise<Reply> {
   const reply = await call('POST', path, fields, token === undefined ? {} : { token });
@@ -614,8 +607,9 @@ test('extensions that nobody knows are left out of a self-issued certificate, wh
   assert.equal(findExtension(certificateOf(signed).extensions, '1.2.3.4'), undefined);
 });
 
+let policies = 0;
 async function tokenWith(policy: string): Promise<string> {
-  const name = `p${mounts++}`;
+  const name = `p${policies++}`;
   const written = await call('POST', `sys/policies/acl/${name}`, { policy });
   assert.equal(written.status, 204, written.text);
   return (await must('auth/token/create', { policies: [name] })).textAt('auth.client_token');

@@ -2,25 +2,14 @@
 
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
-import { encodePem } from '../../src/core/pem.ts';
 import { nameShard, shardOf } from '../../src/pki/crl/shards.ts';
 import { withOpenssl } from '../support/openssl.ts';
 import { startTestServer } from '../support/server.ts';
+import { type Issued, issueOne, readCrlPem } from '../support/serving-mounts.ts';
 
 const { call } = await startTestServer({ after });
 
-interface Issued {
-  serial: string;
-  certificate: string;
-}
-
-async function issue(): Promise<Issued> {
-  const issued = await call('POST', 'pki/issue/any', { common_name: 'a.example' });
-  return {
-    serial: issued.textAt('data.serial_number'),
-    certificate: issued.textAt('data.certificate'),
-  };
-}
+const issue = () => issueOne(call);
 
 const nameOf = ({ serial }: Issued): string => nameShard(shardOf(serial, 2));
 
@@ -31,11 +20,7 @@ async function issueIn(shard: string): Promise<Issued> {
   }
 }
 
-async function readPem(path: string): Promise<string> {
-  const { status, bytes, text } = await call('GET', `pki/${path}`);
-  assert.equal(status, 200, text);
-  return `${encodePem('X509 CRL', bytes)}\n`;
-}
+const readPem = (path: string) => readCrlPem(call, path);
 
 const OK = /leaf.pem: OK/;
 const REVOKED = /certificate revoked/;

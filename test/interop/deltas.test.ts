@@ -6,33 +6,18 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, test } from 'node:test';
-import { encodePem } from '../../src/core/pem.ts';
 import { type Openssl, withOpenssl } from '../support/openssl.ts';
 import { startTestServer } from '../support/server.ts';
+import { type Issued, issueOne, readCrlPem } from '../support/serving-mounts.ts';
 import { findCommand } from '../support/tools.ts';
 
 const { call } = await startTestServer({ after });
 
-interface Issued {
-  serial: string;
-  certificate: string;
-}
-
-async function issue(): Promise<Issued> {
-  const issued = await call('POST', 'pki/issue/any', { common_name: 'a.example' });
-  return {
-    serial: issued.textAt('data.serial_number'),
-    certificate: issued.textAt('data.certificate'),
-  };
-}
+const issue = () => issueOne(call);
 
 const revoke = (serial_number: string) => call('POST', 'pki/revoke', { serial_number });
 
-async function readPem(path: string): Promise<string> {
-  const { status, bytes, text } = await call('GET', `pki/${path}`);
-  assert.equal(status, 200, text);
-  return `${encodePem('X509 CRL', bytes)}\n`;
-}
+const readPem = (path: string) => readCrlPem(call, path);
 
 /** What a relying party says of a certificate that has the complete CRL and its delta. */
 function judge(openssl: Openssl, { certificate }: Issued, ...options: string[]): string {

@@ -11,19 +11,13 @@ import { parseCertificate } from '../../src/x509/certificate.ts';
 import { adoptIssuer } from '../support/adopted-issuer.ts';
 import { withOpenssl } from '../support/openssl.ts';
 import { type Reply, startTestServer } from '../support/server.ts';
+import { newAuthorityMount } from '../support/serving-mounts.ts';
 import { findCommand, findTool } from '../support/tools.ts';
 
 const { call, running } = await startTestServer({ after });
 type Fields = Record<string, unknown>;
 
-let mounts = 0;
-async function mount(): Promise<string> {
-  mounts += 1;
-  const path = `ca${mounts}`;
-  const config = { max_lease_ttl: '87600h' };
-  assert.equal((await call('POST', `sys/mounts/${path}`, { type: 'pki', config })).status, 204);
-  return path;
-}
+const mount = () => newAuthorityMount(call);
 
 async function must(path: string, fields: Fields): Promise<Reply> {
   const reply = await call('POST', path, fields);

@@ -1,12 +1,9 @@
-import { type ClientRequest, request as requestHttp } from 'node:http';
 import { connect, isIP, type Socket } from 'node:net';
 import { connect as connectTls, createSecureContext } from 'node:tls';
+import { postJsonOn } from '../../config/post-json.client.ts';
 import { hostOf, lookupWithin, refuseLiteral } from '../../config/reach.client.ts';
 import { CLIENT_TLS, withoutIssuers } from '../../core/tls.client.ts';
 import { DeliveryFault, faultOfCode, type WebhookOrder } from './order.ts';
-
-/** Bytes of an answer's head; of its body nothing is read. */
-const MOST_HEAD = 16 << 10;
 
 /**
  * Posts a warning. Nothing is sent before the receiver has shown a certificate that is trusted, and no redirect is followed.
@@ -65,22 +62,10 @@ function exchange(order: WebhookOrder, url: URL, socket: Socket): Promise<number
     socket.on('error', reject);
     socket.on('close', () => reject(new DeliveryFault('it closed the connection')));
     const begin = (): void => {
-      const sent: ClientRequest = requestHttp({
-        method: 'POST',
-        host: hostOf(url),
-        path: `${url.pathname}${url.search}`,
-        maxHeaderSize: MOST_HEAD,
-        createConnection: () => socket,
-        headers: {
-          host: url.host,
-          'content-type': 'application/json',
-          'content-length': Buffer.byteLength(order.body),
-          connection: 'close',
-          ...order.headers,
-        },
-      });
+      const sent = postJsonOn(socket, url, order.body, order.headers);
       sent.on('error', reject);
       sent.on('upgrade', () => reject(new DeliveryFault('it changes the protocol')));
+      // Of its body nothing is read.
       sent.on('response', ({ statusCode = 0 }) => resolve(statusCode));
       sent.end(order.body);
     };

@@ -1,6 +1,6 @@
-import { type ClientRequest, request as requestHttp } from 'node:http';
 import { isIP } from 'node:net';
 import { connect as connectTls, createSecureContext, type TLSSocket } from 'node:tls';
+import { postJsonOn } from '../../config/post-json.client.ts';
 import { hostOf, lookupWithin, type Reach, refuseLiteral } from '../../config/reach.client.ts';
 import { FairTurns } from '../../core/fairness/fair-turns.ts';
 import { CLIENT_TLS, withoutIssuers } from '../../core/tls.client.ts';
@@ -21,9 +21,6 @@ export interface Order extends Reach {
   client_certificates: string;
   client_key: string;
 }
-
-/** Bytes of an answer's head. */
-const MOST_HEAD = 16 << 10;
 
 // The thread pool looks names up, and has one thread for all but Vault servers.
 const nameTurns = new FairTurns(
@@ -112,20 +109,7 @@ function judgeLeaf(trusted: readonly string[], socket: TLSSocket): PolicyFault |
 
 function exchange({ body }: Order, url: URL, socket: TLSSocket): Promise<string> {
   return new Promise((resolve, reject) => {
-    const sent: ClientRequest = requestHttp({
-      method: 'POST',
-      host: hostOf(url),
-      path: `${url.pathname}${url.search}`,
-      maxHeaderSize: MOST_HEAD,
-      createConnection: () => socket,
-      headers: {
-        host: url.host,
-        accept: 'application/json',
-        'content-type': 'application/json',
-        'content-length': Buffer.byteLength(body),
-        connection: 'close',
-      },
-    });
+    const sent = postJsonOn(socket, url, body, { accept: 'application/json' });
     sent.on('error', reject);
     sent.on('upgrade', () => reject(new PolicyFault('malformed', 'it changes the protocol')));
     sent.on('close', () => reject(new PolicyFault('malformed', 'its answer has no end')));

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { z } from 'zod';
 import { DAY, makeCsr, makeIssuing, NOW } from '../../../test/support/leaves.ts';
+import { NO_CONSTRAINTS } from '../../../test/support/no-constraints.ts';
 import { crlDistributionPoints } from '../../x509/extension-urls.ts';
 import {
   basicConstraints,
@@ -232,7 +233,7 @@ test('a CA needs a subject, a strong key and names its issuer permits', () => {
   assert.throws(() => plan({ body: {} }), /common_name is required/);
   assert.throws(() => plan({ body: { use_csr_values: true } }), /CSR has no subject/);
   assert.throws(() => plan({ csr: { key: 'rsa-1024' } }), /RSA keys < 2048 bits/);
-  const constraints = { ...NONE, permitted_dns_domains: ['a.test'] };
+  const constraints = { ...NO_CONSTRAINTS, permitted_dns_domains: ['a.test'] };
   const issuer = { name_constraints: [constraints] };
   assert.throws(
     () => plan({ body: { common_name: 'Sub', alt_names: 'b.test' }, issuer }),
@@ -243,7 +244,7 @@ test('a CA needs a subject, a strong key and names its issuer permits', () => {
 
 test('a CA has no subject that its issuer forbids, from parameters or from a CSR', () => {
   const acme = encodeSubject({ organization: ['Acme'] });
-  const issuer = { name_constraints: [{ ...NONE, permitted_directory_names: [acme] }] };
+  const issuer = { name_constraints: [{ ...NO_CONSTRAINTS, permitted_directory_names: [acme] }] };
   for (const [organization, allowed] of [
     ['Acme', true],
     ['Acme Ltd', false],
@@ -270,7 +271,7 @@ const serving: [common_name: string, key_usage: string, allowed: boolean][] = [
 ];
 for (const [common_name, key_usage, allowed] of serving) {
   test(`a CA CN=${common_name} for ${key_usage} is ${allowed ? 'made' : 'refused'} under constraints, from parameters and from a CSR`, () => {
-    const constraints = { ...NONE, permitted_dns_domains: ['a.test'] };
+    const constraints = { ...NO_CONSTRAINTS, permitted_dns_domains: ['a.test'] };
     const issuer = { name_constraints: [constraints] };
     for (const wanted of [
       { body: { common_name, key_usage, exclude_cn_from_sans: true } },
@@ -281,17 +282,6 @@ for (const [common_name, key_usage, allowed] of serving) {
     }
   });
 }
-
-const NONE: NameConstraints = {
-  permitted_dns_domains: [],
-  excluded_dns_domains: [],
-  permitted_ip_ranges: [],
-  excluded_ip_ranges: [],
-  permitted_email_addresses: [],
-  excluded_email_addresses: [],
-  permitted_uri_domains: [],
-  excluded_uri_domains: [],
-};
 
 test('a request for a CA has its subject and names, and CA:TRUE only where asked for', () => {
   const csrSchema = z.object(intermediateCsrFields);

@@ -24,6 +24,12 @@ const pending = z.object({
   state: z.literal('pending').describe('Another cluster is asked to revoke it.'),
 });
 
+/** What of a list of serial numbers is wanted. */
+const serialPage = {
+  after: text('').describe('Begin after this serial number.'),
+  limit: integer(0).describe('Most serial numbers in the answer; 0: all.'),
+};
+
 export const revocationRoutes: AnyRoute[] = [
   vaultRoute({
     id: 'pki-revoke',
@@ -58,10 +64,7 @@ export const revocationRoutes: AnyRoute[] = [
     path: '/v1/{mount}/certs/revoked',
     summary: 'List the serial numbers of certificates that this cluster revoked',
     access: { capability: 'list' },
-    input: z.object({
-      after: text('').describe('Begin after this serial number.'),
-      limit: integer(0).describe('Most serial numbers in the answer; 0: all.'),
-    }),
+    input: z.object(serialPage),
     output: z.object({ keys: z.array(z.string()).describe('Serial numbers.') }),
     failures: ['invalid', 'not_found'],
     run: listRevoked,
@@ -74,10 +77,7 @@ export const revocationRoutes: AnyRoute[] = [
     access: { capability: 'list' },
     // It tells the serial numbers that this list tells.
     sets_also: [{ path: '/v1/{mount}/certs/revoked', method: 'LIST', fields: [], when: [] }],
-    input: z.object({
-      after: text('').describe('Begin after this serial number.'),
-      limit: integer(0).describe('Most serial numbers in the answer; 0: all.'),
-    }),
+    input: z.object(serialPage),
     output: z.object({
       keys: z.array(z.string()).describe('Serial numbers.'),
       key_info: z
@@ -98,10 +98,7 @@ export const revocationRoutes: AnyRoute[] = [
     access: { capability: 'list' },
     // They are of stored certificates, which this list tells.
     sets_also: [{ path: '/v1/{mount}/certs', method: 'LIST', fields: [], when: [] }],
-    input: z.object({
-      after: text('').describe('Begin after this serial number.'),
-      limit: integer(0).describe('Most serial numbers in the answer; 0: all.'),
-    }),
+    input: z.object(serialPage),
     output: z.object({
       keys: z.array(z.string()).describe('Serial numbers.'),
       key_info: z
