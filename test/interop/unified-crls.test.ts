@@ -7,7 +7,7 @@ import { encodePem } from '../../src/core/pem.ts';
 import { type Call, Clusters, issue, newMount, rotate } from '../support/clusters.ts';
 import { sqlitePlace } from '../support/engines.ts';
 import { inReverse } from '../support/node-process.ts';
-import { type Openssl, withOpenssl } from '../support/openssl.ts';
+import { type Openssl, WITH_DELTAS, withOpenssl } from '../support/openssl.ts';
 import { must } from '../support/racing.ts';
 
 const readPem = async (call: Call, path: string): Promise<string> =>
@@ -15,8 +15,6 @@ const readPem = async (call: Call, path: string): Promise<string> =>
 
 const REVOKED = /certificate revoked/;
 const GOOD = /leaf.pem: OK/;
-/** Only so it takes no delta that is newer for a complete CRL. */
-const WITH_DELTAS = ['-use_deltas', '-extended_crl'];
 
 test('OpenSSL finds what one cluster had another revoke on its CRLs and on those of all, complete and delta', async (t) => {
   const place = sqlitePlace();

@@ -48,3 +48,6 @@ export function withOpenssl(use: (openssl: Openssl) => void): void {
     rmSync(folder, { recursive: true, force: true });
   }
 }
+
+/** Only so OpenSSL takes no delta that is newer for a complete CRL. */
+export const WITH_DELTAS: readonly string[] = ['-use_deltas', '-extended_crl'];
