@@ -5,6 +5,7 @@ import { encodeCrlFrame } from './crl.ts';
 import { layOutCrl } from './crl-assembly.ts';
 import { RevokedEntriesWriter, type RevokedEntry } from './revoked-certificates.ts';
 import { formatSerial } from './serial.ts';
+import { signatureRoom } from './signature-costs.ts';
 
 const facts: Omit<TbsCertList, 'entries'> = {
   issuer: Uint8Array.of(0x30, 0),
@@ -17,6 +18,7 @@ const facts: Omit<TbsCertList, 'entries'> = {
 const frame = encodeCrlFrame(facts);
 const allocate = (length: number): Uint8Array => new Uint8Array(length);
 const signature = new Uint8Array(70).fill(5);
+const room = signatureRoom('ECDSAWithSHA256');
 
 /** The same numbers at every run. */
 function dice(seed: number): (below: number) => number {
@@ -52,7 +54,7 @@ function write(entries: readonly RevokedEntry[]): RevokedEntriesWriter {
 }
 
 function assemble(entries: readonly RevokedEntry[]) {
-  return layOutCrl(frame, write(entries), undefined, allocate);
+  return layOutCrl(frame, write(entries), undefined, allocate, room);
 }
 
 test('a CRL grown by any steps has the bytes of the CRL made at once', () => {
@@ -68,7 +70,10 @@ test('a CRL grown by any steps has the bytes of the CRL made at once', () => {
     for (let next = 1; next < steps; next++) {
       const added = write(all.filter((entry) => step.get(entry) === next));
       const basis = { crl, removed: write([]) };
-      crl = layOutCrl(frame, added, basis, allocate).attachSignature('ECDSAWithSHA256', signature);
+      crl = layOutCrl(frame, added, basis, allocate, room).attachSignature(
+        'ECDSAWithSHA256',
+        signature,
+      );
     }
     const whole = assemble(all).attachSignature('ECDSAWithSHA256', signature);
     assert.equal(crl.count, all.length);
@@ -86,6 +91,14 @@ test('what is signed is the TBSCertList that is written at once', () => {
     Buffer.from(assemble([]).tbs),
     Buffer.from(encodeTbsCertList({ ...facts, entries: [] })),
   );
+});
+
+test('the longest signature of a classical key has room', () => {
+  const longest = signatureRoom('SHA512WithRSA');
+  const rsaFrame = encodeCrlFrame({ ...facts, signatureAlgorithm: 'SHA512WithRSA' });
+  const unsigned = layOutCrl(rsaFrame, write([]), undefined, allocate, longest);
+  const { der } = unsigned.attachSignature('SHA512WithRSA', new Uint8Array(1_024).fill(5));
+  assert.equal(parseCrl(der).signature.length, 1_024);
 });
 
 test('a signed CRL is read back with all its entries and its signature', () => {
@@ -109,7 +122,7 @@ test('a CRL from which entries are taken has the bytes of the CRL made without t
       all.filter((entry) => fates.includes(fate.get(entry) ?? -1));
     const crl = assemble(having(0, 1)).attachSignature('ECDSAWithSHA256', signature);
     const basis = { crl, removed: write(having(1)) };
-    const next = layOutCrl(frame, write(having(2)), basis, allocate);
+    const next = layOutCrl(frame, write(having(2)), basis, allocate, room);
     const whole = assemble(having(0, 2));
     assert.deepEqual(Buffer.from(next.tbs), Buffer.from(whole.tbs), `round ${round}`);
     assert.equal(next.attachSignature('ECDSAWithSHA256', signature).count, having(0, 2).length);

@@ -43,8 +43,6 @@ export interface CrlLayout {
 
 /** Room for the header of the CertificateList, whose length is known last. */
 const HEADER_ROOM = 6;
-/** Room for the algorithm and the signature: that of an RSA key of 8192 bits fits. */
-const TAIL_ROOM = 2048;
 
 /**
  * Lays out a CRL.
@@ -60,7 +58,7 @@ export function layOutCrl(
   added: RevokedEntriesWriter,
   basis: { crl: AssembledCrl; removed: RevokedEntriesWriter } | undefined,
   allocate: (length: number) => Uint8Array,
-  tail_room: number = TAIL_ROOM,
+  tail_room: number,
 ): UnsignedCrl {
   const { crl, removed } = basis ?? {};
   const count = added.count + (crl?.count ?? 0) - (removed?.count ?? 0);

@@ -96,7 +96,8 @@ const namesTold = (): string[] =>
 beforeEach(async () => {
   if (mount !== '') assert.equal((await call('DELETE', `sys/mounts/${mount}`)).status, 204);
   mount = `pki${++mounts}`;
-  Object.assign(receiver, { posted: [], status: 204, headers: {}, silent: false });
+  const usual = { status: 204, headers: {}, silent: false, refuses: undefined };
+  Object.assign(receiver, { posted: [], ...usual });
   Object.assign(mail, { received: [], said: [], answer: () => undefined });
   lines.length = 0;
   const max_lease_ttl = '87600h';
@@ -328,6 +329,46 @@ test('a receiver that refuses, redirects, is silent or is not trusted hears agai
     /^gatehouse_expiration_warnings_failed_total\{channel="webhook"\} [1-9]/m,
   );
   assert.match(metrics.text, /^gatehouse_expiration_warnings_waiting\{channel="webhook"\} 0$/m);
+});
+
+test('a message that is refused again and again keeps none of the others waiting for ever', async () => {
+  await configured(webhook);
+  const names = ['a.example.com', 'b.example.com', 'c.example.com', 'd.example.com'];
+  for (const [at, common_name] of names.entries()) {
+    await issue({ common_name, ttl: `${264 + 2 * at}h` });
+  }
+  const again = async (hours: number): Promise<string> => {
+    ahead_ms += hours * 3_600_000;
+    receiver.posted = [];
+    await work();
+    return namesTold()
+      .map((name) => name.slice(0, 1))
+      .join('');
+  };
+  receiver.status = 503;
+  assert.equal(await again(97), 'a');
+  assert.equal(await again(2), 'a');
+  assert.equal(await again(2), 'a', 'three times it alone');
+  assert.equal(await again(2), 'ab', 'one that takes nothing is not sent all of them');
+  Object.assign(receiver, { status: 204, refuses: 'a.example.com' });
+  assert.equal(await again(2), 'acd', 'each time a further one, and what is behind it');
+  assert.equal(await again(2), 'ab');
+  receiver.refuses = undefined;
+  assert.equal(await again(2), 'a', 'it keeps its turn');
+  assert.equal(await again(2), '');
+});
+
+test('what is stored is switched off where its loopback address is not allowed any more', async () => {
+  const { webhooks } = app.config;
+  const set = await call('POST', `${mount}/${CONFIG}`, { webhook_url: 'http://127.0.0.1:1/' });
+  assert.equal(set.status, 200, set.text);
+  try {
+    Object.assign(app.config, { webhooks: { ...webhooks, allow_loopback: false } });
+    assert.equal((await configure({ enabled: false })).status, 200);
+    assert.equal((await configure({ enabled: true })).status, 400);
+  } finally {
+    Object.assign(app.config, { webhooks });
+  }
 });
 
 test('a message that was taken, of which the database did not hear, comes again with the same id', async () => {

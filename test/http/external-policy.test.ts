@@ -164,7 +164,16 @@ test('a policy in a body is for the service, and is not the one that was permitt
   });
   assert.equal(reply.status, 200, reply.text);
   const { user_request_key_values, vault_request_values } = lastAsked();
-  assert.equal(user_request_key_values.policy, 'admin');
+  const { csr: _, ...user } = user_request_key_values;
+  // With the defaults of what is understood here.
+  assert.deepEqual(user, {
+    key_type: 'ec',
+    policy: 'admin',
+    key_bits: 0,
+    format: 'pem',
+    private_key_format: 'der',
+    remove_roots_from_chain: false,
+  });
   assert.equal(vault_request_values.policy_name, '');
 });
 

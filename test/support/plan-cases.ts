@@ -79,7 +79,7 @@ import {
   listNamed,
   listNames,
 } from '../../src/pki/expiration/candidates.store.ts';
-import { findOldest, listWarned } from '../../src/pki/expiration/store.ts';
+import { listWaiting, listWarned } from '../../src/pki/expiration/store.ts';
 import {
   listOldRequests,
   listRequests,
@@ -258,7 +258,7 @@ export const readsOf = (ids: readonly string[]): Read[] => [
     (db) => listNamed(db, 'm', { reversed: 'r', after: '', limit: 200 }),
   ],
   ['mounts of which somebody is warned', /mount_id>/, (db) => listWarned(db, '', 100)],
-  ['warnings on their way', /message_order/, (db) => findOldest(db, 'm', 'mail')],
+  ['warnings on their way', /message_order/, (db) => listWaiting(db, 'm', 'mail')],
   [
     'certificates with a name',
     /reversed>/,

@@ -52,6 +52,8 @@ export interface Receiver {
   posted: Posted[];
   /** What it answers with. */
   status: number;
+  /** A message that has this in it is answered with 400. */
+  refuses: string | undefined;
   headers: Record<string, string>;
   /** Takes a message and says nothing. */
   silent: boolean;
@@ -62,7 +64,8 @@ export async function startReceiver(
   suite: { after(stop: () => Promise<void>): void },
   pair: { key: string; cert: string },
 ): Promise<Receiver> {
-  const receiver: Receiver = { url: '', posted: [], status: 204, headers: {}, silent: false };
+  const usual = { status: 204, headers: {}, silent: false, refuses: undefined };
+  const receiver: Receiver = { url: '', posted: [], ...usual };
   const onRequest: RequestListener = (request, response) => {
     let body = '';
     request.setEncoding('utf8').on('data', (part: string) => {
@@ -70,7 +73,9 @@ export async function startReceiver(
     });
     request.on('end', () => {
       receiver.posted.push({ path: request.url ?? '', headers: request.headers, body });
-      if (!receiver.silent) response.writeHead(receiver.status, receiver.headers).end();
+      const { refuses, status, headers } = receiver;
+      const isRefused = refuses !== undefined && body.includes(refuses);
+      if (!receiver.silent) response.writeHead(isRefused ? 400 : status, headers).end();
     });
   };
   const server = createServer(pair, onRequest);

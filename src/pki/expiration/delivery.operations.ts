@@ -6,17 +6,30 @@ import { deliver } from './client.ts';
 import { type Message, signatureOf, writeMail } from './message.ts';
 import { type Counts, DeliveryFault, type Order } from './order.ts';
 import { openSecret, readWarnings, type StoredWarnings } from './settings.operations.ts';
-import { type Channel, usesChannel } from './settings.ts';
-import { deleteMessage, deleteMessages, findOldest, listDue, putOff } from './store.ts';
+import { CHANNELS, type Channel, usesChannel } from './settings.ts';
+import {
+  deleteMessage,
+  deleteMessages,
+  findMessage,
+  listDue,
+  listWaiting,
+  putOff,
+} from './store.ts';
 
-/** Receivers that are told at once; as many of those that did not take what they were told last. */
+/** Receivers of one channel that are told at once; as many of those that did not take what they were told last. */
 const AT_ONCE = 4;
 /** Receivers of one run; the others come with the next. */
 const MOST_RECEIVERS = 200;
-/** For one message. */
+/** For one message that is posted, and for a mail server to say that it is there. */
 const TIMEOUT_MS = 10_000;
+/** For one mail: servers look through a message before they answer that they have taken it. */
+const MAIL_TIMEOUT_MS = 60_000;
 /** What one receiver may take of a run: others wait for its place. */
 const LONGEST_TURN_MS = 15_000;
+/** For so long a run begins with further receivers: those that are left come first in the next. */
+const LONGEST_RUN_MS = 30_000;
+/** How often the oldest message is tried before others are tried in its place. */
+const PATIENCE = 3;
 const FIRST_WAIT_MS = 60_000;
 const LONGEST_WAIT_MS = 3_600_000;
 
@@ -34,11 +47,10 @@ interface Receiver {
 /** Hands on what is due: several receivers at once, each its messages one after the other. */
 export async function deliverDue(app: App, turn: JobRun): Promise<void> {
   const due = await listDue(app.db, app.now(), MOST_RECEIVERS);
-  const quick = due.filter(({ attempts }) => attempts === 0).values();
-  const tried = due.filter(({ attempts }) => attempts > 0).values();
+  const end = performance.now() + LONGEST_RUN_MS;
   const work = async (some: Iterable<Receiver>): Promise<void> => {
     for (const { mount_id, channel } of some) {
-      if (turn.stopping) return;
+      if (turn.stopping || performance.now() > end) return;
       const receiver = { mount_id, channel };
       await deliverTo(app, turn, receiver).catch((err: unknown) => {
         if (!turn.stopping && !isConflict(err)) {
@@ -47,16 +59,29 @@ export async function deliverDue(app: App, turn: JobRun): Promise<void> {
       });
     }
   };
-  const places = Array.from({ length: AT_ONCE }, () => [work(quick), work(tried)]);
-  await Promise.all(places.flat());
+  // Apart: who did not take what it was told last keeps no others waiting, nor does mail webhooks.
+  const lines = CHANNELS.flatMap((channel) => {
+    const receivers = due.filter((one) => one.channel === channel);
+    const [quick, tried] = [true, false].map((isQuick) =>
+      receivers.filter(({ attempts }) => (attempts === 0) === isQuick).values(),
+    );
+    return [quick ?? [], tried ?? []];
+  });
+  await Promise.all(lines.flatMap((line) => Array.from({ length: AT_ONCE }, () => work(line))));
 }
 
+/**
+ * Hands on what waits for a receiver, in its order, until one is not taken. One that was not for {@link PATIENCE} times may be refused
+ * for what is in it: then another is tried as well, each time a further one, and what is behind that.
+ */
 async function deliverTo(app: App, turn: JobRun, receiver: Receiver): Promise<void> {
   const { mount_id, channel } = receiver;
   const end = performance.now() + LONGEST_TURN_MS;
-  while (!turn.stopping && performance.now() < end) {
-    const row = await findOldest(app.db, mount_id, channel);
-    if (!row) return;
+  const waiting = await listWaiting(app.db, mount_id, channel);
+  let hasFailed = false;
+  for (let at = 0; at < waiting.length && !turn.stopping && performance.now() < end; at += 1) {
+    const row = await findMessage(app.db, mount_id, channel, waiting[at] ?? '');
+    if (!row) continue;
     const stored = await readWarnings(app, mount_id);
     if (!usesChannel(stored.settings, channel)) {
       await app.store.commit([turn.fence(), deleteMessages(mount_id, channel)]);
@@ -69,8 +94,12 @@ async function deliverTo(app: App, turn: JobRun, receiver: Receiver): Promise<vo
     } catch (error) {
       if (turn.stopping) return;
       counts.failed += 1;
+      if (hasFailed) return;
+      hasFailed = true;
       await noteFailure(app, turn, receiver, { attempts: row.attempts + 1, error });
-      return;
+      if (row.attempts < PATIENCE) return;
+      at += row.attempts % Math.max(1, waiting.length - at - 1);
+      continue;
     }
     counts.delivered += row.certificates;
     // A crash in between sends it again, with the same id.
@@ -101,12 +130,12 @@ function planOrder(
   { id, body }: { id: string; body: string },
 ): Order {
   const { settings } = stored;
-  const timeout_ms = TIMEOUT_MS;
   if (channel === 'mail') {
     const { smtp: server } = app.config;
     if (!server) throw new DeliveryFault('the configuration of the server has no smtp');
     const message: Message = JSON.parse(body);
-    return { channel, server, to: settings.mail_to, id, ...writeMail(message), timeout_ms };
+    const times = { answer_ms: TIMEOUT_MS, timeout_ms: MAIL_TIMEOUT_MS };
+    return { channel, server, to: settings.mail_to, id, ...writeMail(message), ...times };
   }
   const { webhooks: reach, listen, proxy_listen } = app.config;
   const secret = openSecret(app, mount_id, stored);
@@ -120,6 +149,6 @@ function planOrder(
     ca: settings.webhook_ca,
     reach,
     listening: [listen.host, proxy_listen.host],
-    timeout_ms,
+    timeout_ms: TIMEOUT_MS,
   };
 }

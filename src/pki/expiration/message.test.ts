@@ -39,6 +39,22 @@ test('a mail about one certificate names it, one about several counts them', () 
   assert.equal(two.subject, '[Gatehouse] 2 certificates of pki/ end within 1 day');
 });
 
+test('a mail says an hour, and what has ended already', () => {
+  const alive = endingNamed('a.test');
+  const ended = { ...endingNamed('b.test'), seconds_left: 0 };
+  const write = (before: number, ...listed: Message['certificates']) =>
+    writeMail({ ...messageOf(listed), before });
+  assert.equal(write(3_600, alive).subject, '[Gatehouse] a.test ends within 1 hour');
+  assert.equal(write(7_200, alive).subject, '[Gatehouse] a.test ends within 2 hours');
+  const late = write(3_600, ended);
+  assert.equal(late.subject, '[Gatehouse] b.test has ended');
+  assert.match(late.text, /^These certificates of pki\/ have ended, and no successor is known\.$/m);
+  assert.match(late.text, /^ {2}ended 1970-/m);
+  const mixed = write(3_600, alive, ended);
+  assert.equal(mixed.subject, '[Gatehouse] 2 certificates of pki/ end within 1 hour or have ended');
+  assert.match(mixed.text, /^- a\.test\n {2}ends .*\n\n- b\.test\n {2}ended /m);
+});
+
 test('a mail lists fifty certificates and counts the rest', () => {
   const many = Array.from({ length: 200 }, (_, at) => endingNamed(`h${at}.test`));
   const { text } = writeMail(messageOf(many));

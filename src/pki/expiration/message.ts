@@ -90,18 +90,19 @@ const MOST_LISTED = 50;
 
 /** A mail in plain text. Names of others are in it, without anything that ends a line. */
 export function writeMail(message: Message): { subject: string; text: string } {
-  const { certificates, mount, before, server, id } = message;
+  const { certificates, mount, server, id } = message;
   const [only] = certificates;
   const what =
     certificates.length === 1 && only
       ? nameOf(only)
       : `${certificates.length} certificates of ${oneLine(mount)}`;
+  const when = endOf(message);
   const listed = certificates.slice(0, MOST_LISTED).flatMap(writeLines);
   const rest = certificates.length - MOST_LISTED;
   return {
-    subject: `[Gatehouse] ${what} end${certificates.length === 1 ? 's' : ''} within ${timeOf(before)}`,
+    subject: `[Gatehouse] ${what} ${certificates.length === 1 ? when.one : when.several}`,
     text: [
-      `These certificates of ${oneLine(mount)} end within ${timeOf(before)}, and no successor is known.`,
+      `These certificates of ${oneLine(mount)} ${when.several}, and no successor is known.`,
       '',
       ...listed,
       ...(rest > 0 ? [`and ${rest} more.`, ''] : []),
@@ -122,11 +123,11 @@ function nameOf({ common_name, names, serial_number }: Ending): string {
 }
 
 function writeLines(ending: Ending): string[] {
-  const { kind, serial_number, role, not_after, names, more_names } = ending;
+  const { kind, serial_number, role, not_after, names, more_names, seconds_left } = ending;
   const others = names.filter((name) => name !== ending.common_name.toLowerCase()).map(oneLine);
   return [
     `- ${kind === 'issuer' ? 'CA ' : ''}${nameOf(ending)}`,
-    `  ends ${not_after}, serial number ${serial_number}${role === '' ? '' : `, role ${oneLine(role)}`}`,
+    `  ${seconds_left > 0 ? 'ends' : 'ended'} ${not_after}, serial number ${serial_number}${role === '' ? '' : `, role ${oneLine(role)}`}`,
     ...(others.length > 0
       ? [`  ${others.join(', ')}${more_names > 0 ? ` and ${more_names} more` : ''}`]
       : []),
@@ -137,8 +138,20 @@ function writeLines(ending: Ending): string[] {
 /** Without ends of lines, controls, and marks that turn the direction of text. */
 const oneLine = (text: string): string => text.replaceAll(/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/gu, ' ');
 
+/** What is told late has ended, some of it or all. */
+function endOf({ certificates, before }: Message): { one: string; several: string } {
+  const ended = certificates.filter(({ seconds_left }) => seconds_left <= 0).length;
+  const within = `within ${timeOf(before)}`;
+  if (ended === 0) return { one: `ends ${within}`, several: `end ${within}` };
+  if (ended === certificates.length) return { one: 'has ended', several: 'have ended' };
+  return { one: `ends ${within}`, several: `end ${within} or have ended` };
+}
+
 function timeOf(seconds: number): string {
   const days = seconds / 86_400;
-  if (Number.isInteger(days)) return `${days} day${days === 1 ? '' : 's'}`;
-  return `${Math.ceil(seconds / 3_600)} hours`;
+  if (Number.isInteger(days)) return counted(days, 'day');
+  return counted(Math.ceil(seconds / 3_600), 'hour');
 }
+
+const counted = (count: number, unit: string): string =>
+  `${count} ${unit}${count === 1 ? '' : 's'}`;

@@ -23,6 +23,9 @@ export interface MailOrder {
   id: string;
   subject: string;
   text: string;
+  /** For the connection, and again for its greeting. */
+  answer_ms: number;
+  /** For all of it. */
   timeout_ms: number;
 }
 

@@ -103,7 +103,9 @@ export function planWarnings(
   const { before, ...rest } = patch;
   const settings = mergePatch(existing, rest);
   if (before) settings.before = readTimes(before);
-  checkUrl(settings.webhook_url, allowed);
+  // What was stored while it was allowed hinders nobody from changing other things, or from switching it off.
+  const asksForUrl = patch.webhook_url !== undefined || patch.enabled === true;
+  if (asksForUrl) checkUrl(settings.webhook_url, allowed);
   if (patch.webhook_ca !== undefined) settings.webhook_ca = readCertificates(patch.webhook_ca);
   settings.mail_to = readReceivers(settings.mail_to);
   for (const field of ['roles', 'issuers'] as const) {

@@ -142,20 +142,31 @@ export async function listDue(
   }));
 }
 
-/** The oldest message that waits for a receiver. */
-export function findOldest(
+/** Ids of the messages that wait for a receiver, the oldest first. */
+export async function listWaiting(db: Db, mount_id: string, channel: Channel): Promise<string[]> {
+  const rows = await db
+    .selectFrom('pki_expiration_message')
+    .select('id')
+    .where('mount_id', '=', mount_id)
+    .where('channel', '=', channel)
+    .orderBy('created_at_ms')
+    .orderBy('id')
+    .execute();
+  return rows.map(({ id }) => id);
+}
+
+export function findMessage(
   db: Db,
   mount_id: string,
   channel: Channel,
+  id: string,
 ): Promise<MessageRow | undefined> {
   return db
     .selectFrom('pki_expiration_message')
     .selectAll()
     .where('mount_id', '=', mount_id)
     .where('channel', '=', channel)
-    .orderBy('created_at_ms')
-    .orderBy('id')
-    .limit(1)
+    .where('id', '=', id)
     .executeTakeFirst();
 }
 

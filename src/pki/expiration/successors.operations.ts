@@ -1,6 +1,8 @@
-import { createHash } from 'node:crypto';
+import { createHash, hash } from 'node:crypto';
 import { setImmediate as nextTurn } from 'node:timers/promises';
+import { memoizeWeak } from '../../core/memoize-weak.ts';
 import type { Db } from '../../store/database.ts';
+import type { Certificate } from '../../x509/certificate.ts';
 import type { Issuer } from '../mount-state/issuer.ts';
 import { type End, findLaterEnd, listNamed, listNames } from './candidates.store.ts';
 
@@ -92,13 +94,33 @@ export class Successors {
   }
 }
 
-/** Whether another issuer that is not revoked has the subject or the key of one, and ends later. */
-export function hasSuccessor(issuer: Issuer, issuers: Iterable<Issuer>): boolean {
-  const { subject, subjectPublicKeyInfo, notAfter } = issuer.certificate;
-  for (const { certificate, revoked_at_ms } of issuers) {
-    if (revoked_at_ms !== undefined || certificate.notAfter <= notAfter) continue;
-    if (Buffer.from(subject).equals(certificate.subject)) return true;
-    if (Buffer.from(subjectPublicKeyInfo).equals(certificate.subjectPublicKeyInfo)) return true;
+const subjectHash = memoizeWeak(({ subject }: Certificate): string => hash('sha256', subject));
+const keyHash = memoizeWeak(({ subjectPublicKeyInfo }: Certificate): string =>
+  hash('sha256', subjectPublicKeyInfo),
+);
+
+/** Finds out whether issuers of a mount have successors: others of the same subject or the same key that end later. */
+export class IssuerSuccessors {
+  readonly #latestOf = new Map<string, number>();
+
+  /** @param issuers all of the mount: what is revoked, or signed by one that is, succeeds nothing */
+  constructor(issuers: ReadonlyMap<string, Issuer>) {
+    const isRevoked = (id: string): boolean => issuers.get(id)?.revoked_at_ms !== undefined;
+    for (const { id, certificate, signed_by } of issuers.values()) {
+      if (isRevoked(id) || isRevoked(signed_by)) continue;
+      for (const key of keysOf(certificate)) {
+        const latest = this.#latestOf.get(key) ?? 0;
+        this.#latestOf.set(key, Math.max(latest, certificate.notAfter));
+      }
+    }
   }
-  return false;
+
+  has({ certificate }: Pick<Issuer, 'certificate'>): boolean {
+    return keysOf(certificate).some((key) => (this.#latestOf.get(key) ?? 0) > certificate.notAfter);
+  }
 }
+
+const keysOf = (certificate: Certificate): string[] => [
+  `subject ${subjectHash(certificate)}`,
+  `key ${keyHash(certificate)}`,
+];

@@ -10,15 +10,20 @@ import {
 import { eachPlace } from '../../../test/support/engines.ts';
 import type { App } from '../../app/app.ts';
 import type { JobRun } from '../../app/job.ts';
+import type { Mount } from '../../app/mount.ts';
 import { acquireLease, renewLease } from '../../store/job-lock.ts';
 import type { Store } from '../../store/store.ts';
+import type { Certificate } from '../../x509/certificate.ts';
 import { insertCertificate, markRevoked } from '../certificates/store.ts';
 import { revokeIssuer } from '../issuers/revocation.operations.ts';
+import type { Issuer } from '../mount-state/issuer.ts';
+import { readMountState } from '../mount-state/operations.ts';
 import { rootFields } from '../profile/root.ts';
 import { generateRoot } from '../roots/operations.ts';
 import { writeWarnings } from './settings.operations.ts';
 import type { WarningPatch } from './settings.ts';
-import { deleteMessage, deleteMessages, findOldest, readWaiting } from './store.ts';
+import { deleteMessage, deleteMessages, findMessage, listWaiting, readWaiting } from './store.ts';
+import { IssuerSuccessors } from './successors.operations.ts';
 import { lookAhead } from './walking.operations.ts';
 
 const DAY = 86_400;
@@ -54,11 +59,15 @@ async function openWorld(store: Store, settings: WarningPatch = {}) {
   const look = async (on: App = app, holder = 'local'): Promise<void> => {
     await lookAhead(on, await turnOf(on, `test/${holder}`));
   };
+  const oldest = async () => {
+    const [id = ''] = await listWaiting(app.db, mount.id, 'webhook');
+    return findMessage(app.db, mount.id, 'webhook', id);
+  };
   /** What is on its way, which counts as taken. */
   const take = async (): Promise<[before: number, serials: string[]][]> => {
     const taken: [number, string[]][] = [];
     for (;;) {
-      const row = await findOldest(app.db, mount.id, 'webhook');
+      const row = await oldest();
       if (!row) return taken;
       const { before, certificates } = JSON.parse(row.body);
       const serials = certificates.map((one: { serial_number: string }) => one.serial_number);
@@ -66,7 +75,13 @@ async function openWorld(store: Store, settings: WarningPatch = {}) {
       await store.commit([deleteMessage(row)]);
     }
   };
-  return { app, clock, mount, set, add, look, take };
+  return { app, clock, mount, set, add, look, oldest, take };
+}
+
+async function generateRootIn(app: App, mount: Mount, fields: object): Promise<string> {
+  const schema = z.object({ exported: z.string(), ...rootFields });
+  const root = schema.parse({ exported: 'internal', key_type: 'ec', ...fields });
+  return (await generateRoot(app, testCaller(mount), root)).data.issuer_id;
 }
 
 async function turnOf(app: App, name: string): Promise<JobRun> {
@@ -120,18 +135,94 @@ eachPlace('warnings before certificates end', (newPlace, engine) => {
     assert.deepEqual(await take(), [[1, ['0f']]]);
   });
 
+  test('an issuer is succeeded by another of its subject or its key that ends later and is relied on', async () => {
+    const { app, mount } = await openWorld(await open());
+    const root = await generateRootIn(app, mount, { common_name: 'R', ttl: '24h' });
+    const { issuers } = await readMountState(app, mount.id);
+    const old = issuers.get(root);
+    assert.ok(old);
+    const { subject, subjectPublicKeyInfo, notAfter } = old.certificate;
+    const other = Uint8Array.of(1);
+    const later = notAfter + 1;
+    const cases: [
+      why: string,
+      certificate: Partial<Certificate>,
+      rest: Partial<Issuer>,
+      has: boolean,
+    ][] = [
+      ['its subject', { subjectPublicKeyInfo: other, notAfter: later }, {}, true],
+      ['its key', { subject: other, notAfter: later }, {}, true],
+      ['neither', { subject: other, subjectPublicKeyInfo: other, notAfter: later }, {}, false],
+      [
+        'its key as a subject',
+        { subject: subjectPublicKeyInfo, subjectPublicKeyInfo: subject, notAfter: later },
+        {},
+        false,
+      ],
+      ['the same end', { notAfter }, {}, false],
+      ['revoked', { notAfter: later }, { revoked_at_ms: 1 }, false],
+      ['signed by a revoked one', { notAfter: later }, { signed_by: 'lost' }, false],
+      ['signed by one that is not', { notAfter: later }, { signed_by: 'kept' }, true],
+    ];
+    for (const [why, changed, rest, has] of cases) {
+      const certificate = { ...old.certificate, ...changed };
+      const unlike = {
+        ...old.certificate,
+        subject: Uint8Array.of(2),
+        subjectPublicKeyInfo: Uint8Array.of(2),
+      };
+      const all = [
+        old,
+        { ...old, id: 'next', certificate, ...rest },
+        { ...old, id: 'lost', certificate: unlike, revoked_at_ms: 1 },
+        { ...old, id: 'kept', certificate: unlike },
+      ];
+      const successors = new IssuerSuccessors(new Map(all.map((one) => [one.id, one])));
+      assert.equal(successors.has(old), has, why);
+    }
+  });
+
   test('what a revoked issuer has signed succeeds nothing', async () => {
     const { app, mount, add, look, take } = await openWorld(await open());
     const caller = testCaller(mount);
-    const schema = z.object({ exported: z.string(), ...rootFields });
-    const root = { exported: 'internal', common_name: 'R', key_type: 'ec', issuer_name: 'lost' };
-    const { data } = await generateRoot(app, caller, schema.parse(root));
-    const [issuer_id, names] = [data.issuer_id, ['a.test']];
+    const issuer_id = await generateRootIn(app, mount, { common_name: 'R', issuer_name: 'lost' });
+    const names = ['a.test'];
     await add({ serial: '01', names }, { serial: '02', days: 300, names, issuer_id });
     await add({ serial: '03', names: ['b.test'] }, { serial: '04', days: 300, names: ['b.test'] });
     await revokeIssuer(app, caller, { issuer_ref: 'lost' });
     await look();
     assert.deepEqual(await take(), [[7, ['01']]]);
+  });
+
+  test('a certificate whose successor is revoked later is told of at the next time ahead, not again at the same', async () => {
+    const { app, clock, mount, add, look, take } = await openWorld(await open());
+    await add({ serial: '01', names: ['a.test'] }, { serial: '02', days: 300, names: ['a.test'] });
+    await look();
+    const mark = { mount_id: mount.id, serial: '02', revoked_at_ms: 1, revocation_reason: 0 };
+    await app.store.commit([markRevoked(mark)]);
+    await look();
+    assert.deepEqual(await take(), [], 'seven days before it was looked at');
+    clock.now += 4.5 * DAY;
+    await look();
+    assert.deepEqual(await take(), [[1, ['01']]]);
+  });
+
+  test('what is stored within the last time ahead is never told of', async () => {
+    const { clock, add, look, take } = await openWorld(await open());
+    await add({ serial: '01', days: 0.6 });
+    await look();
+    assert.deepEqual(await take(), [[1, ['01']]], 'the walk has got so far');
+    await add({ serial: '02', days: 0.5 }, { serial: '03', days: 2 });
+    await look();
+    clock.now += 0.7 * DAY;
+    await look();
+    assert.deepEqual(
+      (await take()).flatMap(([, serials]) => serials),
+      ['03'],
+    );
+    clock.now += 10 * DAY;
+    await look();
+    assert.deepEqual((await take()).flatMap(([, serials]) => serials).includes('02'), false);
   });
 
   test('whatever is revoked, short-lived or not asked for is not told of', async () => {
@@ -206,7 +297,7 @@ eachPlace('warnings before certificates end', (newPlace, engine) => {
   });
 
   test('of a receiver that takes nothing no more than 64 messages wait, and nothing is lost', async () => {
-    const { app, mount, clock, set, add, look, take } = await openWorld(await open(), {
+    const { app, mount, clock, set, add, look, oldest, take } = await openWorld(await open(), {
       before: ['1h'],
     });
     await look();
@@ -217,7 +308,7 @@ eachPlace('warnings before certificates end', (newPlace, engine) => {
       clock.now += 1;
     }
     assert.equal((await readWaiting(app.db, mount.id, 'webhook')).count, 64);
-    const first = await findOldest(app.db, mount.id, 'webhook');
+    const first = await oldest();
     assert.match(first?.body ?? '', /"serial_number":"00"/);
     await app.store.commit([deleteMessages(mount.id, 'webhook')]);
     clock.now += DAY;

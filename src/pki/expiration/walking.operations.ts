@@ -24,7 +24,7 @@ import {
   readWaiting,
   saveCursor,
 } from './store.ts';
-import { hasSuccessor, Successors } from './successors.operations.ts';
+import { IssuerSuccessors, Successors } from './successors.operations.ts';
 import { chooseThreshold } from './thresholds.ts';
 
 /** Certificates that are looked at together, and told of in one message. */
@@ -59,6 +59,7 @@ interface Walk {
   settings: WarningSettings;
   version: number;
   state: MountState;
+  successors: IssuerSuccessors;
   channel: Channel;
   ahead: number;
   /** Unix seconds, the same for all times ahead: which of them is the nearest is decided by it. */
@@ -70,12 +71,13 @@ async function lookAtMount(app: App, turn: JobRun, mount_id: string): Promise<vo
   const { settings, version } = await readWarnings(app, mount_id);
   if (!mount) return;
   const state = await readMountState(app, mount_id);
+  const successors = new IssuerSuccessors(state.issuers);
   const now = Math.floor(app.now() / 1000);
   for (const channel of CHANNELS.filter((one) => usesChannel(settings, one))) {
     const cursors = await readCursors(app.db, mount_id, channel);
     for (const ahead of settings.before) {
-      const walk = { app, turn, mount, settings, version, state, channel, ahead, now };
-      await walkOn(walk, cursors.get(ahead));
+      const of = { mount, settings, version, state, successors, channel, ahead, now };
+      await walkOn({ app, turn, ...of }, cursors.get(ahead));
     }
   }
 }
@@ -138,14 +140,14 @@ function listIssuersEnding({ state, now, ahead }: Walk, from: Cursor): Issuer[] 
 }
 
 function describeIssuerEnding(walk: Walk, issuer: Issuer): Ending[] {
-  const { settings, state, ahead, now } = walk;
+  const { settings, successors, ahead, now } = walk;
   const { id, certificate, revoked_at_ms } = issuer;
   const { notBefore: not_before, notAfter: not_after, serial } = certificate;
   const isMeant =
     settings.issuers.length > 0 ? settings.issuers.includes(id) : settings.roles.length === 0;
   if (!isMeant || revoked_at_ms !== undefined) return [];
   if (chooseThreshold(settings.before, { not_before, not_after }, now) !== ahead) return [];
-  if (hasSuccessor(issuer, state.issuers.values())) return [];
+  if (successors.has(issuer)) return [];
   const common_name = nameText(certificate.subjectName);
   const facts = { serial, issuer_id: id, role: '', common_name, not_before, not_after };
   return [describeEnding({ kind: 'issuer', ...facts }, { names: [], count: 0 }, now)];

@@ -25,7 +25,7 @@ export interface PolicyQuestion {
   policy: string;
   /** Of the path; without it the default issuer is meant. */
   issuer_ref: string | undefined;
-  /** What was sent, as it came, with the request for the certificate. */
+  /** All that was sent, with defaults of what is understood here, and with the request for the certificate. */
   user: Readonly<Record<string, unknown>>;
 }
 

@@ -15,7 +15,7 @@ interface PolicyRequest {
   mode: IssuanceMode;
   policy_name: string;
   mount: string;
-  /** What the caller sent, as it came. */
+  /** All that the caller sent; of what is understood here, what was read of it, with what holds where it was left out. */
   user: Readonly<Record<string, unknown>>;
   /** Undefined for a token without an entity. */
   identity: ToldIdentity | undefined;
