@@ -47,7 +47,7 @@ const OF_PKI: readonly [table: string, subject: string, insert: string][] = [
   [
     'pki_issuer',
     'pki/p',
-    "insert into pki_issuer values ('p', 'i', '', '', 'x', '{}', null, 0, 0, 0)",
+    "insert into pki_issuer values ('p', 'i', '', '', 'x', '{}', null, 0, 0, 0, 0)",
   ],
   [
     'pki_role',
