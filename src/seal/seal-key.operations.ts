@@ -2,6 +2,7 @@ import type { App } from '../app/app.ts';
 import { KEY_LENGTH, NONCE_LENGTH } from '../barrier/envelope.ts';
 import type { Pkcs11Seal, SealSettings, TransitSeal } from '../config/seal-settings.ts';
 import { Failure } from '../core/failure.ts';
+import { findOrMakeKey } from '../pkcs11/first-keys.operations.ts';
 import { askModule } from '../pkcs11/operations.ts';
 import { createKeyFile, readKeyFile } from './key-file.store.ts';
 import type { Seal } from './seal.ts';
@@ -137,15 +138,26 @@ const deviceOrder = ({ slot, token_label, pin, key_label }: Pkcs11Seal) => ({
 
 async function requireDeviceKey(app: App, settings: Pkcs11Seal): Promise<void> {
   const place = deviceOrder(settings);
-  const found = await askModule(app, settings.library, { kind: 'find secret', ...place });
-  if (found.type === 'secret' && found.found) return;
-  if (!settings.generate_key) {
-    throw new Failure(
-      'unavailable',
-      `the token has no AES key "${settings.key_label}", and seal.generate_key is false`,
-    );
+  const find = async (): Promise<true | undefined> => {
+    const found = await askModule(app, settings.library, { kind: 'find secret', ...place });
+    return found.type === 'secret' && found.found ? true : undefined;
+  };
+  if (settings.generate_key) {
+    // Nobody has proved anything yet, and many may ask at once, of several nodes.
+    await findOrMakeKey(app, {
+      find,
+      async make() {
+        await askModule(app, settings.library, { kind: 'make secret', ...place });
+        return true;
+      },
+    });
+    return;
   }
-  await askModule(app, settings.library, { kind: 'make secret', ...place });
+  if (await find()) return;
+  throw new Failure(
+    'unavailable',
+    `the token has no AES key "${settings.key_label}", and seal.generate_key is false`,
+  );
 }
 
 async function wrapByDevice(
