@@ -25,15 +25,24 @@ export async function makeSealKey(app: App, settings: SealSettings): Promise<Mad
       return { seal_key: app.randomBytes(KEY_LENGTH), seal_key_wrapped: null };
     case 'keyfile':
       return { seal_key: obtainKeyFile(app, settings.path), seal_key_wrapped: null };
-    case 'pkcs11': {
-      const seal_key = app.randomBytes(KEY_LENGTH);
+    case 'pkcs11':
       await requireDeviceKey(app, settings);
-      return { seal_key, seal_key_wrapped: await wrapByDevice(app, settings, seal_key) };
-    }
-    case 'transit': {
-      const seal_key = app.randomBytes(KEY_LENGTH);
-      return { seal_key, seal_key_wrapped: await wrapByTransit(settings, seal_key) };
-    }
+      return makeWrapped(app, (seal_key) => wrapByDevice(app, settings, seal_key));
+    case 'transit':
+      return makeWrapped(app, (seal_key) => wrapByTransit(settings, seal_key));
+  }
+}
+
+async function makeWrapped(
+  app: App,
+  wrap: (seal_key: Uint8Array) => Promise<Uint8Array>,
+): Promise<MadeSealKey> {
+  const seal_key = app.randomBytes(KEY_LENGTH);
+  try {
+    return { seal_key, seal_key_wrapped: await wrap(seal_key) };
+  } catch (error) {
+    seal_key.fill(0);
+    throw error;
   }
 }
 
@@ -49,11 +58,11 @@ async function requireOpens(
   seal_key: Uint8Array,
 ): Promise<void> {
   const opened = await decryptByTransit(settings, wrapped);
-  // Rather now than at the next start.
-  if (!Buffer.from(opened).equals(seal_key)) {
-    throw new Failure('unavailable', 'the transit engine gives another key back than it was given');
-  }
+  const isSame = Buffer.from(seal_key).equals(opened);
   opened.fill(0);
+  // Rather now than at the next start.
+  if (isSame) return;
+  throw new Failure('unavailable', 'the transit engine gives another key back than it was given');
 }
 
 /**
