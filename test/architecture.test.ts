@@ -241,6 +241,7 @@ const UNRECORDED: Readonly<Record<string, string>> = {
   'src/pki/expiration/walking.operations.ts': 'a warning of what was recorded, and how far they go',
   'src/pki/issuance/names.operations.ts':
     'names that lead to nothing until their certificate is there',
+  'src/pkcs11/first-keys.operations.ts': 'who may make a key: what it is made for has its record',
   'src/store/job-lock.ts': 'who has a job',
   'src/store/restore.ts': 'the restore has its record',
 };

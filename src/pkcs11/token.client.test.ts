@@ -119,3 +119,26 @@ test('another PIN logs out who was logged in first, and counts only when the tok
     ...['logout', 'closeSessions 3', 'openSession 3', 'login', 'closeSessions 3'],
   ]);
 });
+
+const wanted = { key_type: 'ed25519' } as const;
+for (const kind of ['make pair', 'make secret'] as const) {
+  const make = (label: string): Order => ({
+    ...{ token: { token_label: 'a', pin: '1234' }, key: { label } },
+    ...(kind === 'make pair' ? { kind, wanted } : { kind }),
+  });
+  const made = kind === 'make pair' ? 'generateKeyPair' : 'generateKey';
+
+  test(`${kind}: what the token has by now is not made once more`, () => {
+    const { script, tokens } = openScript();
+    // The script tells nothing of what it has.
+    if (kind === 'make pair') assert.throws(() => tokens.carryOut(make('key')), { refusal: 'key' });
+    else tokens.carryOut(make('key'));
+    assert.ok(!script.calls.includes(made));
+  });
+
+  test(`${kind}: what the token does not have is made`, () => {
+    const { script, tokens } = openScript();
+    tokens.carryOut(make('other'));
+    assert.ok(script.calls.includes(made));
+  });
+}

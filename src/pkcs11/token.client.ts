@@ -58,15 +58,16 @@ export class Tokens {
       case 'find pair':
         return { type: 'pair', pair: this.#findPair(token, order.key) };
       case 'make pair':
-        this.#makePair(session, order.key, order.wanted);
-        return { type: 'pair', pair: this.#findPair(token, order.key) };
+        return { type: 'pair', pair: this.#findOrMakePair(token, order) };
       case 'find secret':
         return {
           type: 'secret',
           found: this.#find(token, CKO.SECRET_KEY, order.key) !== undefined,
         };
       case 'make secret':
-        this.#module.generateKey(session, CKM.AES_KEY_GEN, secretTemplate(order.key));
+        if (this.#find(token, CKO.SECRET_KEY, order.key) === undefined) {
+          this.#module.generateKey(session, CKM.AES_KEY_GEN, secretTemplate(order.key));
+        }
         return { type: 'secret', found: true };
       case 'sign': {
         const mechanism = mechanismOf(order.mechanism);
@@ -162,6 +163,17 @@ export class Tokens {
       ecParams: read(CKA.EC_PARAMS),
       ecPoint: read(CKA.EC_POINT),
     };
+  }
+
+  /** Another installation, which holds no lease of this one, may have made it since it was looked for. */
+  #findOrMakePair(
+    token: OpenToken,
+    { key, wanted }: { key: KeyRef; wanted: KeyPairKind },
+  ): PublicAttributes | undefined {
+    const there = this.#findPair(token, key);
+    if (there) return there;
+    this.#makePair(token.session, key, wanted);
+    return this.#findPair(token, key);
   }
 
   #makePair(session: bigint, ref: KeyRef, wanted: KeyPairKind): void {

@@ -8,7 +8,7 @@ import {
   type TokenStanding,
   waitForToken,
 } from './seal-token.ts';
-import { lookUpToken, renewToken } from './transit.client.ts';
+import { doesItsWork, lookUpToken, renewToken } from './transit.client.ts';
 
 /**
  * Renews the token of a transit seal from the start of the server until it stops, sealed or not: the next start needs
@@ -32,6 +32,8 @@ export function startRenewing(app: App): void {
   void goOn();
 }
 
+const PROBE_BYTES = 32;
+
 /** Seconds that the token had when it was seen last. */
 const lastOf = perApp<{ ttl: number | undefined; at: number }>(() => ({ ttl: undefined, at: 0 }));
 
@@ -49,7 +51,9 @@ async function renewOnce(app: App, seal: TransitSeal, stopped: AbortSignal): Pro
     if (token) return noteToken(app, { token, ttl }, note);
     // Its policies may let it be renewed all the same.
     const blindly = await renewToken(seal, stopped);
-    return blindly === undefined ? note('refused', undefined) : note('fine', blindly);
+    if (blindly !== undefined) return note('fine', blindly);
+    const works = await doesItsWork(seal, app.randomBytes(PROBE_BYTES), stopped);
+    return note(works ? 'unattended' : 'refused', undefined);
   } catch (error) {
     if (stopped.aborted) return 0;
     const why = error instanceof Error ? error.message : String(error);

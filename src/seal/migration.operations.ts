@@ -63,24 +63,35 @@ export async function planMigration(
 ): Promise<MigratedSeal | undefined> {
   const root_key = await openFormer(app, seal, key);
   if (root_key === undefined) return undefined;
+  try {
+    const next = await planNext(app, seal, { root_key, key });
+    if (next) return { next, root_key };
+  } catch (error) {
+    root_key.fill(0);
+    throw error;
+  }
+  root_key.fill(0);
+  return undefined;
+}
+
+/** @returns undefined where it is not the key that it should be */
+async function planNext(
+  app: App,
+  seal: Seal,
+  { root_key, key }: { root_key: Uint8Array; key: Uint8Array | undefined },
+): Promise<Seal | undefined> {
+  const rows = await listKeyring(app.db);
   // The server's own barrier stays shut until all of this is durable.
   const barrier = new Barrier((length) => app.randomBytes(length));
-  const keyring = openKeyring(Uint8Array.from(root_key), await listKeyring(app.db));
-  await barrier.unseal(keyring, barrier.sealings);
+  await barrier.unseal(openKeyring(Uint8Array.from(root_key), rows), barrier.sealings);
   try {
     const isShamir = seal.kind === 'shamir';
-    if (!isShamir && key !== undefined && !isCurrentKey(barrier, seal, key)) {
-      root_key.fill(0);
-      return undefined;
-    }
+    if (!isShamir && key !== undefined && !isCurrentKey(barrier, seal, key)) return undefined;
     const recovery_hash_sealed =
       isShamir && key !== undefined
         ? barrier.encrypt('config', RECOVERY_PLACE, recoveryHash(key))
         : seal.recovery_hash_sealed;
-    return {
-      next: await wrapAnew(app, { ...seal, recovery_hash_sealed }, root_key, key),
-      root_key,
-    };
+    return await wrapAnew(app, { ...seal, recovery_hash_sealed }, root_key, key);
   } finally {
     await barrier.seal();
   }

@@ -2,6 +2,7 @@ import type { App } from '../app/app.ts';
 import { KEY_LENGTH, NONCE_LENGTH } from '../barrier/envelope.ts';
 import type { Pkcs11Seal, SealSettings, TransitSeal } from '../config/seal-settings.ts';
 import { Failure } from '../core/failure.ts';
+import { findOrMakeKey } from '../pkcs11/first-keys.operations.ts';
 import { askModule } from '../pkcs11/operations.ts';
 import { createKeyFile, readKeyFile } from './key-file.store.ts';
 import type { Seal } from './seal.ts';
@@ -24,15 +25,24 @@ export async function makeSealKey(app: App, settings: SealSettings): Promise<Mad
       return { seal_key: app.randomBytes(KEY_LENGTH), seal_key_wrapped: null };
     case 'keyfile':
       return { seal_key: obtainKeyFile(app, settings.path), seal_key_wrapped: null };
-    case 'pkcs11': {
-      const seal_key = app.randomBytes(KEY_LENGTH);
+    case 'pkcs11':
       await requireDeviceKey(app, settings);
-      return { seal_key, seal_key_wrapped: await wrapByDevice(app, settings, seal_key) };
-    }
-    case 'transit': {
-      const seal_key = app.randomBytes(KEY_LENGTH);
-      return { seal_key, seal_key_wrapped: await wrapByTransit(settings, seal_key) };
-    }
+      return makeWrapped(app, (seal_key) => wrapByDevice(app, settings, seal_key));
+    case 'transit':
+      return makeWrapped(app, (seal_key) => wrapByTransit(settings, seal_key));
+  }
+}
+
+async function makeWrapped(
+  app: App,
+  wrap: (seal_key: Uint8Array) => Promise<Uint8Array>,
+): Promise<MadeSealKey> {
+  const seal_key = app.randomBytes(KEY_LENGTH);
+  try {
+    return { seal_key, seal_key_wrapped: await wrap(seal_key) };
+  } catch (error) {
+    seal_key.fill(0);
+    throw error;
   }
 }
 
@@ -48,11 +58,11 @@ async function requireOpens(
   seal_key: Uint8Array,
 ): Promise<void> {
   const opened = await decryptByTransit(settings, wrapped);
-  // Rather now than at the next start.
-  if (!Buffer.from(opened).equals(seal_key)) {
-    throw new Failure('unavailable', 'the transit engine gives another key back than it was given');
-  }
+  const isSame = Buffer.from(seal_key).equals(opened);
   opened.fill(0);
+  // Rather now than at the next start.
+  if (isSame) return;
+  throw new Failure('unavailable', 'the transit engine gives another key back than it was given');
 }
 
 /**
@@ -137,15 +147,26 @@ const deviceOrder = ({ slot, token_label, pin, key_label }: Pkcs11Seal) => ({
 
 async function requireDeviceKey(app: App, settings: Pkcs11Seal): Promise<void> {
   const place = deviceOrder(settings);
-  const found = await askModule(app, settings.library, { kind: 'find secret', ...place });
-  if (found.type === 'secret' && found.found) return;
-  if (!settings.generate_key) {
-    throw new Failure(
-      'unavailable',
-      `the token has no AES key "${settings.key_label}", and seal.generate_key is false`,
-    );
+  const find = async (): Promise<true | undefined> => {
+    const found = await askModule(app, settings.library, { kind: 'find secret', ...place });
+    return found.type === 'secret' && found.found ? true : undefined;
+  };
+  if (settings.generate_key) {
+    // Nobody has proved anything yet, and many may ask at once, of several nodes.
+    await findOrMakeKey(app, {
+      find,
+      async make() {
+        await askModule(app, settings.library, { kind: 'make secret', ...place });
+        return true;
+      },
+    });
+    return;
   }
-  await askModule(app, settings.library, { kind: 'make secret', ...place });
+  if (await find()) return;
+  throw new Failure(
+    'unavailable',
+    `the token has no AES key "${settings.key_label}", and seal.generate_key is false`,
+  );
 }
 
 async function wrapByDevice(

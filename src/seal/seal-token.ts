@@ -8,10 +8,11 @@ export interface SealToken {
 }
 
 /**
- * How it stands with the token. `ends`: it cannot be renewed, or no further; `refused`: the server does not take it, or
- * its policies have it neither look itself up nor be renewed; `unreachable`: the server cannot be asked.
+ * How it stands with the token. `ends`: it cannot be renewed, or no further; `unattended`: it does its work, but its
+ * policies have it neither look itself up nor be renewed; `refused`: it does not do its work;
+ * `unreachable`: the server cannot be asked.
  */
-export type TokenStanding = 'fine' | 'ends' | 'refused' | 'unreachable';
+export type TokenStanding = 'fine' | 'ends' | 'unattended' | 'refused' | 'unreachable';
 
 /** One that is renewed and gets less than this share of what is usual is near the end that was set for it. */
 const SHORTENED = 0.5;
@@ -32,6 +33,7 @@ const HOUR = 3_600 * SECOND;
 const MOST_WAIT: Readonly<Record<TokenStanding, number>> = {
   fine: HOUR,
   ends: 24 * HOUR,
+  unattended: HOUR,
   refused: HOUR / 6,
   unreachable: HOUR / 60,
 };
@@ -54,6 +56,8 @@ export function tellStanding(standing: TokenStanding): string | undefined {
 
 const WARNINGS = {
   ends: 'the token of the seal ends and cannot be renewed: the server will not unseal by itself after that; its log says when',
+  unattended:
+    'the token of the seal may neither be looked up nor renewed (auth/token/lookup-self, auth/token/renew-self): once it ends, of which nothing is known, the server will not unseal by itself',
   refused:
     'the transit engine does not take the token of the seal: the server will not unseal by itself at its next start',
   unreachable:

@@ -4,6 +4,7 @@ import { request as httpsRequest } from 'node:https';
 import { z } from 'zod';
 import type { TransitSeal } from '../config/seal-settings.ts';
 import { Failure } from '../core/failure.ts';
+import { CLIENT_TLS } from '../core/tls.client.ts';
 import type { SealToken } from './seal-token.ts';
 
 /** For all of one request, in milliseconds. */
@@ -35,9 +36,37 @@ export async function encryptByTransit(seal: TransitSeal, key: Uint8Array): Prom
 /** Has it decrypt what {@link encryptByTransit} gave. @throws Failure `unavailable` */
 export async function decryptByTransit(seal: TransitSeal, key: Uint8Array): Promise<Uint8Array> {
   const ciphertext = Buffer.from(key).toString('utf8');
-  const answer = decrypted.safeParse(await ask(seal, 'decrypt', { ciphertext }));
-  if (answer.success) return new Uint8Array(Buffer.from(answer.data.data.plaintext, 'base64'));
-  throw refuse(seal, 'its answer has no plaintext');
+  return readPlaintext(seal, await ask(seal, 'decrypt', { ciphertext }));
+}
+
+function readPlaintext(seal: TransitSeal, answer: unknown): Uint8Array {
+  const read = decrypted.safeParse(answer);
+  if (!read.success) throw refuse(seal, 'its answer has no plaintext');
+  const bytes = Buffer.from(read.data.data.plaintext, 'base64');
+  const key = Uint8Array.from(bytes);
+  bytes.fill(0);
+  return key;
+}
+
+/**
+ * Whether the other server still encrypts and decrypts for the token: shown with bytes that are no key.
+ *
+ * @throws Failure `unavailable` where it can be asked neither
+ */
+export async function doesItsWork(
+  seal: TransitSeal,
+  probe: Uint8Array,
+  stopped?: AbortSignal,
+): Promise<boolean> {
+  const plaintext = Buffer.from(probe).toString('base64');
+  const locked = await send(seal, keyOrder(seal, 'encrypt', { plaintext }), stopped);
+  if (isRefusal(locked)) return false;
+  const read = encrypted.safeParse(readJson(seal, locked));
+  if (!read.success) throw refuse(seal, 'its answer has no ciphertext');
+  const { ciphertext } = read.data.data;
+  const opened = await send(seal, keyOrder(seal, 'decrypt', { ciphertext }), stopped);
+  if (isRefusal(opened)) return false;
+  return Buffer.from(readPlaintext(seal, readJson(seal, opened))).equals(probe);
 }
 
 /** Which version of its key the other server has encrypted with; undefined where it does not say. */
@@ -56,7 +85,7 @@ export async function lookUpToken(
   seal: TransitSeal,
   stopped?: AbortSignal,
 ): Promise<SealToken | undefined> {
-  const answer = await post(seal, { path: 'auth/token/lookup-self', method: 'GET' }, stopped);
+  const answer = await send(seal, { path: 'auth/token/lookup-self', method: 'GET' }, stopped);
   if (isRefusal(answer)) return undefined;
   const read = lookedUp.safeParse(readJson(seal, answer));
   if (!read.success) throw refuse(seal, 'its answer does not describe a token');
@@ -75,7 +104,7 @@ export async function renewToken(
   stopped?: AbortSignal,
 ): Promise<number | undefined> {
   const path = 'auth/token/renew-self';
-  const answer = await post(seal, { path, method: 'POST', body: '{}' }, stopped);
+  const answer = await send(seal, { path, method: 'POST', body: '{}' }, stopped);
   if (isRefusal(answer)) return undefined;
   const read = renewed.safeParse(readJson(seal, answer));
   if (!read.success) throw refuse(seal, 'its answer has no lease');
@@ -93,8 +122,23 @@ async function ask(
   what: 'encrypt' | 'decrypt',
   body: Readonly<Record<string, string>>,
 ): Promise<unknown> {
-  const path = `${seal.mount_path}/${what}/${seal.key_name}`;
-  return readJson(seal, await post(seal, { path, method: 'POST', body: JSON.stringify(body) }));
+  return readJson(seal, await send(seal, keyOrder(seal, what, body)));
+}
+
+const keyOrder = (
+  { mount_path, key_name }: TransitSeal,
+  what: 'encrypt' | 'decrypt',
+  body: Readonly<Record<string, string>>,
+): HttpOrder => ({
+  path: `${mount_path}/${what}/${key_name}`,
+  method: 'POST',
+  body: JSON.stringify(body),
+});
+
+interface HttpOrder {
+  path: string;
+  method: 'GET' | 'POST';
+  body?: string;
 }
 
 interface HttpAnswer {
@@ -111,9 +155,9 @@ function readJson(seal: TransitSeal, { status, text }: HttpAnswer): unknown {
   }
 }
 
-function post(
+function send(
   seal: TransitSeal,
-  { path, method, body = '' }: { path: string; method: 'GET' | 'POST'; body?: string },
+  { path, method, body = '' }: HttpOrder,
   stopped?: AbortSignal,
 ): Promise<HttpAnswer> {
   const { address, token, namespace } = seal;
@@ -131,11 +175,12 @@ function post(
       'x-vault-request': 'true',
       ...(namespace !== undefined && { 'x-vault-namespace': namespace }),
     },
+    ...CLIENT_TLS,
     ...trustOf(seal),
   };
   // Redirects are not followed: what is sent is for this server alone.
-  const send = url.protocol === 'https:' ? httpsRequest : httpRequest;
-  const request = send(url, options, (answer) => {
+  const open = url.protocol === 'https:' ? httpsRequest : httpRequest;
+  const request = open(url, options, (answer) => {
     gather(answer).then(
       (text) => resolve({ status: answer.statusCode ?? 0, text }),
       (error: unknown) => fail(reasonOf(error)),

@@ -159,17 +159,18 @@ async function migrateSeal(
   caller: Caller,
   { seal, since, key }: { seal: Seal; since: number; key?: Uint8Array },
 ): Promise<SealFacts> {
-  const plan = await planMigration(app, seal, key);
-  key?.fill(0);
+  const plan = await planMigration(app, seal, key).finally(() => key?.fill(0));
   if (plan === undefined) throw invalid('Unseal failed, invalid key');
-  try {
-    await app.commit(caller, replaceMigrated(plan.next));
-  } catch (error) {
-    plan.root_key.fill(0);
-    throw error;
-  }
-  caller.recorded = false;
-  const opened = openKeyring(plan.root_key, await listKeyring(app.db));
+  const opened = await (async () => {
+    try {
+      await app.commit(caller, replaceMigrated(plan.next));
+      caller.recorded = false;
+      return openKeyring(plan.root_key, await listKeyring(app.db));
+    } catch (error) {
+      plan.root_key.fill(0);
+      throw error;
+    }
+  })();
   if (!(await openBarrier(app, opened, since))) throw sealedMeanwhile();
   caller.recorded = true;
   return readSealFacts(app);

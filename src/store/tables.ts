@@ -58,7 +58,7 @@ export interface Tables {
     type: string;
     body: string;
   };
-  /** A request header that records tell; see `audit/request-headers/`. */
+  /** A key that a device has; see `system/managed-keys/`. */
   managed_key: {
     /** Kept as long as it has its name. */
     id: string;
@@ -70,6 +70,7 @@ export interface Tables {
     /** Counts what was written. */
     version: number;
   };
+  /** A request header that records tell; see `audit/request-headers/`. */
   audit_header: {
     /** In lower case. */
     name: string;

@@ -70,6 +70,7 @@ const refused: [change: object, phrase: RegExp][] = [
   [{ usages: 'sing' }, /usages may be/],
   [{ pin: '' }, /pin must be given/],
   [{ force_rw_session: 'maybe' }, /force_rw_session/],
+  [{ max_parallel: -1 }, /max_parallel/],
 ];
 for (const [change, phrase] of refused) {
   test(`a managed key is refused with ${JSON.stringify(change)}`, async () => {
@@ -93,10 +94,41 @@ test('a managed key is tested by a signature, and one that may not be made is re
   const missing = await call('POST', 'sys/managed-keys/pkcs11/missing/test/sign');
   assert.equal(missing.status, 400);
   assert.match(missing.text, /allow_generate_key is false/);
-  const hash = { hash_algorithm: 'md5' };
-  assert.equal((await call('POST', 'sys/managed-keys/pkcs11/tested/test/sign', hash)).status, 400);
   const pss = { use_pss: true };
   assert.equal((await call('POST', 'sys/managed-keys/pkcs11/tested/test/sign', pss)).status, 400);
+});
+
+for (const hash_algorithm of ['md5', 'SHA2-256', '', 'constructor', '__proto__', 'toString']) {
+  test(`a managed key is not tested with the hash "${hash_algorithm}"`, async () => {
+    await makeKey('hashed');
+    const answer = await call('POST', 'sys/managed-keys/pkcs11/hashed/test/sign', {
+      hash_algorithm,
+    });
+    assert.equal(answer.status, 400);
+    assert.match(answer.text, /hash_algorithm may be sha2-256, sha2-384, sha2-512/);
+  });
+}
+
+test('a test that is refused makes no key', async () => {
+  await makeKey('unmade', { mechanism: '0x1', curve: '', key_bits: '2048' });
+  const sign = (body: object) => call('POST', 'sys/managed-keys/pkcs11/unmade/test/sign', body);
+  const refusal = await sign({ use_pss: true });
+  assert.match(refusal.text, /use_pss: the mechanism of the key is another one/);
+  await makeKey('unmade', { mechanism: '0x1', curve: '', allow_generate_key: false });
+  assert.match((await sign({})).text, /the token has no key/);
+});
+
+test('many first uses of a managed key at once make one key', async () => {
+  await makeKey('wanted');
+  await makeKey('wanted-too', { key_label: 'wanted' });
+  const all = await Promise.all(
+    Array.from({ length: 4 }).flatMap(() =>
+      ['wanted', 'wanted-too'].map((name) =>
+        call('POST', `sys/managed-keys/pkcs11/${name}/test/sign`),
+      ),
+    ),
+  );
+  for (const { status, text } of all) assert.equal(status, 204, text);
 });
 
 test('a token that does not do the mechanism of a key is named when the key is taken', async () => {

@@ -75,3 +75,26 @@ test('an engine that cannot be reached, and then has ended the token, is told of
   await until(async () => /does not take the token/.test((await warningsOf(bench))[0] ?? ''));
   assert.equal(bench.lines.filter((line) => line.includes('cannot be reached')).length, 1);
 });
+
+for (const [what, denied, phrase] of [
+  ['may not be looked after, but does its work', [], /may neither be looked up nor renewed/],
+  ['may not encrypt any more', ['encrypt'], /does not take the token/],
+  ['may not decrypt any more', ['decrypt'], /does not take the token/],
+] as const) {
+  test(`a token that ${what} is told of as such`, async (t) => {
+    const bench = await open(t, { ttl: 2, period: 2, renewable: true });
+    await until(() => bench.fake.renewals > 0);
+    bench.fake.denied = new Set([...denied, 'lookup-self', 'renew-self']);
+    await until(async () => (await warningsOf(bench)).length > 0);
+    const [warning = ''] = await warningsOf(bench);
+    assert.match(warning, phrase);
+    assert.equal(/at its next start/.test(warning), denied.length > 0);
+  });
+}
+
+test('a token that may not look itself up is renewed all the same', async (t) => {
+  const bench = await open(t, { ttl: 2, period: 2, renewable: true });
+  bench.fake.denied.add('lookup-self');
+  await until(() => bench.fake.renewals >= 3);
+  assert.deepEqual(await warningsOf(bench), []);
+});

@@ -68,9 +68,15 @@ test('a key that is not there is told apart from one that is, and two of a name 
   const key = { label: 'twice' };
   assert.deepEqual(await pairOf(module, token, key), undefined);
   const wanted = { key_type: 'ec', ecParams: Buffer.from(CURVE[256], 'hex') } as const;
-  await module.run({ kind: 'make pair', token, key, wanted });
-  assert.ok(await pairOf(module, token, key));
-  await assert.rejects(module.run({ kind: 'make pair', token, key, wanted }), { refusal: 'key' });
+  const make = (id: number) =>
+    module.run({ kind: 'make pair', token, key: { ...key, id: Uint8Array.of(id) }, wanted });
+  const first = await make(1);
+  assert.ok(first.type === 'pair' && first.pair);
+  assert.deepEqual(await pairOf(module, token, key), first.pair);
+  // One that is there is not made once more.
+  await make(1);
+  assert.deepEqual(await pairOf(module, token, key), first.pair);
+  await make(2);
   await assert.rejects(pairOf(module, token, key), { refusal: 'key' });
 });
 

@@ -14,6 +14,8 @@ export interface FakeTransit {
   asked: number;
   /** What it tells of the token; null: it does not end. */
   token: { ttl: number | null; period: number; renewable: boolean };
+  /** What the policies of the token have it do no more. */
+  denied: Set<'encrypt' | 'decrypt' | 'lookup-self' | 'renew-self'>;
   renewals: number;
   /** Versions of its key; the last one encrypts. */
   keys: Buffer[];
@@ -33,6 +35,7 @@ export async function startFakeTransit(test: Scope): Promise<FakeTransit> {
     instead: undefined,
     asked: 0,
     token: { ttl: null, period: 0, renewable: false },
+    denied: new Set(),
     renewals: 0,
     keys: [randomBytes(32)],
     least: 1,
@@ -40,7 +43,10 @@ export async function startFakeTransit(test: Scope): Promise<FakeTransit> {
   const answer = (url: string, token: unknown, text: string): { status: number; body: string } => {
     fake.asked += 1;
     if (fake.instead) return fake.instead;
-    if (token !== TOKEN) return { status: 403, body: '{"errors":["permission denied"]}' };
+    const isDenied = url.split('/').some((part) => [...fake.denied].some((one) => one === part));
+    if (token !== TOKEN || isDenied) {
+      return { status: 403, body: '{"errors":["permission denied"]}' };
+    }
     if (url.startsWith('/v1/auth/token/')) return answerOfToken(fake, url);
     const { plaintext, ciphertext } = JSON.parse(text);
     const [, what] = /^\/v1\/transit\/unseal\/(encrypt|decrypt)\/gatehouse$/.exec(url) ?? [];

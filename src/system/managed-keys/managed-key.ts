@@ -157,6 +157,7 @@ export function planManagedKey(
   const { number, key_type } = mechanismFacts(input);
   const key_bits = input.key_bits === '' ? 0 : requireNumber('key_bits', input.key_bits);
   const curve = curveOf(input.curve);
+  if (input.max_parallel < 0) throw invalid('max_parallel must not be less than 0');
   const unknown = input.usages.find((usage) => !USAGES.includes(usage));
   if (unknown !== undefined) throw invalid(`usages may be ${USAGES.join(', ')}`);
   const planned: ManagedKey = {

@@ -6,8 +6,14 @@ import type { Caller } from '../../app/caller.ts';
 import type { NothingResult } from '../../app/output.ts';
 import { Failure, invalid } from '../../core/failure.ts';
 import { findMountById } from '../../mounts/operations.ts';
+import { findOrMakeKey } from '../../pkcs11/first-keys.operations.ts';
 import { askModule } from '../../pkcs11/operations.ts';
-import { type PublicAttributes, RefusedOrder } from '../../pkcs11/orders.ts';
+import {
+  type KeyRef,
+  type PublicAttributes,
+  RefusedOrder,
+  type TokenRef,
+} from '../../pkcs11/orders.ts';
 import { publicKeyInfoOf } from '../../pkcs11/public-key.ts';
 import { encodeSignature, prepareSignature } from '../../pkcs11/signature.ts';
 import {
@@ -74,15 +80,28 @@ async function findOrMakePair(
   caller: Caller,
   managed: StoredManagedKey,
 ): Promise<PublicAttributes> {
-  const { library, name, key_label } = managed;
   const place = { token: tokenOf(app, managed), key: keyRefOf(managed) };
-  const found = await askModule(app, library, { kind: 'find pair', ...place });
-  if (found.type === 'pair' && found.pair) return found.pair;
+  const find = async (): Promise<PublicAttributes | undefined> => {
+    const found = await askModule(app, managed.library, { kind: 'find pair', ...place });
+    return found.type === 'pair' ? found.pair : undefined;
+  };
   if (!managed.allow_generate_key) {
+    const found = await find();
+    if (found) return found;
     throw invalid(
-      `the token has no key for the managed key "${name}", and allow_generate_key is false`,
+      `the token has no key for the managed key "${managed.name}", and allow_generate_key is false`,
     );
   }
+  return findOrMakeKey(app, { find, make: () => makePair(app, caller, managed, place) });
+}
+
+async function makePair(
+  app: App,
+  caller: Caller,
+  managed: StoredManagedKey,
+  place: { token: TokenRef; key: KeyRef },
+): Promise<PublicAttributes> {
+  const { library, name, key_label } = managed;
   if (key_label === '') {
     throw invalid(`a key for the managed key "${name}" can be made only with a key_label`);
   }
@@ -208,11 +227,11 @@ async function hashLong(
   return Uint8Array.from(hashing.digest());
 }
 
-const HASH_BITS: Readonly<Record<string, number>> = {
-  'sha2-256': 256,
-  'sha2-384': 384,
-  'sha2-512': 512,
-};
+const HASH_BITS: ReadonlyMap<string, number> = new Map([
+  ['sha2-256', 256],
+  ['sha2-384', 384],
+  ['sha2-512', 512],
+]);
 
 /** Signs something random, and verifies it; a key that is not there is made where that is allowed. */
 export async function testManagedKey(
@@ -221,15 +240,15 @@ export async function testManagedKey(
   input: { type: string; name: string; hash_algorithm: string; use_pss: boolean },
 ): Promise<NothingResult> {
   const managed = await requireManagedKey(app, input);
-  const bits = HASH_BITS[input.hash_algorithm];
+  const bits = HASH_BITS.get(input.hash_algorithm);
   if (bits === undefined) {
-    throw invalid(`hash_algorithm may be ${Object.keys(HASH_BITS).join(', ')}`);
+    throw invalid(`hash_algorithm may be ${[...HASH_BITS.keys()].join(', ')}`);
   }
-  const pair = await preparePair(app, caller, managed);
-  const facts = mechanismFacts(managed);
-  if (input.use_pss && !facts.pss) {
+  // First of all: a request that is refused makes no key.
+  if (input.use_pss && !mechanismFacts(managed).pss) {
     throw invalid('use_pss: the mechanism of the key is another one');
   }
+  const pair = await preparePair(app, caller, managed);
   await proveSigning(app, caller, managed, pair, algorithmOf(pair, bits));
   return {};
 }

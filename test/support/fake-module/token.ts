@@ -51,6 +51,8 @@ function answer(order: Order & { id: number }): Answer {
     case 'find pair':
       return { id, type: 'pair', pair: pem === undefined ? undefined : describe(pem) };
     case 'make pair': {
+      // A real one would have two of that label from now on.
+      if (pem !== undefined) return refuse('key');
       objects.pairs[label] = makePair(order.wanted);
       keep();
       return { id, type: 'pair', pair: describe(objects.pairs[label] ?? '') };
@@ -63,6 +65,7 @@ function answer(order: Order & { id: number }): Answer {
     case 'find secret':
       return { id, type: 'secret', found: secret !== undefined };
     case 'make secret':
+      if (secret !== undefined) return refuse('key');
       objects.secrets[label] = randomBytes(32).toString('hex');
       keep();
       return { id, type: 'secret', found: true };

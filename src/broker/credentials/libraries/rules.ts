@@ -143,21 +143,21 @@ function checkRequest({ http_method, http_request_body }: LibraryAttributes, err
   }
 }
 
-const KEY_SIZES: Readonly<Record<string, readonly number[]>> = {
-  ed25519: [],
-  ecdsa: [256, 384, 521],
-  rsa: [2048, 3072, 4096],
-};
+const KEY_SIZES: ReadonlyMap<string, readonly number[]> = new Map([
+  ['ed25519', []],
+  ['ecdsa', [256, 384, 521]],
+  ['rsa', [2048, 3072, 4096]],
+]);
 
 function checkSshCertificate(attributes: LibraryAttributes, errors: FieldErrors): void {
   const { key_type = 'ed25519', key_bits = 0, path } = attributes;
-  const sizes = KEY_SIZES[key_type];
+  const sizes = KEY_SIZES.get(key_type);
   if (!sizes) {
     errors.add('attributes.key_type', "If set, value must be 'ed25519', 'ecdsa', or 'rsa'.");
   } else if (key_bits === 0 && sizes.length > 0) {
     errors.add('attributes.key_type', 'If set, "attributes.key_bits" must also be set.');
   } else if (key_bits !== 0 && !sizes.includes(key_bits)) {
-    const known = Object.values(KEY_SIZES).flat().includes(key_bits);
+    const known = [...KEY_SIZES.values()].flat().includes(key_bits);
     const because = `Invalid bit size ${key_bits}${known ? ` for key type ${key_type}` : ''}`;
     errors.add('attributes.key_bits', because);
   }
