@@ -276,7 +276,6 @@ const URL_PARSERS: Readonly<Record<string, string>> = {
 const NORMALIZERS: Readonly<Record<string, string>> = {
   'src/broker/vault/client/repeated.ts': 'marks are taken away first',
   'src/core/domain-names.ts': 'there are thirty at the most',
-  'src/x509/directory-subtrees.ts': 'of those in a row thirty are left',
 };
 /** Of this program. */
 const OWN_FILES = /new URL\([^)]*import\.meta\.url|new URL\(`[^`]*`, beside\)/g;

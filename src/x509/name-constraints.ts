@@ -7,7 +7,6 @@ import {
   DerError,
   DerFields,
   type DerValue,
-  onlyChild,
   readDer,
   requireWellFormed,
 } from './der-reader.ts';
@@ -15,7 +14,6 @@ import { readAscii } from './der-strings.ts';
 import type { Extension } from './extensions.ts';
 import { asciiName, GENERAL_NAME_TAG } from './general-names.ts';
 import { formatIpRange, parseIpRange } from './ip-addresses.ts';
-import { parseName } from './names.ts';
 import { EXTENSION_OID } from './oids.ts';
 
 /** Subtrees as requests give them: domains, `10.0.0.0/8`, mailboxes or hosts, hosts of URIs. */
@@ -112,10 +110,7 @@ function requireRange(text: string, field: Field): Uint8Array {
 }
 
 interface ParsedNameConstraints extends Record<Field, string[]> {
-  /** Each a whole Name. */
-  permitted_directory_names: Uint8Array[];
-  excluded_directory_names: Uint8Array[];
-  /** Tags of the kinds of subtrees that are not taken apart, such as otherNames. */
+  /** Tags of the kinds of subtrees that are not taken apart, such as directory names. */
   other_kinds: number[];
 }
 
@@ -130,8 +125,6 @@ export function parseNameConstraints(value: Uint8Array): ParsedNameConstraints {
     excluded_email_addresses: [],
     permitted_uri_domains: [],
     excluded_uri_domains: [],
-    permitted_directory_names: [],
-    excluded_directory_names: [],
     other_kinds: [],
   };
   const fields = new DerFields(readDer(value));
@@ -148,9 +141,7 @@ function readSubtrees(list: DerValue | undefined, side: Side, found: ParsedNameC
     // minimum and maximum are not used in certificates; RFC 5280 has them 0 and absent.
     fields.end();
     const kind = KINDS.find(({ tag }) => tag === base.tag);
-    if (base.tag === GENERAL_NAME_TAG.directoryName) {
-      found[`${side}_directory_names`].push(parseName(onlyChild(base).raw).raw);
-    } else if (!kind) {
+    if (!kind) {
       requireWellFormed(base);
       if (!found.other_kinds.includes(base.tag)) found.other_kinds.push(base.tag);
     } else if (kind.tag === GENERAL_NAME_TAG.ip) {

@@ -8,7 +8,7 @@ import { parseIpAddress, parseIpBlock } from './ip-addresses.ts';
 type Match = 'yes' | 'no' | 'unclear';
 
 /** What a name was found in, as the constraint has it. */
-export interface Found {
+interface Found {
   match: Match;
   subtree: string;
 }

@@ -5,15 +5,11 @@
  */
 
 import { memoizeWeak } from '../core/memoize-weak.ts';
-import { onlyChild, readDer } from './der-reader.ts';
-import { indexDirectoryNames } from './directory-subtrees.ts';
 import { GENERAL_NAME_TAG, type OtherName } from './general-names.ts';
 import { parseIpAddress } from './ip-addresses.ts';
 import type { ConstrainedKind, NameConstraints } from './name-constraints.ts';
-import { isEmptyName, nameText, parseName } from './names.ts';
 import { findHostInSubject, findLabelInSubject } from './subject-hosts.ts';
 import {
-  type Found,
   indexDomains,
   indexMailboxes,
   indexRanges,
@@ -35,14 +31,10 @@ export interface ConstrainedNames {
   other?: readonly OtherName[];
   /** GeneralNames that are not taken apart, whole. */
   unknown?: readonly Uint8Array[];
-  /** The subject, a whole Name; left out where it is judged beside other names. */
-  subject?: Uint8Array;
 }
 
 /** Constraints as they are judged by. */
 export interface JudgedConstraints extends NameConstraints {
-  permitted_directory_names?: readonly Uint8Array[];
-  excluded_directory_names?: readonly Uint8Array[];
   /** Tags of those kinds of subtrees that are not taken apart. */
   other_kinds?: readonly number[];
 }
@@ -107,7 +99,7 @@ function indexKind(kind: Kind, constraints: NameConstraints) {
 /**
  * Says whether a CA's constraints let every name pass: none within an excluded subtree,
  * each within a permitted one where its kind has any. A name of a kind whose subtrees are not taken
- * apart is refused.
+ * apart is refused; the subject as a whole is left to those who verify it.
  */
 export function judgeNameConstraints(
   constraints: JudgedConstraints,
@@ -120,46 +112,16 @@ export function judgeNameConstraints(
   for (const { kind, permits, excludes } of indexConstraints(constraints)) {
     if (!permits && !excludes) continue;
     for (const name of kind.namesOf(names)) {
-      const because = findObjection(excludes?.(name), permits?.(name));
-      if (because) return { allowed: false, because: `${kind.label} "${name}" ${because}` };
+      const exclusion = excludes?.(name);
+      if (exclusion && exclusion.match !== 'no') {
+        const because = `${kind.label} "${name}" is excluded by constraint "${exclusion.subtree}"`;
+        return { allowed: false, because };
+      }
+      if (permits && permits(name).match !== 'yes') {
+        const because = `${kind.label} "${name}" is not permitted by any constraint`;
+        return { allowed: false, because };
+      }
     }
-  }
-  return judgeDirectoryNames(constraints, names);
-}
-
-function findObjection(exclusion?: Found, permission?: Found): string | undefined {
-  if (exclusion && exclusion.match !== 'no') {
-    return `is excluded by constraint "${exclusion.subtree}"`;
-  }
-  return permission && permission.match !== 'yes'
-    ? 'is not permitted by any constraint'
-    : undefined;
-}
-
-const indexDirectories = memoizeWeak((constraints: JudgedConstraints) => {
-  const { permitted_directory_names: permitted = [], excluded_directory_names: excluded = [] } =
-    constraints;
-  return {
-    permits: permitted.length > 0 ? indexDirectoryNames(permitted) : undefined,
-    excludes: excluded.length > 0 ? indexDirectoryNames(excluded) : undefined,
-  };
-});
-
-/** The subject, unless it is empty, and the directory names among the alternative ones. */
-function judgeDirectoryNames(
-  constraints: JudgedConstraints,
-  { subject, unknown = [] }: ConstrainedNames,
-): ConstraintVerdict {
-  const { permits, excludes } = indexDirectories(constraints);
-  if (!permits && !excludes) return { allowed: true };
-  const alternative = unknown
-    .filter(([tag]) => tag === GENERAL_NAME_TAG.directoryName)
-    .map((name) => onlyChild(readDer(name)).raw);
-  for (const der of subject && !isEmptyName(subject) ? [subject, ...alternative] : alternative) {
-    const name = parseName(der);
-    const because = findObjection(excludes?.(name), permits?.(name));
-    if (because)
-      return { allowed: false, because: `directory name "${nameText(name)}" ${because}` };
   }
   return { allowed: true };
 }

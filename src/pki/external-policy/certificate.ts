@@ -127,7 +127,7 @@ const OF_AUTHORITIES: ReadonlySet<string> = new Set(['CertSign', 'CRLSign']);
 
 /** @throws Failure `invalid` for what the constraints above forbid, also of whom no name of a host is expected */
 function checkNames(certificate: Certificate, mode: IssuanceMode, issuer: IssuingFacts): void {
-  const { subject, keyUsage, extensions, subjectAltNames } = certificate;
+  const { keyUsage, extensions, subjectAltNames } = certificate;
   const usages = findExtension(extensions, EXTENSION_OID.extKeyUsage);
   const is_for_servers = mode !== 'ica' && isForServers(extKeyUsagesOf(usages));
   // A CA's common name is no host's, unless its key may serve as one.
@@ -137,9 +137,7 @@ function checkNames(certificate: Certificate, mode: IssuanceMode, issuer: Issuin
   const email = [...names.email, ...subjectEmailsOf(certificate)];
   const unknown = subjectAltNames?.unknown ?? [];
   for (const common_name of ['', ...(mayServe ? commonNamesOf(certificate) : [])]) {
-    // What is the same of all is judged once.
-    const once = common_name === '' ? { unknown, subject } : {};
-    checkNameConstraints(issuer, { ...names, email, common_name, is_for_servers, ...once });
+    checkNameConstraints(issuer, { ...names, email, common_name, unknown, is_for_servers });
   }
 }
 

@@ -95,12 +95,10 @@ export function planIntermediate(
   const { key_usage, ext_key_usage } = usages;
   // A CA's common name is no host's, unless its key may serve as one.
   const mayServe = key_usage.some((usage) => !OF_AUTHORITIES.has(usage.toLowerCase()));
-  const { subject, names, unknown } = content;
+  const { names, unknown } = content;
   const email = [...names.email, ...content.subject_emails];
   for (const common_name of ['', ...(mayServe ? content.common_names : [])]) {
-    // What is the same of all is judged once.
-    const once = common_name === '' ? { unknown, subject } : {};
-    checkNameConstraints(issuer, { ...names, email, common_name, ...once });
+    checkNameConstraints(issuer, { ...names, email, common_name, unknown });
   }
   const validity = planValidity({
     now: context.now,

@@ -111,20 +111,7 @@ function planLeaf(
   const verdict = judgeNames(role, names, context.identity, source);
   if (!verdict.allowed) throw invalid(verdict.because);
   const ext_key_usage = extKeyUsagesOf(role);
-  const is_for_servers = isForServers(ext_key_usage);
-  const subject = encodeSubject({
-    country: role.country,
-    organization: role.organization,
-    ou: role.ou,
-    locality: role.locality,
-    province: role.province,
-    street_address: role.street_address,
-    postal_code: role.postal_code,
-    common_name: names.common_name,
-    serial_number: names.serial_number,
-    user_ids: names.user_ids,
-  });
-  checkNameConstraints(issuer, { ...names, is_for_servers, subject });
+  checkNameConstraints(issuer, { ...names, is_for_servers: isForServers(ext_key_usage) });
   const validity = planValidity({
     now: context.now,
     ttl: request.ttl,
@@ -137,7 +124,18 @@ function planLeaf(
   });
   const metadata = parseMetadata(request.cert_metadata, role);
   const certificate: CertificatePlan = {
-    subject,
+    subject: encodeSubject({
+      country: role.country,
+      organization: role.organization,
+      ou: role.ou,
+      locality: role.locality,
+      province: role.province,
+      street_address: role.street_address,
+      postal_code: role.postal_code,
+      common_name: names.common_name,
+      serial_number: names.serial_number,
+      user_ids: names.user_ids,
+    }),
     names,
     signer: issuer,
     notBefore: validity.notBefore,

@@ -81,8 +81,7 @@ export function planSelfIssued(request: SelfIssuedRequest, issuer: IssuingFacts)
   }
   const { unknown = [], ...names } = given.subjectAltNames ?? NO_NAMES_AT_ALL;
   const email = [...names.email, ...subjectEmailsOf(given)];
-  const { subject } = given;
-  checkNameConstraints(issuer, { ...names, email, common_name: '', unknown, subject });
+  checkNameConstraints(issuer, { ...names, email, common_name: '', unknown });
   const { pathLength } = given;
   const certificate: CertificatePlan = {
     subject: given.subject,

@@ -91,13 +91,10 @@ export function planVerbatim(
   const ext_key_usage = chooseExtKeyUsages({ ...NO_FLAGS, ...request });
   const is_for_servers = isForServers(ext_key_usage);
   const unknown = csr.subjectAltNames?.unknown ?? [];
-  const subject = withUserIds(csr, request.user_ids);
   const common_names = commonNamesOf(csr);
   const email = [...names.email, ...subjectEmailsOf(csr)];
   for (const common_name of ['', ...common_names]) {
-    // What is the same of all is judged once.
-    const once = common_name === '' ? { unknown, subject } : {};
-    checkNameConstraints(issuer, { ...names, email, common_name, is_for_servers, ...once });
+    checkNameConstraints(issuer, { ...names, email, common_name, unknown, is_for_servers });
   }
   const validity = planValidity({
     now: context.now,
@@ -112,6 +109,7 @@ export function planVerbatim(
     },
   });
   const metadata = parseMetadata(request.cert_metadata, role);
+  const subject = withUserIds(csr, request.user_ids);
   const certificate: CertificatePlan = {
     subject,
     // The names are copied with the extension that holds them.
