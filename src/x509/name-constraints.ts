@@ -7,6 +7,7 @@ import {
   DerError,
   DerFields,
   type DerValue,
+  onlyChild,
   readDer,
   requireWellFormed,
 } from './der-reader.ts';
@@ -14,6 +15,7 @@ import { readAscii } from './der-strings.ts';
 import type { Extension } from './extensions.ts';
 import { asciiName, GENERAL_NAME_TAG } from './general-names.ts';
 import { formatIpRange, parseIpRange } from './ip-addresses.ts';
+import { parseName, type RdnSequence } from './names.ts';
 import { EXTENSION_OID } from './oids.ts';
 
 /** Subtrees as requests give them: domains, `10.0.0.0/8`, mailboxes or hosts, hosts of URIs. */
@@ -110,11 +112,14 @@ function requireRange(text: string, field: Field): Uint8Array {
 }
 
 interface ParsedNameConstraints extends Record<Field, string[]> {
-  /** Tags of the kinds of subtrees that are not taken apart, such as directory names. */
+  /** Each how the names within it begin; one without parts holds every name. */
+  permitted_directory_names: RdnSequence[];
+  excluded_directory_names: RdnSequence[];
+  /** Tags of the kinds of subtrees that are not taken apart, such as otherNames. */
   other_kinds: number[];
 }
 
-/** Reads the extension's value. @throws DerError also for ranges whose mask is no prefix */
+/** Reads the extension's value. @throws DerError also for ranges whose mask is no prefix, and names that are none */
 export function parseNameConstraints(value: Uint8Array): ParsedNameConstraints {
   const found: ParsedNameConstraints = {
     permitted_dns_domains: [],
@@ -125,6 +130,8 @@ export function parseNameConstraints(value: Uint8Array): ParsedNameConstraints {
     excluded_email_addresses: [],
     permitted_uri_domains: [],
     excluded_uri_domains: [],
+    permitted_directory_names: [],
+    excluded_directory_names: [],
     other_kinds: [],
   };
   const fields = new DerFields(readDer(value));
@@ -141,7 +148,10 @@ function readSubtrees(list: DerValue | undefined, side: Side, found: ParsedNameC
     // minimum and maximum are not used in certificates; RFC 5280 has them 0 and absent.
     fields.end();
     const kind = KINDS.find(({ tag }) => tag === base.tag);
-    if (!kind) {
+    if (base.tag === GENERAL_NAME_TAG.directoryName) {
+      const { raw } = onlyChild(base);
+      found[`${side}_directory_names`].push(parseName(raw).attributes);
+    } else if (!kind) {
       requireWellFormed(base);
       if (!found.other_kinds.includes(base.tag)) found.other_kinds.push(base.tag);
     } else if (kind.tag === GENERAL_NAME_TAG.ip) {

@@ -123,9 +123,9 @@ test('attributes we do not know are kept, with their order', () => {
   );
   const parsed = parseName(der);
   assert.deepEqual(parsed.attributes, [
-    [{ oid: '1.2.3', value: 'x' }],
-    [{ oid: '2.5.4.45', value: '#03020001' }],
-    [{ oid: '2.5.4.3', value: 'y' }],
+    [{ oid: '1.2.3', tag: TAG.utf8String, value: 'x' }],
+    [{ oid: '2.5.4.45', tag: TAG.bitString, value: '#03020001' }],
+    [{ oid: '2.5.4.3', tag: TAG.utf8String, value: 'y' }],
   ]);
   assert.equal(hex(parsed.raw), hex(der));
 });

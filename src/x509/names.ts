@@ -82,11 +82,16 @@ export function encodeSubject(fields: SubjectFields): Uint8Array {
   return sequence(...names);
 }
 
-interface NameAttribute {
+export interface NameAttribute {
   oid: string;
+  /** Of the value: strings of several types may hold the same text. */
+  tag: number;
   /** Text, or `#` and the hexadecimal DER of a value that is not a string. */
   value: string;
 }
+
+/** RelativeDistinguishedNames in order, each a set of attributes. */
+export type RdnSequence = readonly (readonly NameAttribute[])[];
 
 export interface Name {
   /** The whole Name, for copying and comparing. */
@@ -143,12 +148,12 @@ function readAttribute(part: DerValue, fields: ParsedSubject): NameAttribute {
   const field = FIELD_BY_OID.get(type);
   if (field === undefined && !STRING_TAGS.has(content.tag)) {
     requireWellFormed(content);
-    return { oid: type, value: `#${Buffer.from(content.raw).toString('hex')}` };
+    return { oid: type, tag: content.tag, value: `#${Buffer.from(content.raw).toString('hex')}` };
   }
   const text = readString(content);
   if (field === 'common_name' || field === 'serial_number') fields[field] = text;
   else if (field !== undefined) fields[field].push(text);
-  return { oid: type, value: text };
+  return { oid: type, tag: content.tag, value: text };
 }
 
 const STRING_TAGS = new Set<number>([
@@ -184,8 +189,8 @@ const KEYWORDS = new Map<string, string>([
  * The name as one line for people, e.g. `CN=a.test,O=Acme\, Inc.`: last part first, as RFC 4514
  * has it. Not for comparing.
  */
-export function nameText(name: Name): string {
-  return name.attributes
+export function nameText({ attributes }: { attributes: RdnSequence }): string {
+  return attributes
     .toReversed()
     .map((parts) =>
       parts

@@ -5,6 +5,7 @@
  */
 
 import { memoizeWeak } from '../core/memoize-weak.ts';
+import { type DirectoryConstraints, findForbiddenName } from './directory-subtrees.ts';
 import { GENERAL_NAME_TAG, type OtherName } from './general-names.ts';
 import { parseIpAddress } from './ip-addresses.ts';
 import type { ConstrainedKind, NameConstraints } from './name-constraints.ts';
@@ -22,6 +23,8 @@ import {
 export interface ConstrainedNames {
   /** Where there is no DNS name, clients take one that reads like a host for one. */
   common_name?: string;
+  /** DER of the whole Name, held to constraints on directory names unless it is empty. */
+  subject?: Uint8Array;
   /** Servers may present it: then a common name of one label is a host's, too. */
   is_for_servers?: boolean;
   dns: readonly string[];
@@ -34,7 +37,7 @@ export interface ConstrainedNames {
 }
 
 /** Constraints as they are judged by. */
-export interface JudgedConstraints extends NameConstraints {
+export interface JudgedConstraints extends NameConstraints, DirectoryConstraints {
   /** Tags of those kinds of subtrees that are not taken apart. */
   other_kinds?: readonly number[];
 }
@@ -98,8 +101,8 @@ function indexKind(kind: Kind, constraints: NameConstraints) {
 
 /**
  * Says whether a CA's constraints let every name pass: none within an excluded subtree,
- * each within a permitted one where its kind has any. A name of a kind whose subtrees are not taken
- * apart is refused; the subject as a whole is left to those who verify it.
+ * each within a permitted one where its kind has any, the subject as a whole among them. A name of a
+ * kind whose subtrees are not taken apart is refused.
  */
 export function judgeNameConstraints(
   constraints: JudgedConstraints,
@@ -123,7 +126,8 @@ export function judgeNameConstraints(
       }
     }
   }
-  return { allowed: true };
+  const because = findForbiddenName(constraints, names);
+  return because === undefined ? { allowed: true } : { allowed: false, because };
 }
 
 /** id-on-SmtpUTF8Mailbox: what constrains e-mail addresses constrains it as well (RFC 9598 §6). */

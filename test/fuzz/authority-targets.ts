@@ -11,6 +11,7 @@ import { planCertificate } from '../../src/pki/profile/plan.ts';
 import { planSelfIssued } from '../../src/pki/profile/self-issued.ts';
 import { encodeTbsCertificate } from '../../src/x509/certificate.ts';
 import { lintTbsCertificate } from '../../src/x509/lint.ts';
+import { encodeSubject, parseName } from '../../src/x509/names.ts';
 import { DAY, makeIssuing, NOW } from '../support/leaves.ts';
 import * as corpus from './corpus.ts';
 import type { FuzzTarget } from './run.ts';
@@ -26,6 +27,7 @@ const issuer = makeIssuing({
       excluded_email_addresses: [],
       permitted_uri_domains: [],
       excluded_uri_domains: [],
+      excluded_directory_names: [parseName(encodeSubject({ organization: ['no'] })).attributes],
     },
   ],
 });

@@ -37,6 +37,7 @@ import { nameConstraints } from '../../src/x509/name-constraints.ts';
 import { encodeSubject } from '../../src/x509/names.ts';
 import { encodePrivateKey } from '../../src/x509/private-keys.ts';
 import { encodeTbsCertList } from '../support/crl.ts';
+import { directoryConstraints, directoryName } from '../support/directory-names.ts';
 import { makeAuthority } from '../support/made-authorities.ts';
 import { encodeOcspRequest } from '../support/ocsp-request.ts';
 import { Dice } from './mutate.ts';
@@ -87,8 +88,8 @@ const slhDsaInfo = sequence(
 );
 const SUBJECT_KEYS = [infoOf(ecKey), rsaPublicKeyInfo(), ISSUER_KEY, infoOf(mlDsaKey), slhDsaInfo];
 
-const ISSUER = encodeSubject({ organization: ['Fuzz'], common_name: 'Issuer' });
-const SUBJECT = encodeSubject({
+export const ISSUER = encodeSubject({ organization: ['Fuzz'], common_name: 'Issuer' });
+export const SUBJECT = encodeSubject({
   country: ['CH'],
   organization: ['Æther', 'Acme'],
   ou: ['a', 'b'],
@@ -161,6 +162,23 @@ export const certificates: Uint8Array[] = SUBJECT_KEYS.flatMap((key) => [
   certificate(key, LEAF_EXTENSIONS),
   certificate(key, CA_EXTENSIONS),
 ]);
+
+/** Values of nameConstraints that have directory names, by which the subject of the others is let in. */
+export const directorySubtrees: Uint8Array[] = [
+  directoryConstraints([SUBJECT, directoryName()], [ISSUER]).value,
+  directoryConstraints(
+    [
+      directoryName(
+        [['C', 'ch']],
+        [
+          ['O', 'acme'],
+          ['O', 'Æther'],
+        ],
+      ),
+    ],
+    [directoryName([['bits', 'a']], [['CN', 'o\u0308\u0316 \u00ad']])],
+  ).value,
+];
 
 /** Of authorities that have signed themselves. */
 export const selfIssued: Uint8Array[] = SUBJECT_KEYS.flatMap((key) => [

@@ -1,5 +1,6 @@
 /** Everything that reads bytes that anybody may send. A new reader gets a line here. */
 
+import assert from 'node:assert/strict';
 import { Failure } from '../../src/core/failure.ts';
 import { parsePem } from '../../src/core/pem.ts';
 import { readAuthorities, readBundle as sortBundle } from '../../src/pki/imports/bundle.ts';
@@ -7,6 +8,7 @@ import { readPrivateKey } from '../../src/pki/keys/imported-key.operations.ts';
 import { isSelfSigned, isSignedBy, parseCertificate } from '../../src/x509/certificate.ts';
 import { parseCertificatePolicies } from '../../src/x509/certificate-policies.ts';
 import { isCsrSignatureValid, parseCsr } from '../../src/x509/csr.ts';
+import { contextConstructed } from '../../src/x509/der.ts';
 import { readDer, requireWellFormed } from '../../src/x509/der-reader.ts';
 import {
   parseAuthorityInfoAccess,
@@ -20,6 +22,7 @@ import { nameText } from '../../src/x509/names.ts';
 import { decodeOcspPath, parseOcspRequest } from '../../src/x509/ocsp.ts';
 import { EXTENSION_OID } from '../../src/x509/oids.ts';
 import { parsePrivateKey } from '../../src/x509/private-keys.ts';
+import { judgeNameConstraints } from '../../src/x509/subtrees.ts';
 import { isCrlSignedBy, parseCrl } from '../support/crl.ts';
 import { authorityTargets } from './authority-targets.ts';
 import { brokerTargets } from './broker-targets.ts';
@@ -78,6 +81,22 @@ function readBundle(bytes: Uint8Array): void {
   }
 }
 
+/** Constraints on directory names, with names above and below them judged by them. */
+function readSubtrees(bytes: Uint8Array): void {
+  const constraints = parseNameConstraints(bytes);
+  const { permitted_directory_names, excluded_directory_names } = constraints;
+  for (const attributes of [...permitted_directory_names, ...excluded_directory_names]) {
+    nameText({ attributes });
+  }
+  const unknown = [contextConstructed(4, corpus.SUBJECT), contextConstructed(4, bytes)];
+  for (const subject of [corpus.SUBJECT, corpus.ISSUER, bytes]) {
+    const names = { dns: [], email: [], ip: [], uri: [], subject, unknown };
+    const verdict = judgeNameConstraints(constraints, names);
+    const isExcluded = excluded_directory_names.some((name) => name.length === 0);
+    assert.ok(!isExcluded || !verdict.allowed, 'the empty subtree holds everything');
+  }
+}
+
 /** As an import reads it. */
 function readImport(bytes: Uint8Array): void {
   const { certificates, keys } = endOf(sortBundle(text(bytes), true));
@@ -114,6 +133,7 @@ export const fuzzTargets: readonly FuzzTarget[] = [
   { name: 'certificate', corpus: corpus.certificates, read: readCertificate },
   { name: 'csr', corpus: corpus.requests, read: readRequest },
   { name: 'crl', corpus: corpus.revokedLists, read: readList },
+  { name: 'name-constraints', corpus: corpus.directorySubtrees, read: readSubtrees },
   { name: 'ocsp-request', corpus: corpus.ocspRequests, read: (bytes) => parseOcspRequest(bytes) },
   {
     name: 'ocsp-path',

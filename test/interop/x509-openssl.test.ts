@@ -21,7 +21,7 @@ import {
   certificatePolicies,
   parseCertificatePolicies,
 } from '../../src/x509/certificate-policies.ts';
-import { sequence } from '../../src/x509/der.ts';
+import { sequence, TAG } from '../../src/x509/der.ts';
 import {
   authorityInfoAccess,
   crlDistributionPoints,
@@ -52,7 +52,7 @@ import {
   parseNameConstraints,
 } from '../../src/x509/name-constraints.ts';
 import { encodeSubject, nameText } from '../../src/x509/names.ts';
-import { EXTENSION_OID } from '../../src/x509/oids.ts';
+import { ATTRIBUTE_OID, EXTENSION_OID } from '../../src/x509/oids.ts';
 import { exportPrivateKey, parsePrivateKey, provePair } from '../../src/x509/private-keys.ts';
 import { type ConstrainedNames, judgeNameConstraints } from '../../src/x509/subtrees.ts';
 import { type Openssl, withOpenssl } from '../support/openssl.ts';
@@ -475,7 +475,11 @@ test("the values of OpenSSL's extensions are read as they were configured", () =
       excluded_email_addresses: ['.b.test'],
       permitted_uri_domains: [],
       excluded_uri_domains: ['.c.test'],
-      other_kinds: [0xa4],
+      permitted_directory_names: [
+        [[{ oid: ATTRIBUTE_OID.common_name, tag: TAG.printableString, value: 'Other' }]],
+      ],
+      excluded_directory_names: [],
+      other_kinds: [],
     });
   });
 });

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { directoryConstraints, directoryName } from '../../../test/support/directory-names.ts';
 import { makeContext, makeCsr, NOW } from '../../../test/support/leaves.ts';
 import { makeOut } from '../../../test/support/policy-service.ts';
 import { Failure } from '../../core/failure.ts';
@@ -57,6 +58,18 @@ test('a CA keeps its path length, beneath an issuer that may have one', () => {
   const planned = plan({ ca: true }, { path_length: 1 }, 'ica');
   assert.ok(planned.certificate.extra_extensions.length > 0);
   assert.throws(() => plan({ ca: true }, { path_length: 0 }, 'ica'), Failure);
+});
+
+test('the subject of a certificate is held to constraints on directory names', () => {
+  const { value } = directoryConstraints([directoryName([['O', 'Acme']])]);
+  const issuer = { name_constraints: [parseNameConstraints(value)] };
+  for (const mode of ['sign', 'ica'] as const) {
+    const of = (O: string) => ({ subject: directoryName([['O', O]]), ca: mode === 'ica' });
+    assert.ok(plan(of('ACME'), issuer, mode));
+    assert.throws(() => plan(of('Acmee'), issuer, mode), {
+      message: /the issuer's name constraints refuse it: subject "O=Acmee" is not permitted/,
+    });
+  }
 });
 
 test('the longest certificate, with as many names as fit, is decided on at once under long constraints', () => {

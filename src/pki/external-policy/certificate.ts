@@ -127,7 +127,7 @@ const OF_AUTHORITIES: ReadonlySet<string> = new Set(['CertSign', 'CRLSign']);
 
 /** @throws Failure `invalid` for what the constraints above forbid, also of whom no name of a host is expected */
 function checkNames(certificate: Certificate, mode: IssuanceMode, issuer: IssuingFacts): void {
-  const { keyUsage, extensions, subjectAltNames } = certificate;
+  const { keyUsage, extensions, subject, subjectAltNames } = certificate;
   const usages = findExtension(extensions, EXTENSION_OID.extKeyUsage);
   const is_for_servers = mode !== 'ica' && isForServers(extKeyUsagesOf(usages));
   // A CA's common name is no host's, unless its key may serve as one.
@@ -136,8 +136,9 @@ function checkNames(certificate: Certificate, mode: IssuanceMode, issuer: Issuin
   const names = csrNames(certificate);
   const email = [...names.email, ...subjectEmailsOf(certificate)];
   const unknown = subjectAltNames?.unknown ?? [];
+  const judged = { ...names, email, subject, unknown, is_for_servers };
   for (const common_name of ['', ...(mayServe ? commonNamesOf(certificate) : [])]) {
-    checkNameConstraints(issuer, { ...names, email, common_name, unknown, is_for_servers });
+    checkNameConstraints(issuer, { ...judged, common_name });
   }
 }
 

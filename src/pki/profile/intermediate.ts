@@ -95,10 +95,10 @@ export function planIntermediate(
   const { key_usage, ext_key_usage } = usages;
   // A CA's common name is no host's, unless its key may serve as one.
   const mayServe = key_usage.some((usage) => !OF_AUTHORITIES.has(usage.toLowerCase()));
-  const { names, unknown } = content;
+  const { names, subject, unknown } = content;
   const email = [...names.email, ...content.subject_emails];
   for (const common_name of ['', ...(mayServe ? content.common_names : [])]) {
-    checkNameConstraints(issuer, { ...names, email, common_name, unknown });
+    checkNameConstraints(issuer, { ...names, email, common_name, subject, unknown });
   }
   const validity = planValidity({
     now: context.now,
@@ -113,7 +113,7 @@ export function planIntermediate(
   });
   const subject_key_id = parseKeyIdentifier(request.skid);
   const certificate: CertificatePlan = {
-    subject: content.subject,
+    subject,
     names: content.planned_names,
     signer: issuer,
     notBefore: validity.notBefore,

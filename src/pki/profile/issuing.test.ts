@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { generateKeyPairSync } from 'node:crypto';
 import { test } from 'node:test';
+import { directoryConstraints, directoryName } from '../../../test/support/directory-names.ts';
 import { heapUsed } from '../../../test/support/heap.ts';
 import { makeCertificate } from '../../../test/support/made-certificate.ts';
 import { ROOMS } from '../../core/rooms.ts';
@@ -92,6 +93,34 @@ test('name constraints of the issuer and of those above it hold, unless switched
     describe(chain, settings).name_constraints.map((one) => one.permitted_dns_domains);
   assert.deepEqual(domains(), [['a.test'], ['test']]);
   assert.deepEqual(domains({ disable_name_constraint_checks: true }), []);
+});
+
+test('directory names that are constrained above many issuers weigh what they take', () => {
+  const many = (of: number) =>
+    directoryConstraints(
+      [],
+      Array.from({ length: 1000 }, (_, at) =>
+        directoryName(
+          ...Array.from({ length: 10 }, (__, part): ['OU', string][] => [
+            ['OU', `${of}-${at.toString(36)}-${part}`],
+          ]),
+        ),
+      ),
+    );
+  const subject = directoryName([['OU', 'a']]);
+  const parents = Array.from({ length: 10 }, (_, of) => makeIssuer(`R${of}`, 'R', [many(of)]));
+  const before = heapUsed();
+  const issuers = parents.map((parent) => {
+    const issuer = issuerOf([parent]);
+    const { name_constraints } = describeIssuing(issuer, KEY, DEFAULT_SETTINGS);
+    assert.equal(name_constraints[0]?.excluded_directory_names?.length, 1000);
+    const names = { subject, dns: [], email: [], ip: [], uri: [] };
+    assert.deepEqual(judgeNameConstraints(name_constraints[0], names), { allowed: true });
+    return issuer;
+  });
+  const grown = heapUsed() - before;
+  assert.ok(grown < ROOMS.worked_out + (4 << 20), `${grown >> 20} MiB`);
+  assert.equal(issuers.length, 10);
 });
 
 test('two CAs that certify each other make no endless path', () => {

@@ -122,11 +122,19 @@ function readConstraints(certificate: Certificate): JudgedConstraints[] {
 
 /** A subtree as it was read and is looked up, besides its characters. */
 const SUBTREE_BYTES = 160;
+/** Likewise an attribute of a directory name, with its branch. */
+const ATTRIBUTE_BYTES = 640;
 const CHARACTER_BYTES = 4;
 
 function weighConstraints(read: JudgedConstraints, length: number): number {
   const lists = Object.values(read).map((list) => list.length);
-  return CHARACTER_BYTES * length + SUBTREE_BYTES * lists.reduce((all, one) => all + one, 0);
+  const { permitted_directory_names = [], excluded_directory_names = [] } = read;
+  const attributes = [permitted_directory_names, excluded_directory_names].flat(3).length;
+  return (
+    CHARACTER_BYTES * length +
+    SUBTREE_BYTES * lists.reduce((all, one) => all + one, 0) +
+    ATTRIBUTE_BYTES * attributes
+  );
 }
 
 /**
@@ -136,7 +144,10 @@ function weighConstraints(read: JudgedConstraints, length: number): number {
  * @see RFC 5280 §4.2.1.10
  * @see P-82
  */
-export function checkNameConstraints(issuer: IssuingFacts, names: ConstrainedNames): void {
+export function checkNameConstraints(
+  issuer: IssuingFacts,
+  names: ConstrainedNames & { subject: Uint8Array },
+): void {
   for (const constraints of issuer.name_constraints) {
     const verdict = judgeNameConstraints(constraints, names);
     if (!verdict.allowed) {

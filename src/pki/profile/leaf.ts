@@ -111,7 +111,8 @@ function planLeaf(
   const verdict = judgeNames(role, names, context.identity, source);
   if (!verdict.allowed) throw invalid(verdict.because);
   const ext_key_usage = extKeyUsagesOf(role);
-  checkNameConstraints(issuer, { ...names, is_for_servers: isForServers(ext_key_usage) });
+  const subject = encodeLeafSubject(role, names);
+  checkNameConstraints(issuer, { ...names, subject, is_for_servers: isForServers(ext_key_usage) });
   const validity = planValidity({
     now: context.now,
     ttl: request.ttl,
@@ -124,18 +125,7 @@ function planLeaf(
   });
   const metadata = parseMetadata(request.cert_metadata, role);
   const certificate: CertificatePlan = {
-    subject: encodeSubject({
-      country: role.country,
-      organization: role.organization,
-      ou: role.ou,
-      locality: role.locality,
-      province: role.province,
-      street_address: role.street_address,
-      postal_code: role.postal_code,
-      common_name: names.common_name,
-      serial_number: names.serial_number,
-      user_ids: names.user_ids,
-    }),
+    subject,
     names,
     signer: issuer,
     notBefore: validity.notBefore,
@@ -156,6 +146,21 @@ function planLeaf(
     ...(metadata && { metadata }),
     warnings: [...warnings, ...validity.warnings],
   };
+}
+
+function encodeLeafSubject(role: Role, names: RequestedNames): Uint8Array {
+  return encodeSubject({
+    country: role.country,
+    organization: role.organization,
+    ou: role.ou,
+    locality: role.locality,
+    province: role.province,
+    street_address: role.street_address,
+    postal_code: role.postal_code,
+    common_name: names.common_name,
+    serial_number: names.serial_number,
+    user_ids: names.user_ids,
+  });
 }
 
 /** A leaf says that it is no CA only where that is asked for. @see P-64 */

@@ -81,10 +81,10 @@ export function planSelfIssued(request: SelfIssuedRequest, issuer: IssuingFacts)
   }
   const { unknown = [], ...names } = given.subjectAltNames ?? NO_NAMES_AT_ALL;
   const email = [...names.email, ...subjectEmailsOf(given)];
-  checkNameConstraints(issuer, { ...names, email, common_name: '', unknown });
-  const { pathLength } = given;
+  const { pathLength, subject } = given;
+  checkNameConstraints(issuer, { ...names, email, common_name: '', subject, unknown });
   const certificate: CertificatePlan = {
-    subject: given.subject,
+    subject,
     // They are copied with the extension that holds them.
     names: NO_NAMES,
     signer: issuer,

@@ -93,8 +93,10 @@ export function planVerbatim(
   const unknown = csr.subjectAltNames?.unknown ?? [];
   const common_names = commonNamesOf(csr);
   const email = [...names.email, ...subjectEmailsOf(csr)];
+  const subject = withUserIds(csr, request.user_ids);
+  const judged = { ...names, email, subject, unknown, is_for_servers };
   for (const common_name of ['', ...common_names]) {
-    checkNameConstraints(issuer, { ...names, email, common_name, unknown, is_for_servers });
+    checkNameConstraints(issuer, { ...judged, common_name });
   }
   const validity = planValidity({
     now: context.now,
@@ -109,7 +111,6 @@ export function planVerbatim(
     },
   });
   const metadata = parseMetadata(request.cert_metadata, role);
-  const subject = withUserIds(csr, request.user_ids);
   const certificate: CertificatePlan = {
     subject,
     // The names are copied with the extension that holds them.
