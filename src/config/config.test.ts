@@ -67,6 +67,23 @@ const refused: [change: object, says: RegExp, why: string][] = [
     /seal\.address must be http/,
     'another protocol',
   ],
+  ...['http://a:99999', 'https://[::1', 'http://:8200', 'http://%'].map(
+    (address): [object, RegExp, string] => [
+      { seal: { type: 'transit', address, token: 't', key_name: 'k' } },
+      /seal\.address must be http/,
+      `${address} is no URL`,
+    ],
+  ),
+  [
+    { seal: { type: 'transit', address: 'https://a', token: 't', key_name: 'a/b' } },
+    /seal\.key_name must be the name of one key/,
+    'two names',
+  ],
+  [
+    { cluster_name: '-west' },
+    /cluster_name must .* begin with a letter or a digit/,
+    "a cluster's name that begins with a hyphen",
+  ],
   [
     { seal: { type: 'transit', address: 'https://a', token: 't', key_name: '../k' } },
     /seal\.key_name must be a path/,

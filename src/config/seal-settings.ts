@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { parseUrl } from '../core/domain-names.ts';
 import { invalid } from '../core/failure.ts';
 import { flag, ignored, mustBeOneOf, oneOf, readBy, text } from './kinds.ts';
 import type { KmsLibrary } from './kms-library.ts';
@@ -48,7 +49,8 @@ const neededFor = (type: string, description: string) =>
   text.meta({ otherwise: `none; needed for \`${type}\``, description });
 
 const httpAddress = readBy(text, (written) => {
-  if (/^https?:\/\/[^/?#@\s]+\/?$/.test(written)) return written.replace(/\/$/, '');
+  const isAddress = /^https?:\/\/[^/?#@\s]+\/?$/.test(written) && parseUrl(written);
+  if (isAddress) return written.replace(/\/$/, '');
   throw invalid(' must be http:// or https:// with a host, and a port where that is another one');
 }).meta({ takes: 'URL', otherwise: 'none; needed for `transit`' });
 
@@ -58,6 +60,12 @@ const segments = readBy(text, (written) => {
   }
   throw invalid(' must be a path of letters, digits, "_", "." and "-"');
 }).meta({ takes: 'text' });
+
+/** One name of such a path: the client writes it as it is. */
+const segment = readBy(segments, (name) => {
+  if (!name.includes('/')) return name;
+  throw invalid(' must be the name of one key, without "/"');
+});
 
 const number = readBy(text, (written) => {
   if (/^\d{1,15}$/.test(written)) return written;
@@ -112,7 +120,7 @@ const sealWith = (otherwise: string) => {
           'transit',
           'a token of that server that may encrypt and decrypt with the key',
         ),
-        key_name: readBy(segments, (name) => name).meta({
+        key_name: segment.meta({
           takes: 'text',
           otherwise: 'none; needed for `transit`',
           description: 'name of the key there',

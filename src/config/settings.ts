@@ -182,7 +182,9 @@ export const settings = z.strictObject({
   cluster_name: absentAsNull(
     readBy(z.string(' must be a text'), (name) => {
       if (name === '' || CLUSTER_NAME.test(name)) return name;
-      throw invalid(' must be letters, digits, dots and hyphens, 63 at most');
+      throw invalid(
+        ' must be letters, digits, dots and hyphens, 63 at most, and begin with a letter or a digit',
+      );
     }).default(''),
   ).meta({
     takes: 'text',

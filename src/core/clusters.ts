@@ -19,3 +19,28 @@ export const isOfCluster = (clusters: string, cluster: string): boolean =>
 export const firstCluster = (clusters: string): string => splitClusters(clusters)[0] ?? '';
 
 export const addCluster = (clusters: string, cluster: string): string => `${clusters},${cluster}`;
+
+/**
+ * From which revision on something is of a cluster, by the same rule as {@link isOfCluster}.
+ *
+ * @param row `joined` has those that came later than `revision` says: `,west=17,north=23`
+ * @returns undefined where it is not of the cluster
+ */
+export function sinceWhen(
+  { clusters, revision, joined }: { clusters: string; revision: number; joined: string },
+  cluster: string,
+): number | undefined {
+  if (!isOfCluster(clusters, cluster)) return undefined;
+  if (joined === '') return revision;
+  const later = new Map(
+    joined
+      .split(',')
+      .filter((one) => one !== '')
+      .map((one) => {
+        const [name = '', since] = one.split('=');
+        return [name, Number(since)];
+      }),
+  );
+  const having = splitClusters(clusters).filter((name) => name === cluster || name === '');
+  return Math.min(...having.map((name) => later.get(name) ?? revision));
+}

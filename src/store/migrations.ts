@@ -67,6 +67,7 @@ import { revokedIssuers } from './migrations/0103-revoked-issuers.ts';
 import { revocationRequests } from './migrations/0104-revocation-requests.ts';
 import { expirationWarnings } from './migrations/0105-expiration-warnings.ts';
 import { pssOfDevices } from './migrations/0106-pss-of-devices.ts';
+import { joinedRevocations } from './migrations/0108-joined-revocations.ts';
 
 /** In order of their numbers; a new one is added at the end. */
 export const MIGRATIONS: readonly Migration[] = [
@@ -136,6 +137,7 @@ export const MIGRATIONS: readonly Migration[] = [
   revocationRequests,
   expirationWarnings,
   pssOfDevices,
+  joinedRevocations,
 ];
 
 /**

@@ -131,6 +131,10 @@ export interface Tables {
     clusters: ColumnType<string, string | undefined, string>;
     /** The cluster that issued the certificate, as far as that is known. */
     issued_by: ColumnType<string, string | undefined, string>;
+    /** Of clusters that revoked it later than `revision` says: each with the mount's revision then; see `core/clusters.ts`. */
+    joined: ColumnType<string, string | undefined, string>;
+    /** The last revision in `joined`. */
+    joined_revision: ColumnType<number | null, number | undefined, number>;
   };
   /** One cluster asks another one to revoke what that issued; see `pki/revocation/requests.operations.ts`. */
   pki_revocation_request: {

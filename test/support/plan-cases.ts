@@ -80,6 +80,7 @@ import {
   listNames,
 } from '../../src/pki/expiration/candidates.store.ts';
 import { listWaiting, listWarned } from '../../src/pki/expiration/store.ts';
+import { revocationsJoined } from '../../src/pki/mount-state/joins.store.ts';
 import {
   listOldRequests,
   listRequests,
@@ -109,6 +110,7 @@ export const ROW = {
   not_after: 5,
   status: 'pending',
   clusters: '',
+  joined: '',
   data: '{}',
   body: '{}',
 };
@@ -152,6 +154,11 @@ export const readsOf = (ids: readonly string[]): Read[] => [
     'revocations whose certificates have ended',
     /pki_revocation_end \(mount_id=\? AND \(?not_after/,
     (db) => endedRevocations.all(db, ENDED),
+  ],
+  [
+    'revocations that a further cluster has made',
+    /pki_revocation_joined \(mount_id=\? AND joined_revision>/,
+    (db) => revocationsJoined.all(db, { mount_id: 'm', after: 7 }),
   ],
   [
     'revocations by nobody known',

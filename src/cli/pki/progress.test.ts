@@ -16,6 +16,18 @@ for (const [processed_count, total_count, bar] of bars) {
   });
 }
 
+const EMPTY: [state: string, line: string][] = [
+  ['Running', 'finding out what is to go'],
+  ['Cancelling', 'finding out what is to go'],
+  ['Finished', 'nothing was to go'],
+  ['Cancelled', 'nothing was to go'],
+];
+for (const [state, line] of EMPTY) {
+  test(`a tidying without a total that is ${state}: ${line}`, () => {
+    assert.equal(barOf(progressOf({ state, total_count: 0 })), line);
+  });
+}
+
 test('a status that says nothing is over, and shows nothing', () => {
   for (const data of [undefined, null, {}, { state: 'Inactive', total_count: null }]) {
     assert.ok(isOver(progressOf(data)));

@@ -18,14 +18,14 @@ export function progressOf(data: unknown): Progress {
   };
 }
 
-export const isOver = ({ state }: Progress): boolean =>
+export const isOver = ({ state }: Pick<Progress, 'state'>): boolean =>
   state !== 'Running' && state !== 'Cancelling';
 
 const WIDTH = 30;
 
 /** One line: `[#####.....]  50% 500 of 1000`. Before it is known how much there is, no share is told. */
 export function barOf({ total, done, state }: Progress): string {
-  if (total === 0) return state === 'Running' ? 'finding out what is to go' : 'nothing was to go';
+  if (total === 0) return isOver({ state }) ? 'nothing was to go' : 'finding out what is to go';
   const share = Math.min(1, done / total);
   const full = Math.floor(share * WIDTH);
   const percent = `${Math.floor(share * 100)}`.padStart(3);

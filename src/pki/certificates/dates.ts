@@ -26,7 +26,10 @@ export const newestOf = memoizeWeak((issuers: ReadonlyMap<string, Issuer>): numb
   return newest;
 });
 
-/** A certificate stays what it is until it is revoked. */
+/**
+ * A certificate stays what it is until it is revoked. That tidying finds the issuer of a revoked one later moves no date:
+ * who asks with one goes on with an answer without `issuer_id`.
+ */
 export function dateOfCertificate(
   { not_before, revoked_at_ms }: Pick<StoredCertificate, 'not_before' | 'revoked_at_ms'>,
   now_ms: number,

@@ -1,7 +1,8 @@
 import type { App } from '../../app/app.ts';
+import { revocationsJoined } from '../mount-state/joins.store.ts';
 import { readMountState } from '../mount-state/operations.ts';
 import { readRevocationState, revocationsBetween } from '../mount-state/revocations.store.ts';
-import { type CrlScope, isListedIn } from './builder/job.ts';
+import { asSeenBy, type CrlScope, isListedIn } from './builder/job.ts';
 import { findClassOf, planScope } from './issuer-class.ts';
 import { ALL, COMPLETE, crlName } from './kind.ts';
 import { readCrlConfig } from './settings.operations.ts';
@@ -34,10 +35,12 @@ export async function warnOfLength(
   if (entries + revision - after <= most) return [];
   let added = revision - after;
   if (added <= MOST) {
-    const scope = planScope(mountState, issuers, { epoch, disable, of });
-    const belongs = isListedIn(JSON.parse(scope) satisfies CrlScope);
+    const scope: CrlScope = JSON.parse(planScope(mountState, issuers, { epoch, disable, of }));
+    const belongs = isListedIn(scope);
     const rows = await revocationsBetween.all(app.db, { mount_id, after, up_to: revision });
-    added = rows.filter(belongs).length;
+    const joined = await revocationsJoined.all(app.db, { mount_id, after });
+    const later = joined.filter((row) => asSeenBy(scope, row).revision > after);
+    added = [...rows, ...later].filter(belongs).length;
   }
   if (entries + added <= most) return [];
   return [

@@ -1,4 +1,3 @@
-import { addCluster } from '../../core/clusters.ts';
 import { type Db, prepared, preparedWrite } from '../../store/database.ts';
 import { keyPages } from '../../store/key-page.ts';
 import type { Write } from '../../store/write.ts';
@@ -102,7 +101,8 @@ const NO_REVOCATIONS: RevocationState = {
   deltas_modified_at_ms: 0,
 };
 
-const grow = preparedWrite(
+/** One more revocation of a mount is about to be. */
+export const grow = preparedWrite(
   (sql, p: { mount_id: string }) =>
     sql
       .insertInto('pki_revision')
@@ -135,46 +135,6 @@ export function insertRevocation(
     grow({ mount_id }),
     insertRow({ mount_id, not_after: NEVER, ...revocation, clusters, issued_by }),
     countOneMore({ mount_id, name: REVOCATIONS }),
-  ];
-}
-
-/** That CRLs are not made of those before: what is on them is elsewhere by now. */
-const growEpoch = preparedWrite(
-  (sql, p: { mount_id: string }) =>
-    sql
-      .updateTable('pki_revision')
-      .set((row) => ({ epoch: row('epoch', '+', 1) }))
-      .where('mount_id', '=', p.mount_id),
-  { rows: 1 },
-);
-
-const setClusters = preparedWrite(
-  (sql, p: { mount_id: string; serial: string; read: string; clusters: string }) =>
-    sql
-      .updateTable('pki_revocation')
-      .set({
-        clusters: p.clusters,
-        revision: sql
-          .selectFrom('pki_revision')
-          .select('pki_revision.revision')
-          .where('pki_revision.mount_id', '=', p.mount_id),
-      })
-      .where('mount_id', '=', p.mount_id)
-      .where('serial', '=', p.serial)
-      .where('clusters', '=', p.read),
-  { rows: 1, conflict: 'the certificate was revoked elsewhere meanwhile' },
-);
-
-/** One more cluster revokes a certificate that another one has revoked: from now on it is on the CRL of both. */
-export function joinRevocation(
-  mount_id: string,
-  { serial, clusters }: Pick<ClusterRevocation, 'serial' | 'clusters'>,
-  cluster: string,
-): Write[] {
-  return [
-    grow({ mount_id }),
-    growEpoch({ mount_id }),
-    setClusters({ mount_id, serial, read: clusters, clusters: addCluster(clusters, cluster) }),
   ];
 }
 
@@ -253,9 +213,12 @@ export async function readRevocationState(db: Db, mount_id: string): Promise<Rev
 export interface ListedRevocation extends Required<ClusterRevocation> {
   /** The mount's revision once it was revoked. */
   revision: number;
+  /** Which clusters have it only since a later one; see `sinceWhen`. */
+  joined: string;
 }
 
-const LISTED = [...COLUMNS, 'not_after', 'revision'] as const;
+/** Columns of {@link ListedRevocation}. */
+export const LISTED = [...COLUMNS, 'not_after', 'revision', 'joined'] as const;
 
 /** Revocations up to a revision, in order of their serial numbers' text, after `after` and up to `last`; each with its own revision. */
 export const revocationsUpTo = prepared(

@@ -4,11 +4,8 @@ import type { Effect } from '../../store/write.ts';
 import { type Certificate, parseCertificate } from '../../x509/certificate.ts';
 import { joinHolders, markRevoked } from '../certificates/store.ts';
 import { planBlock, planLateBlock } from '../keys/blocked.operations.ts';
-import {
-  type ClusterRevocation,
-  insertRevocation,
-  joinRevocation,
-} from '../mount-state/revocations.store.ts';
+import { joinRevocation } from '../mount-state/joins.store.ts';
+import { type ClusterRevocation, insertRevocation } from '../mount-state/revocations.store.ts';
 import { isCompromise } from './reasons.ts';
 import type { RevocationTarget } from './target.operations.ts';
 

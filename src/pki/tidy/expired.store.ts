@@ -35,11 +35,11 @@ export const endedCertificates = prepared((db, p: PageOf) =>
     .limit(p.limit),
 );
 
-/** The same of revocations, each with its revision and with who revoked what was whose. */
+/** The same of revocations, each with its revisions and with who revoked what was whose. */
 export const endedRevocations = prepared((db, p: PageOf) =>
   db
     .selectFrom('pki_revocation')
-    .select(['not_after', 'serial', 'revision', 'clusters', 'issued_by'])
+    .select(['not_after', 'serial', 'revision', 'joined_revision', 'clusters', 'issued_by'])
     .where('mount_id', '=', p.mount_id)
     .where('not_after', '<', p.before)
     .where(sql<boolean>`(not_after, serial) > (${p.not_after}, ${p.serial})`)

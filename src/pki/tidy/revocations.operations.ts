@@ -62,7 +62,10 @@ async function* endedPages(
     const last = page.at(-1);
     if (!last) return;
     // Not by the query: it would step over any number of them at once.
-    const those = page.filter((row) => row.revision <= bounds.revision && isChosen(row));
+    const those = page.filter(
+      // Also on the CRL of whoever revoked it last.
+      (row) => Math.max(row.revision, row.joined_revision ?? 0) <= bounds.revision && isChosen(row),
+    );
     if (those.length > 0) yield those;
     from = last;
     await breath.take();

@@ -5,7 +5,7 @@ import { parseCertificate } from '../../../x509/certificate.ts';
 import { findExtension } from '../../../x509/extensions.ts';
 import { parseSubjectAltName } from '../../../x509/general-names.ts';
 import { describePublicKey } from '../../../x509/keys.ts';
-import { nameText, parseName } from '../../../x509/names.ts';
+import { nameText } from '../../../x509/names.ts';
 import { EXTENSION_OID } from '../../../x509/oids.ts';
 import type { DetailedRow } from './store.ts';
 
@@ -15,7 +15,7 @@ const MOST_NAMES = 100;
 /** What a list tells of a certificate. */
 export const detailsSchema = z.object({
   common_name: z.string(),
-  issuer: z.string().describe('Distinguished name of the issuer.'),
+  issuer: z.string().describe('Distinguished name of the issuer; empty: it cannot be read.'),
   key_type: z.string().describe('Empty: of a kind that is not known here.'),
   key_bits: z.int(),
   not_before: z.string().describe('RFC 3339.'),
@@ -28,13 +28,13 @@ export const detailsSchema = z.object({
 type Details = z.output<typeof detailsSchema>;
 
 export function describeDetails(row: DetailedRow): Details {
-  const { extensions, issuer, subjectPublicKeyInfo } = parseCertificate(row.der);
-  const names = findExtension(extensions, EXTENSION_OID.subjectAltName);
+  const certificate = whereRead(() => parseCertificate(row.der));
+  const names = findExtension(certificate?.extensions ?? [], EXTENSION_OID.subjectAltName);
   const dns = names ? (whereRead(() => parseSubjectAltName(names.value).dns) ?? []) : [];
-  const key = whereRead(() => describePublicKey(subjectPublicKeyInfo));
+  const key = certificate && whereRead(() => describePublicKey(certificate.subjectPublicKeyInfo));
   return {
     common_name: row.subject_cn,
-    issuer: nameText(parseName(issuer)),
+    issuer: certificate ? nameText(certificate.issuerName) : '',
     key_type: key?.key_type ?? '',
     key_bits: key?.key_bits ?? 0,
     not_before: formatTimestamp(row.not_before),

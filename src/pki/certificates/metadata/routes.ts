@@ -31,7 +31,7 @@ export const metadataRoutes: readonly AnyRoute[] = [
     path: '/v1/{mount}/cert-metadata',
     summary: 'List the serial numbers of certificates that something is kept with',
     access: { capability: 'list' },
-    // It tells serial numbers that this list tells.
+    // It tells serial numbers that this list tells, and those of other clusters.
     sets_also: [{ path: '/v1/{mount}/certs', method: 'LIST', fields: [], when: [] }],
     input: z.object({
       after: optional(text()).describe('Only serial numbers after this one.'),

@@ -1,4 +1,4 @@
-import { isOfCluster } from '../../../core/clusters.ts';
+import { isOfCluster, sinceWhen } from '../../../core/clusters.ts';
 import { Failure } from '../../../core/failure.ts';
 import type { SignatureAlgorithm } from '../../../x509/algorithms.ts';
 import type { CrlFrame } from '../../../x509/crl.ts';
@@ -145,6 +145,15 @@ export function isListedIn(
     }
     return verdict;
   };
+}
+
+/**
+ * A revocation with the revision from which it is on CRLs of a scope: where its cluster was not the first to revoke it,
+ * that is a later one.
+ */
+export function asSeenBy<Row extends ListedRevocation>({ of = '' }: CrlScope, row: Row): Row {
+  if (row.joined === '' || of === ALL) return row;
+  return { ...row, revision: sinceWhen(row, of) ?? row.revision };
 }
 
 /** Serial numbers that are on the CRL, or are not, whatever the revocations say. */

@@ -11,6 +11,7 @@ import { parsePublicKey } from '../../../x509/keys.ts';
 import { RevokedEntriesWriter } from '../../../x509/revoked-certificates.ts';
 import { decodeSerial, MAX_SERIAL_BYTES } from '../../../x509/serial.ts';
 import { signatureRoom } from '../../../x509/signature-costs.ts';
+import { revocationsJoined } from '../../mount-state/joins.store.ts';
 import {
   type ListedRevocation,
   type Revocation,
@@ -19,6 +20,7 @@ import {
   revocationsUpTo,
 } from '../../mount-state/revocations.store.ts';
 import {
+  asSeenBy,
   type CrlInput,
   type CrlJob,
   type CrlScope,
@@ -149,9 +151,11 @@ async function collectAll(
   for (let after = first; ; ) {
     const page = { after, last: up_to, limit: PAGE };
     const rows = await revocationsUpTo.all(db, { mount_id, revision, ...page });
-    for (const row of rows) {
-      appendAuthorities(row.serial);
-      if (row.revision > since && belongs(row) && !isPast(past, row)) append(writer, row);
+    for (const one of rows) {
+      appendAuthorities(one.serial);
+      const row = asSeenBy(scope, one);
+      if (row.revision <= since || row.revision > revision) continue;
+      if (belongs(row) && !isPast(past, row)) append(writer, row);
     }
     const last = rows.at(-1);
     const isEnd = !last || rows.length < PAGE;
@@ -174,20 +178,27 @@ async function collectSince(
   if (scope.empty) return new RevokedEntriesWriter();
   const belongs = isListedIn(scope);
   const rows: Listed[] = listAuthorities(scope, since);
-  for await (const row of readBetween(db, { mount_id, after: since, up_to: revision })) {
+  for await (const row of readBetween(db, scope, { mount_id, after: since, up_to: revision })) {
     if (belongs(row) && !isPast(past, row)) rows.push(row);
   }
   return writeInOrder(rows);
 }
 
+/** What came to CRLs of a scope between two revisions. */
 async function* readBetween(
   db: Db,
+  scope: CrlScope,
   range: { mount_id: string; after: number; up_to: number },
 ): AsyncGenerator<ListedRevocation, void, undefined> {
+  const isWithin = ({ revision }: ListedRevocation): boolean =>
+    revision > range.after && revision <= range.up_to;
   for (let { after } = range; after < range.up_to; after += PAGE) {
     const up_to = Math.min(range.up_to, after + PAGE);
-    yield* await revocationsBetween.all(db, { ...range, after, up_to });
+    const rows = await revocationsBetween.all(db, { ...range, after, up_to });
+    yield* rows.map((row) => asSeenBy(scope, row)).filter(isWithin);
   }
+  const joined = await revocationsJoined.all(db, range);
+  yield* joined.map((row) => asSeenBy(scope, row)).filter(isWithin);
 }
 
 /**
@@ -206,7 +217,8 @@ async function collectPast(
   if (scope.empty) return new RevokedEntriesWriter();
   const belongs = isListedIn(scope);
   const rows: Revocation[] = [];
-  const take = (row: ListedRevocation): void => {
+  const take = (one: ListedRevocation): void => {
+    const row = asSeenBy(scope, one);
     const wasOn = row.revision <= basis.revision && !isPast(before, row);
     if (wasOn && isPast(next, row) && belongs(row)) rows.push(row);
   };
@@ -220,7 +232,7 @@ async function collectPast(
   // On the first CRL nothing had ended before.
   const up_to = before.ended_before === 0 ? after : Math.min(next.revision, basis.revision);
   if (up_to - after > limit) return undefined;
-  for await (const row of readBetween(db, { mount_id, after, up_to })) {
+  for await (const row of readBetween(db, scope, { mount_id, after, up_to })) {
     if (row.not_after < before.ended_before) take(row);
   }
   return writeInOrder(rows);

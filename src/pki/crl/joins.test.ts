@@ -1,0 +1,155 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { openTestApp, testCaller } from '../../../test/support/app.ts';
+import { parseCrl } from '../../../test/support/crl.ts';
+import { asNode, makeIssuer, numberedSerial } from '../../../test/support/crl-mounts.ts';
+import { eachPlace } from '../../../test/support/engines.ts';
+import type { App } from '../../app/app.ts';
+import type { Mount } from '../../app/mount.ts';
+import { formatSerial } from '../../x509/serial.ts';
+import { updateIssuer } from '../issuers/operations.ts';
+import { joinRevocation } from '../mount-state/joins.store.ts';
+import { readMountState } from '../mount-state/operations.ts';
+import { findRevocation, insertRevocation } from '../mount-state/revocations.store.ts';
+import { readCrlContext } from './context.operations.ts';
+import { planClass } from './issuer-class.ts';
+import { ALL, COMPLETE, type CrlKind, crlName } from './kind.ts';
+import { readCrl } from './operations.ts';
+import { buildCrl } from './publishing.operations.ts';
+import { writeCrlConfig } from './settings.operations.ts';
+import { findCrl } from './store.ts';
+
+const of = (cluster: string): CrlKind => ({ ...COMPLETE, of: cluster });
+const EAST = of('east');
+const WEST = of('west');
+
+/** A node of the cluster that a kind is of, which has no CRL in memory. */
+function nodeOf(app: App, { of: cluster_name = '' }: CrlKind): App {
+  const node = asNode(app, app.store);
+  return cluster_name === ALL ? node : { ...node, config: { ...app.config, cluster_name } };
+}
+
+/** Numbers on a CRL, in their order; undefined: there is none. */
+async function numbersOn(app: App, mount: Mount, kind: CrlKind): Promise<number[] | undefined> {
+  const crl = await readCrl(app, mount.id, 'default', kind);
+  if (!crl) return undefined;
+  const serials = [...parseCrl(crl.der).entries()].map((one) => formatSerial(one.serialNumber));
+  return Array.from({ length: 10 }, (_, at) => at).filter((at) =>
+    serials.includes(numberedSerial(at)),
+  );
+}
+
+async function join(app: App, mount: Mount, number: number, cluster = 'west'): Promise<void> {
+  const known = await findRevocation(app.db, mount.id, numberedSerial(number));
+  assert.ok(known);
+  await app.store.commit(joinRevocation(mount.id, known, cluster));
+}
+
+/** Numbers below 3, revoked by one cluster. */
+async function openMount(app: App): Promise<{ mount: Mount; issuer_id: string }> {
+  const made = await makeIssuer(app);
+  await writeCrlConfig(app, testCaller(made.mount), {
+    auto_rebuild: true,
+    enable_delta: true,
+    unified_crl: true,
+  });
+  for (const number of [0, 1, 2]) await revokeBy(app, made, number, 'east');
+  return made;
+}
+
+async function revokeBy(
+  app: App,
+  { mount, issuer_id }: { mount: Mount; issuer_id: string },
+  number: number,
+  clusters: string,
+  not_after = 2 ** 33,
+): Promise<void> {
+  const serial = numberedSerial(number);
+  const revocation = { serial, issuer_id, revoked_at_ms: 1e12, reason: 0, clusters, not_after };
+  await app.store.commit(insertRevocation(mount.id, revocation));
+}
+
+const KINDS: [kind: CrlKind, before: number[], after: number[], why: string][] = [
+  [EAST, [0, 1, 2], [0, 1, 2], 'the cluster that revoked first'],
+  [WEST, [], [1], 'the one that joined'],
+  [of('north'), [], [], 'one that did neither'],
+  [of(ALL), [0, 1, 2], [0, 1, 2], 'all of them'],
+];
+
+eachPlace('revocations that a further cluster makes', (newPlace) => {
+  test('are on the CRL of both, once, and on those of all, once', async () => {
+    const { app } = await openTestApp(await (await newPlace()).open());
+    const { mount } = await openMount(app);
+    for (const [kind, before, , why] of KINDS) {
+      assert.deepEqual(await numbersOn(nodeOf(app, kind), mount, kind), before, why);
+    }
+    await join(app, mount, 1);
+    for (const [kind, , after, why] of KINDS) {
+      const node = nodeOf(app, kind);
+      assert.deepEqual(await numbersOn(node, mount, kind), after, why);
+      const first = await readCrl(node, mount.id, 'default', kind);
+      const again = await readCrl(nodeOf(app, kind), mount.id, 'default', kind);
+      assert.equal(again?.number, first?.number, `${why}: made again, not anew`);
+    }
+  });
+
+  for (const [kind, before, , why] of KINDS) {
+    test(`leave the last CRL of an issuer that may not sign any more: ${why}`, async () => {
+      const { app } = await openTestApp(await (await newPlace()).open());
+      const { mount, issuer_id } = await openMount(app);
+      const last = await readCrl(nodeOf(app, kind), mount.id, 'default', kind);
+      await updateIssuer(app, testCaller(mount), { issuer_ref: issuer_id, usage: ['read-only'] });
+      await join(app, mount, 1);
+      const node = nodeOf(app, kind);
+      assert.deepEqual(await numbersOn(node, mount, kind), before);
+      assert.equal((await readCrl(node, mount.id, 'default', kind))?.number, last?.number);
+    });
+
+    test(`are lost on no CRL that is begun before: ${why}`, async () => {
+      const { app, clock } = await openTestApp(await (await newPlace()).open());
+      const { mount } = await openMount(app);
+      await readCrl(nodeOf(app, kind), mount.id, 'default', kind);
+      clock.now += 5;
+      const state = await readMountState(app, mount.id);
+      const [issuer] = state.issuers.values();
+      assert.ok(issuer);
+      const issuers = planClass(state, issuer);
+      // Without a CRL in memory: it is made of all rows, which are read once the revision is chosen.
+      const node = nodeOf(app, kind);
+      let joined: Promise<void> | undefined;
+      const slow: App = {
+        ...node,
+        now() {
+          joined ??= join(app, mount, 1);
+          return app.now();
+        },
+      };
+      const context = await readCrlContext(slow, { mount_id: mount.id, issuers, kind });
+      assert.ok(context);
+      await buildCrl(slow, context);
+      await joined;
+      const stored = await findCrl(app.db, mount.id, crlName(issuers.id, kind));
+      assert.equal(stored?.entries, before.length);
+    });
+  }
+
+  test('of a certificate that has ended are on one CRL of whoever joins, as of any revocation', async () => {
+    const { app, clock } = await openTestApp(await (await newPlace()).open());
+    const made = await openMount(app);
+    const { mount } = made;
+    const ends = Math.floor(app.now() / 1000) + 10;
+    await revokeBy(app, made, 4, 'east', ends);
+    const west = nodeOf(app, WEST);
+    await readCrl(west, mount.id, 'default', WEST);
+    const next = async (): Promise<number[] | undefined> => {
+      clock.now += 3 * 24 * 3600;
+      const seen = await numbersOn(west, mount, WEST);
+      assert.deepEqual(await numbersOn(nodeOf(app, WEST), mount, WEST), seen);
+      return seen;
+    };
+    assert.deepEqual(await next(), []);
+    await join(app, mount, 4);
+    assert.deepEqual(await next(), [4]);
+    assert.deepEqual(await next(), []);
+  });
+});
