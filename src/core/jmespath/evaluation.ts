@@ -49,14 +49,14 @@ function evaluateWithin(expression: Expression, value: unknown, budget: Budget):
       );
     case 'or': {
       const left = ask(expression.left, value);
-      return isTrue(left) ? left : ask(expression.right, value);
+      return isTrue(left, budget) ? left : ask(expression.right, value);
     }
     case 'and': {
       const left = ask(expression.left, value);
-      return isTrue(left) ? ask(expression.right, value) : left;
+      return isTrue(left, budget) ? ask(expression.right, value) : left;
     }
     case 'not':
-      return !isTrue(ask(expression.of, value));
+      return !isTrue(ask(expression.of, value), budget);
     case 'list':
       return value === null ? null : expression.items.map((item) => ask(item, value));
     case 'object':
@@ -90,7 +90,7 @@ function project(
   if (!items) return null;
   const projected: unknown[] = [];
   for (const item of items) {
-    if (filter && !isTrue(evaluateWithin(filter, item, budget))) continue;
+    if (filter && !isTrue(evaluateWithin(filter, item, budget), budget)) continue;
     const one = evaluateWithin(right, item, budget);
     if (one !== null) projected.push(one);
   }

@@ -2,9 +2,9 @@ import { MAX_NAMES } from '../../x509/general-names.ts';
 
 /** Characters and items that one evaluation makes at most: some tenths of a second, and a few MiB. */
 const MOST_MADE = 4_000_000;
-/** Steps that one evaluation takes at most: a second or two. */
+/** Steps that one evaluation takes at most: a second or two, as everything spends what it takes before it begins. */
 const MOST_STEPS = 10_000_000;
-/** Characters, bytes or items that are looked at in one step. */
+/** Characters or bytes that are looked at in one step. */
 const STEP = 16;
 /** Items of one list: as many as a certificate may have names. */
 const LONGEST_LIST = MAX_NAMES;
@@ -13,20 +13,28 @@ const LONGEST_LIST = MAX_NAMES;
 export class Budget {
   #left = MOST_MADE;
   #steps = MOST_STEPS;
+  #ended: string | undefined;
 
   /** @throws Error once there is nothing left */
   spend(amount: number): void {
     this.#left -= amount;
-    if (this.#left < 0) throw new Error('it makes too much: its texts and lists are too long');
+    if (this.#left < 0) this.#ended ??= 'it makes too much: its texts and lists are too long';
+    this.#requireLeft();
   }
 
   /** @throws Error once there are no steps left */
   step(steps: number): void {
     this.#steps -= steps;
-    if (this.#steps < 0) throw new Error('it takes too long: its texts and lists are too long');
+    if (this.#steps < 0) this.#ended ??= 'it takes too long: its texts and lists are too long';
+    this.#requireLeft();
   }
 
-  /** Steps for looking at so many characters, bytes or items. */
+  /** Once is for good: an expression goes on after an error where something else decides, as `||` does. */
+  #requireLeft(): void {
+    if (this.#ended !== undefined) throw new Error(this.#ended);
+  }
+
+  /** Steps for looking at so many characters or bytes. */
   look(length: number): void {
     this.step(1 + Math.floor(length / STEP));
   }
@@ -36,9 +44,15 @@ export class Budget {
     this.step(1 + Math.floor((within / STEP) * (1 + Math.floor(length / STEP))));
   }
 
+  /** Steps for taking so many values out of a list, a map or a message, one by one. */
+  take(count: number): void {
+    this.step(1 + count);
+  }
+
   list(length: number): void {
     if (length > LONGEST_LIST) {
-      throw new Error(`a list would have ${length} items, at most ${LONGEST_LIST}`);
+      this.#ended ??= `a list would have ${length} items, at most ${LONGEST_LIST}`;
+      this.#requireLeft();
     }
   }
 }

@@ -1,6 +1,6 @@
 import { type CelEnv, celEnv, parse, plan } from '@bufbuild/cel';
 import { Budget } from './budget.ts';
-import { makeFunctions, makeRegularExpressions, STEPS } from './functions.ts';
+import { makeFunctions, makeRegularExpressions, OF_FIELD, STEPS } from './functions.ts';
 import { makeRegistry, NAMESPACE, TYPE_NAMES } from './messages.ts';
 import { type CelProgram, checkProgram, GIVEN, MAX_EXPRESSION, refuseProgram } from './program.ts';
 
@@ -73,13 +73,18 @@ export function shortReason(error: unknown): string {
   return plain.length > 300 ? `${plain.slice(0, 300)}…` : plain;
 }
 
-/** Before it is read: the reader goes down as far as brackets and signs do. */
+/** Before it is read: the reader goes down as far as brackets and signs do, but for those in texts and comments. */
 function requireShallow(expression: string, broken: (error: Error) => Error): void {
   let depth = 0;
   let deepest = 0;
   let questions = 0;
-  // Those within texts count as well, which nobody misses.
-  for (const one of expression) {
+  for (let at = 0; at < expression.length; at += 1) {
+    const one = expression.charAt(at);
+    const end = one === '/' || one === '"' || one === "'" ? endOfText(expression, at) : undefined;
+    if (end !== undefined) {
+      at = end - 1;
+      continue;
+    }
     if ('([{'.includes(one)) depth += 1;
     if (')]}'.includes(one)) depth -= 1;
     if (one === '?') questions += 1;
@@ -87,6 +92,27 @@ function requireShallow(expression: string, broken: (error: Error) => Error): vo
   }
   if (deepest > DEEPEST) throw broken(new Error('too many parts within each other'));
 }
+
+/** Where a text or a comment ends that begins there; undefined where none does that has an end. */
+function endOfText(expression: string, begin: number): number | undefined {
+  if (expression.startsWith('//', begin)) {
+    const end = expression.slice(begin).search(NEW_LINE);
+    return end < 0 ? expression.length : begin + end;
+  }
+  const quote = expression.charAt(begin);
+  if (quote === '/') return undefined;
+  const isRaw = /[rR]/.test(expression.charAt(begin - 1));
+  const marks = expression.startsWith(quote.repeat(3), begin) ? quote.repeat(3) : quote;
+  for (let at = begin + marks.length; at < expression.length; at += 1) {
+    if (expression.startsWith(marks, at)) return at + marks.length;
+    if (marks.length === 1 && NEW_LINE.test(expression.charAt(at))) return undefined;
+    // Whatever is escaped: a quote at least ends nothing.
+    if (!isRaw && expression.charAt(at) === '\\') at += 1;
+  }
+  return undefined;
+}
+
+const NEW_LINE = /[\n\r]/;
 
 interface Within {
   known: ReadonlySet<string>;
@@ -127,9 +153,10 @@ class PartWalk {
         return;
       case 'structExpr':
         requireMessage(exprKind.value);
-        for (const { keyKind, value } of exprKind.value.entries) {
-          if (keyKind.case === 'mapKey') this.visit(keyKind.value, next);
-          this.visit(value, next);
+        for (const entry of exprKind.value.entries) {
+          if (entry.keyKind.case === 'mapKey') this.visit(entry.keyKind.value, next);
+          this.visit(entry.value, next);
+          if (entry.keyKind.case === 'fieldKey') entry.value = weighedField(entry.value);
         }
         return;
       case 'comprehensionExpr':
@@ -165,12 +192,19 @@ class PartWalk {
 }
 
 /** The condition, which spends the steps of one round when it is asked. */
-function countingSteps(condition: Parsed | undefined, parts: number): Parsed | undefined {
-  if (!condition) return undefined;
-  const { expr } = parse(`f(true, ${parts})`);
+const countingSteps = (condition: Parsed | undefined, parts: number): Parsed | undefined =>
+  condition && callOf(STEPS, `f(true, ${parts})`, condition);
+
+/** What is put into a field of a message, which spends what that takes. */
+const weighedField = (value: Parsed | undefined): Parsed | undefined =>
+  value && callOf(OF_FIELD, 'f(true)', value);
+
+/** A call of a function that no program can name, of a part that there is already. */
+function callOf(name: string, form: string, part: Parsed): Parsed {
+  const { expr } = parse(form);
   if (expr.exprKind.case !== 'callExpr') throw new Error('a call is no call');
-  expr.exprKind.value.function = STEPS;
-  expr.exprKind.value.args[0] = condition;
+  expr.exprKind.value.function = name;
+  expr.exprKind.value.args[0] = part;
   return expr;
 }
 

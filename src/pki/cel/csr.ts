@@ -1,6 +1,5 @@
 import type { Csr } from '../../x509/csr.ts';
 import { describePublicKey } from '../../x509/keys.ts';
-
 import { commonNamesOf, fieldsOfWholeCsr } from '../profile/csr-fields.ts';
 import { csrNames } from '../profile/verbatim.ts';
 

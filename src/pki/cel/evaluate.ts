@@ -41,13 +41,30 @@ export function evaluateProgram(question: CelQuestion): CelVerdict {
   const compiled = compileProgram(question.program, budget);
   const csr = question.use_csr ? readGivenCsr(question.request) : undefined;
   const found = giveVariables(question, csr, budget);
+  const result = withoutStacks(() => evaluateAll(compiled, found));
+  const verdict = readResult(result, budget);
+  return verdict.allowed && csr ? { ...verdict, brought: fieldsBrought(csr) } : verdict;
+}
+
+/** What the last of them comes to; each before it is known to those behind it. */
+function evaluateAll(compiled: readonly Compiled[], found: Record<string, CelInput>): unknown {
   let result: unknown;
   for (const { name, place, evaluate } of compiled) {
     result = requireValue(place, () => evaluate(found));
     if (name !== undefined) found[name] = result as CelInput;
   }
-  const verdict = readResult(result, budget);
-  return verdict.allowed && csr ? { ...verdict, brought: fieldsBrought(csr) } : verdict;
+  return result;
+}
+
+/** An error within a macro may come with each round, and where it was made takes far longer than the round. */
+function withoutStacks<Result>(work: () => Result): Result {
+  const { stackTraceLimit } = Error;
+  Error.stackTraceLimit = 0;
+  try {
+    return work();
+  } finally {
+    Error.stackTraceLimit = stackTraceLimit;
+  }
 }
 
 const readGivenCsr = ({ csr }: CelQuestion['request']): Csr =>
@@ -61,6 +78,8 @@ function giveVariables(
   const { identity, request, use_csr } = question;
   try {
     return {
+      // A name that nothing has is no name of what every object has.
+      __proto__: null,
       request: toCel(request, budget),
       now: timestampFromMs(question.now),
       use_csr,

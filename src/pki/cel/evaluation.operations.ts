@@ -36,7 +36,7 @@ function runInTurn(app: App, caller: Caller, task: CelTask): Promise<CelVerdict 
   return evaluateInTurn(app, caller, () => chooseThread(app).run({ task }));
 }
 
-/** An evaluation that is within its bounds takes some tenths of a second. */
+/** An evaluation that is within its bounds takes a second or two; errors in each round of a macro, or a busy machine, make it longer. */
 const DEADLINE_MS = 5_000;
 
 /** What programs make is counted; what makes more all the same ends the thread, and nothing else. */

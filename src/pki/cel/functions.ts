@@ -12,7 +12,7 @@ import { strings } from '@bufbuild/cel/ext';
 import { RE2JS } from 're2js';
 import type { Budget } from './budget.ts';
 import { fromJsonText, toJsonText } from './json.ts';
-import { weighFunctions } from './weighed.ts';
+import { weighFieldValue, weighFunctions } from './weighed.ts';
 
 const { STRING, BYTES, BOOL, INT, DYN } = CelScalar;
 const LIST = listType(DYN);
@@ -21,9 +21,13 @@ const STRINGS = listType(STRING);
 /** Of a regular expression, in characters and in instructions of its program. */
 const MAX_PATTERN = 512;
 const MAX_INSTRUCTIONS = 2_000;
+/** Of each character of a text, for some instructions of the program. */
+const CHARACTER_STEPS = 4;
 
 /** The function that counts what goes on within macros. */
 export const STEPS = '@steps';
+/** The function that weighs what is put into a field of a message. */
+export const OF_FIELD = '@of_field';
 
 /** Functions that would make long values out of short ones, or take long: each spends from the budget. */
 const REPLACED = new Set([
@@ -44,6 +48,7 @@ export function makeFunctions(budget: Budget): CelFunc[] {
       budget.step(Number(parts));
       return goes_on;
     }),
+    celFunc(OF_FIELD, [DYN], DYN, (value) => weighFieldValue(value, budget)),
     ...conversions(budget),
     ...additions(budget),
     ...textFunctions(budget),
@@ -89,6 +94,8 @@ function additions(budget: Budget): CelFunc[] {
     celFunc('_+_', [LIST, LIST], LIST, (a, b) => {
       budget.list(a.size + b.size);
       budget.spend(1 + b.size + (a.size >> 6));
+      if (!arraysOf.has(a)) budget.take(a.size);
+      if (!arraysOf.has(b)) budget.take(b.size);
       return append(a, b);
     }),
   ];
@@ -104,15 +111,35 @@ function append(a: CelList, b: CelList): CelList {
   return list;
 }
 
+/** Where a piece begins in a text; the empty piece is before each character and at the end, as in Go. */
+function* placesOf(text: string, piece: string, most: number): Generator<number> {
+  let at = text.indexOf(piece);
+  for (let found = 0; found < most && at >= 0 && at <= text.length; found += 1) {
+    yield at;
+    at = piece === '' ? at + lengthAt(text, at) : text.indexOf(piece, at + piece.length);
+  }
+}
+
+/** Of the character that begins there. */
+const lengthAt = (text: string, at: number): number =>
+  (text.codePointAt(at) ?? 0) > 0xffff ? 2 : 1;
+
 function textFunctions(budget: Budget): CelFunc[] {
   const replace = (text: string, from: string, to: string, most = -1n): string => {
-    const pieces = text.split(from);
-    const times = most < 0n ? pieces.length - 1 : Math.min(Number(most), pieces.length - 1);
-    budget.spend(text.length + times * to.length);
-    const left = pieces.slice(0, times + 1).join(to);
-    return [left, ...pieces.slice(times + 1)].join(from);
+    budget.search(text.length, from.length);
+    const at = placesOf(text, from, most < 0n ? text.length + 1 : Number(most));
+    let replaced = '';
+    let rest = 0;
+    for (const place of at) {
+      budget.spend(1 + to.length);
+      replaced += text.slice(rest, place) + to;
+      rest = place + from.length;
+    }
+    budget.spend(text.length);
+    return replaced + text.slice(rest);
   };
-  const join = (list: Iterable<unknown>, separator = ''): string => {
+  const join = (list: CelList, separator = ''): string => {
+    budget.take(list.size);
     const texts = [...list].map((one) => {
       if (typeof one !== 'string') throw new Error('join: a list of texts is wanted');
       budget.spend(one.length + separator.length);
@@ -122,13 +149,26 @@ function textFunctions(budget: Budget): CelFunc[] {
   };
   const split = (text: string, separator: string, most = -1n) => {
     budget.spend(text.length);
-    const pieces = text.split(separator);
-    if (most >= 0n && pieces.length > Number(most)) {
-      const kept = pieces.slice(0, Math.max(Number(most) - 1, 0));
-      const rest = pieces.slice(kept.length).join(separator);
-      pieces.splice(0, pieces.length, ...(most === 0n ? [] : [...kept, rest]));
+    budget.search(text.length, separator.length);
+    if (most === 0n) return [];
+    const pieces: string[] = [];
+    const ends = most < 0n ? text.length : Number(most) - 1;
+    let rest = 0;
+    const take = (end: number, next: number): void => {
+      budget.list(pieces.length + 1);
+      pieces.push(text.slice(rest, end));
+      rest = next;
+    };
+    if (separator === '') {
+      while (rest < text.length && pieces.length < ends) {
+        const end = rest + lengthAt(text, rest);
+        take(end, end);
+      }
+      if (rest < text.length) take(text.length, text.length);
+      return pieces;
     }
-    budget.list(pieces.length);
+    for (const place of placesOf(text, separator, ends)) take(place, place + separator.length);
+    take(text.length, text.length);
     return pieces;
   };
   return [
@@ -170,7 +210,7 @@ export function makeRegularExpressions(budget: Budget) {
       known.set(pattern, compiled);
       return {
         test(text: string): boolean {
-          budget.spend(text.length * (1 + (compiled.programSize() >> 4)));
+          budget.step(CHARACTER_STEPS * text.length * (1 + (compiled.programSize() >> 4)));
           return compiled.matcher(text).find();
         },
       };

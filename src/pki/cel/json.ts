@@ -45,25 +45,34 @@ export function fromJsonText(text: string, budget: Budget): CelInput {
 
 /** @returns false for what JSON has no form for */
 export function toJsonText(value: unknown, budget: Budget): string | false {
-  const plain = toPlain(value, budget, 0);
-  return plain === undefined ? false : JSON.stringify(plain);
+  return writeJson(value, budget, 0) ?? false;
 }
 
-function toPlain(value: unknown, budget: Budget, depth: number): unknown {
+/** Written piece by piece: whole numbers of 64 bits have all their digits, which numbers of JavaScript have not. */
+function writeJson(value: unknown, budget: Budget, depth: number): string | undefined {
   if (depth > DEEPEST) throw new Error(`at most ${DEEPEST} lists and maps within each other`);
   budget.spend(typeof value === 'string' ? value.length + 1 : 1);
-  if (typeof value === 'string' || typeof value === 'boolean' || value === null) return value;
-  if (typeof value === 'number') return value;
-  if (typeof value === 'bigint') return Number(value);
-  if (isCelUint(value)) return Number(value.value);
+  if (value === null || ['string', 'boolean', 'number'].includes(typeof value)) {
+    return JSON.stringify(value);
+  }
+  if (typeof value === 'bigint') return String(value);
+  if (isCelUint(value)) return String(value.value);
   if (isCelList(value)) {
-    const items = [...value].map((one) => toPlain(one, budget, depth + 1));
-    return items.includes(undefined) ? undefined : items;
+    const items: string[] = [];
+    for (const one of value) {
+      const item = writeJson(one, budget, depth + 1);
+      if (item === undefined) return undefined;
+      items.push(item);
+    }
+    return `[${items.join(',')}]`;
   }
   if (!isCelMap(value)) return undefined;
-  const entries = [...value.entries()].map(([name, one]) => [
-    String(name),
-    toPlain(one, budget, depth + 1),
-  ]);
-  return entries.some(([, one]) => one === undefined) ? undefined : Object.fromEntries(entries);
+  const members = new Map<string, string>();
+  for (const [name, one] of value.entries()) {
+    const member = writeJson(one, budget, depth + 1);
+    if (member === undefined) return undefined;
+    const key = isCelUint(name) ? name.value : name;
+    members.set(JSON.stringify(String(key)), member);
+  }
+  return `{${[...members].map(([name, member]) => `${name}:${member}`).join(',')}}`;
 }

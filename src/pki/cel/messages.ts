@@ -133,9 +133,15 @@ const MESSAGES: Readonly<Record<string, readonly FieldOf[]>> = {
   ],
 };
 
+/** What the names of messages begin with, which is a message as well. */
+export const MESSAGE_NAMES: ReadonlySet<string> = new Set(
+  Object.keys(MESSAGES).map((name) => name.split('.', 1)[0] ?? name),
+);
+
 /** Names that an expression may use for a type, or begin one with. */
 export const TYPE_NAMES: ReadonlySet<string> = new Set([
-  ...Object.keys(MESSAGES).flatMap((name) => [name, name.split('.', 1)[0] ?? name]),
+  ...Object.keys(MESSAGES),
+  ...MESSAGE_NAMES,
   ...ENUMS,
   'google',
   'openbao',

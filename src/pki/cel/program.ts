@@ -2,6 +2,7 @@ import { z } from 'zod';
 import { type Failure, invalid } from '../../core/failure.ts';
 import { fieldKind } from '../../core/field-kind.ts';
 import { parseJsonText } from '../../core/json-text.ts';
+import { MESSAGE_NAMES } from './messages.ts';
 
 /** Of one expression, in characters. */
 export const MAX_EXPRESSION = 8192;
@@ -35,6 +36,9 @@ export type ProgramPatch = z.output<typeof patchSchema>;
 /** Of a program as JSON text, for clients that send texts. */
 const TEXT = { maxDepth: 4, maxValues: 1_000, maxMembers: 1_000 };
 
+/** Characters of why a program is none. */
+const MOST_SAID = 120;
+
 function programKind<Out>(schema: z.ZodType<Out>) {
   const read = (value: unknown) => {
     try {
@@ -49,7 +53,11 @@ function programKind<Out>(schema: z.ZodType<Out>) {
     convert: (value) => read(value).data,
     because: (value) => {
       const [issue] = read(value).error?.issues ?? [];
-      return issue && `${issue.path.map(String).join('.') || 'cel_program'}: ${issue.message}`;
+      if (!issue) return undefined;
+      // An unknown name is repeated as it was sent, whatever it is.
+      const { message } = issue;
+      const short = message.length > MOST_SAID ? `${message.slice(0, MOST_SAID)}…` : message;
+      return `${issue.path.map(String).join('.') || 'cel_program'}: ${short}`;
     },
     output: schema,
   });
@@ -83,11 +91,14 @@ export const GIVEN = [
 ] as const;
 
 const NAME = /^[A-Za-z_][A-Za-z0-9_]*$/;
-const RESERVED = new Set(
-  'as break const continue else false for function if import in let loop namespace null package return true var void while'.split(
+/** Words of the language, and names that mean a message's type wherever they stand: no variable of theirs could be read. */
+const RESERVED = new Set([
+  ...'as break const continue else false for function if import in let loop namespace null package return true var void while'.split(
     ' ',
   ),
-);
+  ...MESSAGE_NAMES,
+  '__proto__',
+]);
 
 /**
  * Checks a program but for the expressions themselves.

@@ -10,6 +10,7 @@ import {
   isCelMap,
 } from '@bufbuild/cel';
 import { strings } from '@bufbuild/cel/ext';
+import { isReflectList, isReflectMessage, type ReflectMessage } from '@bufbuild/protobuf/reflect';
 import type { Budget } from './budget.ts';
 
 /** Of the language and its strings: what takes as long as its texts, bytes or lists are. */
@@ -20,15 +21,20 @@ const WEIGHED = new Set([
 ]);
 const SEARCHES = new Set(['contains', 'indexOf', 'lastIndexOf']);
 
+/** Where there is a zone the engine's calendar is asked for it, which takes as long as so many steps. */
+const ZONE_STEPS = 500;
+const isOfZone = ({ name, arguments: { length } }: CelFunc): boolean =>
+  name.startsWith('get') && length === 1;
+
 const LIBRARY = [...celEnv({ funcs: strings }).funcs].filter(
-  ({ name }) => WEIGHED.has(name) || SEARCHES.has(name),
+  (func) => WEIGHED.has(func.name) || SEARCHES.has(func.name) || isOfZone(func),
 );
 
 /** Functions of the library that spend steps of the budget before they begin. */
 export const weighFunctions = (budget: Budget): CelFunc[] =>
   LIBRARY.map((func) => {
     const { name, target, arguments: types, result } = func;
-    const weigh = weighing(name);
+    const weigh: Weigh = isOfZone(func) ? (_, budget) => budget.step(ZONE_STEPS) : weighing(name);
     const call = (on: CelValue | undefined, args: CelValue[]): CelInput => {
       weigh(on === undefined ? args : [on, ...args], budget);
       const found = func.call(0, on, args);
@@ -57,20 +63,72 @@ function weighSearch([text, wanted]: readonly CelValue[], budget: Budget): void 
 }
 
 function weighMembership([value, list]: readonly CelValue[], budget: Budget): void {
-  budget.search(lengthOf(list), lengthOf(value));
+  if (isCelMap(list)) budget.look(lengthOf(value));
+  else if (list !== undefined) weighValue(list, budget);
   // What is neither list nor map is the same as none of them, at once.
-  if (typeof value === 'object' && list !== undefined) weighValue(list, budget);
+  if (typeof value === 'object') weighValue(value, budget);
 }
 
 function weighValues(values: readonly CelValue[], budget: Budget): void {
   for (const value of values) weighValue(value, budget);
 }
 
-function weighValue(value: CelValue, budget: Budget): void {
-  budget.look(lengthOf(value));
-  if (isCelList(value)) for (const one of value) weighPart(one, budget);
-  else if (isCelMap(value)) for (const [, one] of value) weighPart(one, budget);
+/**
+ * What it takes to go through all of a value. Items of a list and a map are taken one by one, here as where they are
+ * compared; these steps are spent before the first is.
+ */
+export function weighValue(value: CelValue, budget: Budget): void {
+  if (typeof value !== 'object' || value === null || value instanceof Uint8Array) {
+    budget.look(lengthOf(value));
+  } else if (isCelList(value)) {
+    budget.take(value.size);
+    for (const one of value) weighPart(one, budget);
+  } else if (isCelMap(value)) {
+    budget.take(4 * value.size);
+    for (const [, one] of value) weighPart(one, budget);
+  } else if (isReflectMessage(value)) weighMessage(value, budget);
 }
+
+/** Building one, or comparing each of its fields. */
+function weighMessage(message: ReflectMessage, budget: Budget): void {
+  budget.take(FIELD_STEPS * message.desc.fields.length);
+  for (const field of message.desc.fields) {
+    if (!message.isSet(field)) continue;
+    const value: unknown = message.get(field);
+    if (isReflectMessage(value)) weighMessage(value, budget);
+    else if (isReflectList(value)) {
+      budget.take(ITEM_STEPS * value.size);
+      for (const one of value) weighOwn(one, budget);
+    } else weighOwn(value, budget);
+  }
+}
+
+function weighOwn(value: unknown, budget: Budget): void {
+  if (isReflectMessage(value)) weighMessage(value, budget);
+  else if (typeof value === 'string' || value instanceof Uint8Array) budget.look(value.length);
+}
+
+/**
+ * Spends what it takes to put a value into a field of a message, where each item of a list is copied.
+ *
+ * @returns the value
+ */
+export function weighFieldValue(value: CelValue, budget: Budget): CelValue {
+  budget.step(MESSAGE_STEPS);
+  // What it makes is there until the end.
+  budget.spend(MESSAGE_STEPS);
+  if (isCelList(value)) {
+    budget.take(ITEM_STEPS * value.size);
+    budget.spend(value.size);
+    for (const one of value) weighPart(one, budget);
+  } else if (typeof value === 'string' || value instanceof Uint8Array) budget.look(value.length);
+  return value;
+}
+
+const FIELD_STEPS = 2;
+const ITEM_STEPS = 4;
+/** Of each field that is written, with its part of the message around it. */
+const MESSAGE_STEPS = 16;
 
 /** Shorter texts are as quick as other items. */
 const LONG = 256;
@@ -81,6 +139,5 @@ function weighPart(value: CelValue, budget: Budget): void {
 }
 
 function lengthOf(value: CelValue | undefined): number {
-  if (typeof value === 'string' || value instanceof Uint8Array) return value.length;
-  return isCelList(value) || isCelMap(value) ? value.size : 0;
+  return typeof value === 'string' || value instanceof Uint8Array ? value.length : 0;
 }
