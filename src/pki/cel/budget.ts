@@ -2,7 +2,10 @@ import { MAX_NAMES } from '../../x509/general-names.ts';
 
 /** Characters and items that one evaluation makes at most: some tenths of a second, and a few MiB. */
 const MOST_MADE = 4_000_000;
-/** Steps that one evaluation takes at most: a second or two, as everything spends what it takes before it begins. */
+/**
+ * Steps that one evaluation takes at most: a second or two, as everything spends what it takes before it begins. Errors
+ * that go unheeded in each round of a macro take longer, some four.
+ */
 const MOST_STEPS = 10_000_000;
 /** Characters or bytes that are looked at in one step. */
 const STEP = 16;
