@@ -360,7 +360,7 @@ test('a program that goes round too often, or looks at too much, is refused', as
 });
 
 test('while a program takes too long, requests for certificates are decided', async () => {
-  // Times of places are not counted.
+  // Each time of a place takes many steps.
   const expression =
     'request.l.all(a, request.l.all(b, now.getHours("America/New_York") >= 0)) ? "a" : "b"';
   await must(write('endless', { expression }));
@@ -375,7 +375,8 @@ test('while a program takes too long, requests for certificates are decided', as
   await must(call('POST', 'pki/sign/any', { csr }));
   assert.equal(isOver, false);
   const ended = await endless;
-  assert.equal(ended.status, 503);
-  assert.equal(errorOf(ended), 'the program was not evaluated: it takes too long');
+  // Its steps are over before its time, unless others use the machine.
+  assert.ok([400, 503].includes(ended.status), ended.text);
+  assert.match(errorOf(ended), /it takes too long/);
   await issued('cel/issue/documented', { common_name: 'example.com', ttl: '1h' });
 });
