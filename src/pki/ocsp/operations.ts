@@ -158,7 +158,7 @@ type LongAnswer = Pick<KeptAnswer, 'serial' | 'revocation' | 'writes' | 'signed_
 
 const longAnswersOf = perApp(() => new Lines());
 
-/** Signed answers kept by one server: some eight thousand. */
+/** Signed answers kept by one server: some eight thousand of P-256, fewer of longer signatures. */
 function readKept(app: App): Soon<KeptAnswers> {
   return app.cached('pki/ocsp-answers', async () => new KeptAnswers(ROOMS.ocsp_answers));
 }
