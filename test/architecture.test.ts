@@ -19,6 +19,8 @@ const FLOORS: readonly (readonly string[])[] = [
   ['http'],
   // What is counted: of requests by the listeners, of certificates by the CA.
   ['metrics'],
+  // The data path of sessions, in threads of its own or in a process that stands alone.
+  ['worker'],
   ['broker'],
   ['pki'],
   ['system'],
@@ -37,6 +39,8 @@ const FLOORS: readonly (readonly string[])[] = [
   ['acl', 'barrier', 'config'],
   // Pure formats; the seam to the database.
   ['x509', 'store'],
+  // What all listeners do with connections: whose they are, handshakes in turns.
+  ['sockets'],
   // Knows nothing of the product.
   ['core'],
 ];
@@ -64,7 +68,7 @@ test('neither folders nor files take from one another in a circle, at any depth'
 });
 
 /** Rooms that may touch the world outside, whatever a file is called. */
-const EFFECTS = ['main.ts', 'cli', 'start', 'http', 'store'];
+const EFFECTS = ['main.ts', 'cli', 'start', 'http', 'worker', 'store', 'sockets'];
 const hasEffects = (file: string): boolean => EFFECTS.includes(roomOf(file));
 /** What a file may do, by the end of its name: `operations.ts`, or `expiration.operations.ts`. */
 const layerOf = (file: string): string | undefined =>

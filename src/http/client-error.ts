@@ -1,8 +1,8 @@
 import { ServerResponse, STATUS_CODES } from 'node:http';
 import type { Socket } from 'node:net';
+import type { FeedTurns } from '../sockets/feed.ts';
+import { partyOfSocket } from '../sockets/peer.ts';
 import { COMMON_HEADERS } from './common-headers.ts';
-import type { FeedTurns } from './feed.ts';
-import { partyOfSocket } from './peer.ts';
 
 /** Why the parser gave a connection up; each is answered in the API's own form. */
 const REFUSALS: Readonly<Record<string, { status: number; because: string }>> = {

@@ -2,14 +2,14 @@ import type { IncomingMessage, Server, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import type { ConnectionLimits } from '../config/connections.ts';
 import { SharedBytes } from '../core/fairness/shared-bytes.ts';
+import { addressOf, endsOf, partyOfSocket } from '../sockets/peer.ts';
+import { noteNewcomer } from '../sockets/turn-length.ts';
 import { ConnectionLines, type Site } from './connection-lines.ts';
 import { GivingWay } from './giving-way.ts';
 import { LongAnswers, type OnItsWay, type Weight } from './long-answers.ts';
-import { addressOf, endsOf, partyOfSocket } from './peer.ts';
 import { forgetAnswered, type Line, letGoOfRequest, RequestsInOrder } from './requests-in-order.ts';
 import type { HttpResponse } from './response.ts';
 import { findTaken, noteTaken, type Taking } from './taking.ts';
-import { noteNewcomer } from './turn-length.ts';
 import type { Unattended } from './unattended.ts';
 
 /** A connection, and where it stands among others. */

@@ -4,8 +4,8 @@ import { connect, createServer, type Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import { type TestContext, test } from 'node:test';
 import { setImmediate as nextTurn } from 'node:timers/promises';
+import { FeedTurns } from '../sockets/feed.ts';
 import { decipherInTurns } from './deciphering.ts';
-import { FeedTurns } from './feed.ts';
 
 /** A client, and what TLS would have of it. */
 async function meet(t: TestContext): Promise<{ client: Socket; gate: Duplex }> {

@@ -1,7 +1,7 @@
 import type { Server, Socket } from 'node:net';
 import { Duplex } from 'node:stream';
-import { type Bytes, Feed, type FeedTurns } from './feed.ts';
-import { sharePassedOn } from './peer.ts';
+import { type Bytes, Feed, type FeedTurns } from '../sockets/feed.ts';
+import { sharePassedOn } from '../sockets/peer.ts';
 
 /**
  * Gives TLS what comes in slices, and others a turn between them. By itself it deciphers all that has come

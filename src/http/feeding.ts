@@ -1,8 +1,8 @@
 import type { IncomingMessage, Server } from 'node:http';
 import type { Socket } from 'node:net';
 import { type Hold, SharedBytes } from '../core/fairness/shared-bytes.ts';
-import { type Bytes, Feed, FeedTurns } from './feed.ts';
-import { partyOfSocket } from './peer.ts';
+import { type Bytes, Feed, FeedTurns } from '../sockets/feed.ts';
+import { partyOfSocket } from '../sockets/peer.ts';
 
 /** Bytes of heads that have begun and are not whole: each field costs some times its length. */
 const HEAD_BYTES = { total: 16 << 20, each: 4 << 20 };

@@ -1,6 +1,6 @@
 import type { Socket } from 'node:net';
+import { addressOf } from '../sockets/peer.ts';
 import type { ConnectionLines, Site, Sizes } from './connection-lines.ts';
-import { addressOf } from './peer.ts';
 import { type Asked, forgetAnswered } from './requests-in-order.ts';
 import { findTaken, noteTaken, type Taking } from './taking.ts';
 

@@ -4,8 +4,8 @@ import { createServer, type Server } from 'node:http';
 import { type AddressInfo, connect, type Socket } from 'node:net';
 import { type TestContext, test } from 'node:test';
 import { until } from '../../test/support/raw-talk.ts';
+import { FeedTurns } from '../sockets/feed.ts';
 import { refuseInTurns } from './client-error.ts';
-import { FeedTurns } from './feed.ts';
 import { feedInTurns } from './feeding.ts';
 import { closeInTurns } from './leaving.ts';
 

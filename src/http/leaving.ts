@@ -1,7 +1,7 @@
 import type { Server } from 'node:http';
 import type { Socket } from 'node:net';
-import type { FeedTurns } from './feed.ts';
-import { partyOfSocket } from './peer.ts';
+import type { FeedTurns } from '../sockets/feed.ts';
+import { partyOfSocket } from '../sockets/peer.ts';
 
 /**
  * Closes connections a few at a time where many are to be closed in the same moment: because their clients have gone,

@@ -1,7 +1,7 @@
 import type { Server, Socket } from 'node:net';
-import { notePassedOn } from './peer.ts';
+import { notePassedOn } from '../sockets/peer.ts';
+import { startReading, stopReading } from '../sockets/reading.ts';
 import { parseProxyHeader } from './proxy-header.ts';
-import { startReading, stopReading } from './reading.ts';
 
 /**
  * Has connections of trusted proxies begin with a header that says whose they are (the PROXY protocol). Whatever comes

@@ -5,12 +5,12 @@ import { makeFor } from '../core/fairness/asking.ts';
 import { nextBreath } from '../core/fairness/breath.ts';
 import { partyOf } from '../core/fairness/party.ts';
 import { SiteTurns } from '../core/fairness/site-turns.ts';
+import { peerOf } from '../sockets/peer.ts';
+import { endOfTurn } from '../sockets/turn-length.ts';
 import { COMMON_HEADERS } from './common-headers.ts';
 import { PAGE_KEPT, PIECE_KEPT } from './long-answers.ts';
-import { peerOf } from './peer.ts';
 import { GatheredRequest } from './request-body.ts';
 import type { HttpResponse } from './response.ts';
-import { endOfTurn } from './turn-length.ts';
 
 // How answers leave: when in a turn of the event loop, and in which pieces.
 

@@ -6,6 +6,9 @@ import { invalid } from '../core/failure.ts';
 import { doRequest } from '../core/fairness/asking.ts';
 import { scarceHeap } from '../core/fairness/scarce-heap.ts';
 import { isOwnHost } from '../core/host.ts';
+import { FeedTurns } from '../sockets/feed.ts';
+import { shakeInTurns } from '../sockets/handshakes.ts';
+import { peerOf } from '../sockets/peer.ts';
 import { refuseInTurns } from './client-error.ts';
 import { Connections } from './connections.ts';
 import { decipherInTurns } from './deciphering.ts';
@@ -19,12 +22,10 @@ import {
   refuseAll,
   UNKNOWN_EXPECTATION,
 } from './faults.ts';
-import { FeedTurns } from './feed.ts';
 import { feedInTurns } from './feeding.ts';
 import { TrustedProxies } from './forwarded.ts';
 import type { RequestHandler } from './frame.ts';
 import { onGone } from './gone.ts';
-import { shakeInTurns } from './handshakes.ts';
 import { waitsForBody } from './head-weight.ts';
 import { answerRequests } from './incoming.ts';
 import { closeInTurns } from './leaving.ts';
@@ -32,7 +33,6 @@ import { acceptListVerb } from './list-verb.ts';
 import { weighAnswer } from './long-answers.ts';
 import { openServer, readTls } from './node-server.ts';
 import { readPassedOn } from './passed-on.ts';
-import { peerOf } from './peer.ts';
 import type { HttpRequest } from './request.ts';
 import { GatheredRequest } from './request-body.ts';
 import { batchSending, type Outgoing, send } from './sending.ts';

@@ -3,7 +3,7 @@ import { IncomingMessage, ServerResponse } from 'node:http';
 import net from 'node:net';
 import { after, describe, test } from 'node:test';
 import { refuseInTurns } from '../../src/http/client-error.ts';
-import { FeedTurns } from '../../src/http/feed.ts';
+import { FeedTurns } from '../../src/sockets/feed.ts';
 import { startTestServer } from '../support/server.ts';
 
 /**
