@@ -25,6 +25,7 @@ import {
   renewLease,
 } from '../store/job-lock.ts';
 import { remainsJobs } from '../system/mounts/jobs.ts';
+import { workerJobs } from '../worker/jobs.ts';
 
 /**
  * Everything that a server does on a timer. A feature that has such work declares it in its
@@ -42,6 +43,7 @@ const periodicJobs: readonly Job[] = [
   ...authTokenJobs,
   ...listJobs,
   ...sessionJobs,
+  ...workerJobs,
   ...vaultJobs,
   ...sessionCredentialJobs,
   ...crlJobs,

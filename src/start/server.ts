@@ -25,6 +25,7 @@ import { startRenewing } from '../seal/jobs.ts';
 import { openSeal } from '../seal/operations.ts';
 import { cacheConfig } from '../store/config-cache.ts';
 import { openStore, type Store } from '../store/store.ts';
+import { startCarrying } from '../worker/jobs.ts';
 import { startJobs } from './jobs.ts';
 import { LogLines } from './log-lines.ts';
 import {
@@ -99,6 +100,7 @@ export async function startServer(settings: Config, given: Overrides = {}): Prom
       await makeInitialBroker(app);
       if (config.seed) notice = await makeSeed(app, config.seed);
     });
+    await startCarrying(app);
     startReporting(app);
     await openSeal(app);
     startRenewing(app);

@@ -4,10 +4,8 @@ import { once } from 'node:events';
 import type { AddressInfo } from 'node:net';
 import { test } from 'node:test';
 import { connect, createServer } from 'node:tls';
-import {
-  makeSessionCertificate,
-  sessionKey,
-} from '../../src/broker/sessions/session-certificate.ts';
+import { makeSessionCertificate } from '../../src/broker/sessions/session-certificate.ts';
+import { sessionKey } from '../../src/broker/sessions/session-key.ts';
 import { encodePem } from '../../src/core/pem.ts';
 import { withOpenssl } from '../support/openssl.ts';
 

@@ -5,7 +5,8 @@ import { isSelfSigned, parseCertificate } from '../../x509/certificate.ts';
 import { findExtension } from '../../x509/extensions.ts';
 import { parseExtKeyUsage } from '../../x509/key-usages.ts';
 import { EXTENSION_OID } from '../../x509/oids.ts';
-import { hostOf, makeSessionCertificate, sessionKey } from './session-certificate.ts';
+import { hostOf, makeSessionCertificate } from './session-certificate.ts';
+import { sessionKey } from './session-key.ts';
 
 const request = {
   session_id: 's_1234567890',

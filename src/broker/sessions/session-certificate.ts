@@ -1,4 +1,3 @@
-import { createPrivateKey, type KeyObject } from 'node:crypto';
 import { isIP } from 'node:net';
 import { signSync } from '../../x509/algorithms.ts';
 import { assembleSigned, encodeTbsCertificate } from '../../x509/certificate.ts';
@@ -8,6 +7,7 @@ import { encodeSubjectAltName } from '../../x509/general-names.ts';
 import { extKeyUsage, keyUsage } from '../../x509/key-usages.ts';
 import { keyIdentifier } from '../../x509/keys.ts';
 import { EXT_KEY_USAGE_OID, EXTENSION_OID, KEY_OID } from '../../x509/oids.ts';
+import { sessionKey } from './session-key.ts';
 
 /** What a session's certificate is made of. */
 interface SessionCertificateRequest {
@@ -46,15 +46,6 @@ const USAGE = present(
   keyUsage(['DigitalSignature', 'KeyEncipherment', 'KeyAgreement', 'CertSign']),
 );
 const PURPOSES = present(extKeyUsage([EXT_KEY_USAGE_OID.ServerAuth, EXT_KEY_USAGE_OID.ClientAuth]));
-
-/** The private key of a session, from its seed. */
-export function sessionKey(seed: Uint8Array): KeyObject {
-  return createPrivateKey({
-    key: Buffer.from(seed.subarray(0, 32)),
-    format: 'raw-private',
-    asymmetricKeyType: 'ed25519',
-  });
-}
 
 /**
  * Makes the certificate that both ends of a session prove themselves with, and trust alone: it

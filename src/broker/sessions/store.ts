@@ -79,6 +79,19 @@ export async function listDue(
   return rows.map(({ id, status }) => ({ id, status: status as SessionStatus }));
 }
 
+/** Sessions whose time is over, or that are canceled, and that have open connections. */
+export async function listOverWithConnections(
+  db: Db,
+  now: number,
+): Promise<{ id: string; expires_ms: number }[]> {
+  return db
+    .selectFrom('session')
+    .select(['id', 'expires_ms'])
+    .where('due_ms', '<=', now)
+    .where('open_connections', '>', 0)
+    .execute();
+}
+
 /** Connections of some sessions, so many at most: one that lasted hours may have had any number. */
 export async function listConnectionsOf(
   db: Db,

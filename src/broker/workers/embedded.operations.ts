@@ -18,9 +18,16 @@ import { readWorkers } from './worker-cache.operations.ts';
 
 interface Own {
   worker: { id: string } | undefined;
+  /** Where it listens; undefined before it does. */
+  listening: { host: string; port: number } | undefined;
 }
 
-const ownOf = perApp((): Own => ({ worker: undefined }));
+const ownOf = perApp((): Own => ({ worker: undefined, listening: undefined }));
+
+/** Notes where this server's worker listens, before it is registered. */
+export function noteListening(app: App, at: { host: string; port: number }): void {
+  ownOf(app).listening = at;
+}
 
 /** This server's own worker, once it is registered. */
 export function ownWorker(app: App): { id: string } | undefined {
@@ -34,7 +41,8 @@ async function registerOwnWorker(app: App): Promise<void> {
   const known = await findResourceByKey(app.db, 'worker', unique_key);
   const now = app.now();
   const facts = {
-    address: app.config.proxy_address ?? formatAddress(app.config.proxy_listen),
+    address:
+      app.config.proxy_address ?? formatAddress(ownOf(app).listening ?? app.config.proxy_listen),
     release_version: `Gatehouse v${VERSION}`,
     config_tags: { type: app.config.mode === 'dev' ? ['dev', 'local'] : ['embedded'] },
     node,

@@ -14,7 +14,7 @@ import { formatTime, type Resource } from '../resource/resource.ts';
 import { deleteActivations } from './enrolment.store.ts';
 import { joinTags } from './selection.ts';
 import { readReports } from './status.operations.ts';
-import { deleteStatus } from './store.ts';
+import { countOpenConnections, deleteStatus } from './store.ts';
 import { faultOfAll, planTags, type Tags } from './tags.ts';
 import { isAlive, type WorkerBody } from './worker.ts';
 
@@ -107,6 +107,10 @@ export const workerDefinition: ResourceHandler<WorkerKind> = {
 
   async describe(app, _caller, workers) {
     const reports = new Map((await readReports(app)).map((row) => [row.worker_id, row]));
+    const open = await countOpenConnections(
+      app.db,
+      workers.map(({ id }) => id),
+    );
     return workers.map((worker) => {
       const { address, release_version, config_tags, api_tags } = worker.body;
       const report = reports.get(worker.id);
@@ -119,7 +123,7 @@ export const workerDefinition: ResourceHandler<WorkerKind> = {
           api_tags,
           last_status_time: report && formatTime(report.last_status_ms),
         }),
-        active_connection_count: report?.active_connection_count ?? 0,
+        active_connection_count: open.get(worker.id) ?? 0,
         type: 'pki',
         local_storage_state: 'unknown',
       };

@@ -25,6 +25,31 @@ export async function listEligibleWorkers(app: App): Promise<EligibleWorker[]> {
   });
 }
 
+/** Ids of workers that have not been heard of for so long that what they carried is lost. */
+export async function listSilentWorkers(app: App): Promise<string[]> {
+  const now = app.now();
+  const own = ownWorker(app)?.id;
+  const reports = await readReports(app);
+  return reports
+    .filter((report) => report.worker_id !== own && !isAlive(report, now))
+    .map((report) => report.worker_id);
+}
+
+/**
+ * A worker as filters see it.
+ *
+ * @throws Failure `forbidden` for one that is not there
+ */
+export async function requireWorker(
+  app: App,
+  id: string,
+): Promise<Pick<EligibleWorker, 'id' | 'name' | 'tags'>> {
+  const worker = (await readWorkers(app)).find((one) => one.id === id);
+  if (!worker) throw new Failure('forbidden', 'there is no such worker');
+  const { config_tags, api_tags } = worker.body;
+  return { id, name: worker.name ?? '', tags: joinTags(config_tags, api_tags) };
+}
+
 /**
  * The workers that a target's filter admits, in random order: clients use the first.
  *

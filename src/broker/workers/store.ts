@@ -1,4 +1,5 @@
 import { build, type Db } from '../../store/database.ts';
+import { inBlocks } from '../../store/in-blocks.ts';
 import type { WorkerStatusRow } from '../../store/tables.ts';
 import { type Write, write } from '../../store/write.ts';
 
@@ -20,4 +21,21 @@ export function saveStatus(status: WorkerStatusRow): Write {
 
 export function deleteStatus(worker_id: string): Write {
   return write(build.deleteFrom('worker_status').where('worker_id', '=', worker_id));
+}
+
+/** How many open connections workers carry; those that carry none are left out. */
+export async function countOpenConnections(
+  db: Db,
+  worker_ids: readonly string[],
+): Promise<Map<string, number>> {
+  const rows = await inBlocks([...new Set(worker_ids)], (some) =>
+    db
+      .selectFrom('session_connection')
+      .select(({ fn }) => ['worker_id', fn.countAll().as('open')])
+      .where('worker_id', 'in', some)
+      .where('status', '<>', 'closed')
+      .groupBy('worker_id')
+      .execute(),
+  );
+  return new Map(rows.map(({ worker_id, open }) => [worker_id, Number(open)]));
 }

@@ -11,7 +11,7 @@ import {
   type SessionFacts,
   type SessionStatus,
 } from '../session.ts';
-import { findSession } from '../store.ts';
+import { findSession, listOverWithConnections } from '../store.ts';
 import { endCredentials, takeCredentialsBack } from '../termination.operations.ts';
 import { activate, cancel } from '../transitions.store.ts';
 import { TOFU_LENGTH } from './connection.ts';
@@ -163,16 +163,17 @@ export async function cancelCarriedSession(
   return 'canceling';
 }
 
-/** Which of the sessions that a worker carries it has to cut: those that are not active. */
-export async function listNonActive(
+/**
+ * Sessions that are over and still have connections: what whoever carries them has to cut. Few at
+ * any time, however many sessions there are.
+ */
+export async function listToCut(
   app: App,
-  session_ids: readonly string[],
-): Promise<{ session_id: string; status: SessionStatus }[]> {
-  const sessions = await Promise.all(session_ids.map((id) => findSession(app.db, id)));
-  return session_ids.flatMap((session_id, at) => {
-    const status = sessions[at]?.status ?? 'terminated';
-    const over = (sessions[at]?.expires_ms ?? 0) <= app.now();
-    if (!over && LIVE_STATUSES.includes(status)) return [];
-    return [{ session_id, status }];
-  });
+): Promise<{ session_id: string; reason: 'timed out' | 'canceled' }[]> {
+  const now = app.now();
+  const over = await listOverWithConnections(app.db, now);
+  return over.map(({ id, expires_ms }) => ({
+    session_id: id,
+    reason: expires_ms <= now ? 'timed out' : 'canceled',
+  }));
 }

@@ -18,6 +18,7 @@ import {
   insertConnection,
   listConnectionsById,
   listOpenConnections,
+  listOpenUnchangedSince,
   saveTraffic,
 } from './store.ts';
 
@@ -155,6 +156,31 @@ export async function closeConnectionsOfWorkers(
       caller,
       ids.map((connection_id) => ({ connection_id, ...end })),
     );
+  }
+}
+
+/** What a worker does not know of so long after it was made has been lost. */
+const UNKNOWN_MS = 10_000;
+
+/**
+ * Closes what a worker does not carry any more although it is said to.
+ *
+ * @param open ids of all that it carries
+ * @param unknown_ms how old the others must be: what is being made is not known to it yet
+ */
+export async function closeUnknown(
+  app: App,
+  caller: Caller,
+  { worker_id, open }: { worker_id: string; open: ReadonlySet<string> },
+  unknown_ms: number = UNKNOWN_MS,
+): Promise<void> {
+  const said = await listOpenUnchangedSince(app.db, worker_id, app.now() - unknown_ms);
+  const lost = said.filter((id) => !open.has(id));
+  const end = { bytes_up: 0, bytes_down: 0, reason: 'system error' } as const;
+  for (let at = 0; at < lost.length; at += PAGE) {
+    const page = lost.slice(at, at + PAGE);
+    const ends = page.map((connection_id) => ({ connection_id, ...end }));
+    await closeConnections(app, { ...caller, recorded: false }, ends, worker_id);
   }
 }
 

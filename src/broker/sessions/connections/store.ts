@@ -67,6 +67,22 @@ export async function listOpenConnections(
   return rows.slice(0, limit).map((row) => row.id);
 }
 
+/** Open connections that a worker carries, of those that have not changed since a moment. */
+export async function listOpenUnchangedSince(
+  db: Db,
+  worker_id: string,
+  since_ms: number,
+): Promise<string[]> {
+  const rows = await db
+    .selectFrom('session_connection')
+    .select('id')
+    .where('worker_id', '=', worker_id)
+    .where('status', '<>', 'closed')
+    .where('updated_ms', '<=', since_ms)
+    .execute();
+  return rows.map(({ id }) => id);
+}
+
 /**
  * One more connection: only of a session that is active, has not run out, and has not used up
  * its connections. The count is in the session's row, so that two at once are told apart.

@@ -1,0 +1,228 @@
+import {
+  createServer as createHttpServer,
+  type Server as HttpServer,
+  type IncomingMessage,
+} from 'node:http';
+import { type AddressInfo, createServer, type Server, type Socket } from 'node:net';
+import type { TLSSocket } from 'node:tls';
+import { type ServerOptions, WebSocketServer } from 'ws';
+import type { ClosedReason } from '../../broker/sessions/connections/connection.ts';
+import { shakeInTurns } from '../../sockets/handshakes.ts';
+import type { Cut, SessionGrant, Traffic, Upstream } from '../upstream.ts';
+import { PROXY_PATH, SUBPROTOCOL } from '../wire/handshake.ts';
+import { readHelloNames, sessionOf } from '../wire/hello-names.ts';
+import { CarriedSession, FRESH_MS } from './carried-session.ts';
+import { CarriedConnection } from './connection.ts';
+
+/** The first message of TLS, and the request after the hand-shake, must come within this. */
+const PATIENCE_MS = 10_000;
+/** A longer message of a WebSocket is no piece of a stream. */
+const MESSAGE_BYTES = 1 << 20;
+/** A client that reads slowly has so long for what is on its way to it, once its connection is closed. */
+const CLOSING_MS = 300_000;
+/** Its types lack the time for closing. */
+const UPGRADES: ServerOptions & { closeTimeout: number } = {
+  noServer: true,
+  handleProtocols: () => SUBPROTOCOL,
+  perMessageDeflate: false,
+  maxPayload: MESSAGE_BYTES,
+  closeTimeout: CLOSING_MS,
+};
+/** How often sessions are looked through that have ended or that nobody uses. */
+const SWEEP_MS = 500;
+
+/** An alert before any key is agreed on (RFC 8446 §6): fatal, internal_error. */
+const INTERNAL_ERROR = Buffer.from([21, 3, 3, 0, 2, 2, 80]);
+
+/**
+ * The worker's listener and all that it carries. It asks `upstream` for everything that is not
+ * about bytes, and keeps nothing but what is under way.
+ */
+export class Carrier {
+  readonly #upstream: Upstream;
+  readonly #now: () => number;
+  readonly #server: Server;
+  readonly #http: HttpServer;
+  readonly #upgrades = new WebSocketServer(UPGRADES);
+  readonly #sessions = new Map<string, CarriedSession>();
+  readonly #lookups = new Map<string, Promise<CarriedSession>>();
+  /** By the connection that TLS has made. */
+  readonly #admitted = new WeakMap<Socket, CarriedSession>();
+  readonly #connections = new Set<CarriedConnection>();
+  readonly #sockets = new Set<Socket>();
+  readonly #sweep: NodeJS.Timeout;
+
+  /** @param now Unix milliseconds */
+  constructor(upstream: Upstream, now: () => number = Date.now) {
+    this.#upstream = upstream;
+    this.#now = now;
+    this.#http = this.#httpServer();
+    this.#server = createServer({ noDelay: true, keepAlive: true }, (socket) =>
+      this.#accept(socket),
+    );
+    shakeInTurns(this.#server, PATIENCE_MS);
+    this.#sweep = setInterval(() => this.#sweepThrough(), SWEEP_MS);
+    this.#sweep.unref();
+  }
+
+  /** @throws Error when the address cannot be had */
+  listen(at: { host: string; port: number }): Promise<{ host: string; port: number }> {
+    return new Promise((resolve, reject) => {
+      this.#server.once('error', reject);
+      this.#server.listen(at.port, at.host, () => {
+        this.#server.off('error', reject);
+        const { port } = this.#server.address() as AddressInfo;
+        resolve({ host: at.host, port });
+      });
+    });
+  }
+
+  /** Bytes of all that is open. */
+  traffic(): Traffic[] {
+    return [...this.#connections].flatMap(({ traffic }) => traffic ?? []);
+  }
+
+  /** Ends what it carries of some sessions. */
+  cut(cuts: readonly Cut[]): void {
+    const reasons = new Map(cuts.map(({ session_id, reason }) => [session_id, reason]));
+    this.#cutWhere(({ session }) => reasons.get(session.id));
+    for (const session_id of reasons.keys()) this.#sessions.delete(session_id);
+  }
+
+  /** Ends everything, since the server that it belongs to is not to be reached. */
+  cutAll(reason: ClosedReason): void {
+    this.#cutWhere(() => reason);
+    this.#sessions.clear();
+  }
+
+  /** Takes nothing new, ends what there is, and returns once the server has been told. */
+  async close(): Promise<void> {
+    clearInterval(this.#sweep);
+    const closed = new Promise<void>((resolve) => this.#server.close(() => resolve()));
+    const told = [...this.#running.values()];
+    this.cutAll('system error');
+    await Promise.allSettled(told);
+    for (const socket of this.#sockets) socket.destroy();
+    this.#http.close();
+    await closed;
+  }
+
+  /** Of each connection, when it is over and told. */
+  readonly #running = new Map<CarriedConnection, Promise<void>>();
+
+  #cutWhere(why: (connection: CarriedConnection) => ClosedReason | undefined): void {
+    for (const connection of this.#connections) {
+      const reason = why(connection);
+      if (reason) connection.cut(reason);
+    }
+  }
+
+  /** Those that have run out are ended; those that nobody uses are forgotten. */
+  #sweepThrough(): void {
+    const now = this.#now();
+    this.#cutWhere(({ session }) => (session.facts.expires_ms <= now ? 'timed out' : undefined));
+    const used = new Set([...this.#connections].map(({ session }) => session));
+    const stale = performance.now() - FRESH_MS;
+    for (const session of this.#sessions.values()) {
+      if (!used.has(session) && session.looked_up < stale) this.#sessions.delete(session.id);
+    }
+  }
+
+  /** A client whose first message is there as a whole: that names its session. */
+  async #accept(socket: Socket): Promise<void> {
+    this.#sockets.add(socket);
+    socket.once('close', () => this.#sockets.delete(socket));
+    socket.on('error', () => socket.destroy());
+    // What `shakeInTurns` has put back.
+    const read: unknown = socket.read();
+    const hello = Buffer.isBuffer(read) ? read : undefined;
+    const names = hello && readHelloNames(hello);
+    const session_id = names && sessionOf(names);
+    const session = session_id && (await this.#session(session_id).catch(() => undefined));
+    if (socket.destroyed) return;
+    if (!hello || !session) {
+      socket.end(INTERNAL_ERROR);
+      return;
+    }
+    socket.unshift(hello);
+    session.tls.emit('connection', socket);
+  }
+
+  #session(session_id: string): Promise<CarriedSession> {
+    const known = this.#sessions.get(session_id);
+    if (known && performance.now() - known.looked_up < FRESH_MS) return Promise.resolve(known);
+    const running = this.#lookups.get(session_id);
+    if (running) return running;
+    const lookup = this.#lookUp(session_id).finally(() => this.#lookups.delete(session_id));
+    this.#lookups.set(session_id, lookup);
+    return lookup;
+  }
+
+  async #lookUp(session_id: string): Promise<CarriedSession> {
+    const grant = await this.#upstream.lookUp({ session_id });
+    if (grant.expires_ms <= this.#now()) throw new Error('the session has run out');
+    const known = this.#sessions.get(session_id);
+    if (known) {
+      known.refresh(grant);
+      return known;
+    }
+    return this.#add(grant);
+  }
+
+  #add(grant: SessionGrant): CarriedSession {
+    const session = new CarriedSession(grant, this.#upstream, (secure, admitting) => {
+      this.#server.emit('secureConnection', secure);
+      this.#admitted.set(secure, admitting);
+      this.#http.emit('connection', secure);
+    });
+    this.#sessions.set(session.id, session);
+    return session;
+  }
+
+  #httpServer(): HttpServer {
+    const server = createHttpServer({
+      headersTimeout: PATIENCE_MS,
+      requestTimeout: PATIENCE_MS,
+      keepAliveTimeout: PATIENCE_MS,
+      connectionsCheckingInterval: 1_000,
+      maxHeaderSize: 8 << 10,
+    });
+    server.on('request', (_request, response) => {
+      response.writeHead(404, { connection: 'close' }).end();
+    });
+    server.on('upgrade', (request, socket, head) =>
+      this.#upgrade(request, socket as TLSSocket, head),
+    );
+    server.on('clientError', (_error, socket) => socket.destroy());
+    return server;
+  }
+
+  #upgrade(request: IncomingMessage, secure: TLSSocket, head: Buffer): void {
+    const session = this.#admitted.get(secure);
+    const [path] = (request.url ?? '').split('?');
+    if (path !== PROXY_PATH) {
+      refuse(secure, '404 Not Found');
+      return;
+    }
+    if (!session || !offers(request, SUBPROTOCOL)) {
+      refuse(secure, '500 Internal Server Error');
+      return;
+    }
+    this.#upgrades.handleUpgrade(request, secure, head, (ws) => {
+      const connection = new CarriedConnection(session, { ws, secure, upstream: this.#upstream });
+      this.#connections.add(connection);
+      const run = connection.run().finally(() => {
+        this.#connections.delete(connection);
+        this.#running.delete(connection);
+      });
+      this.#running.set(connection, run);
+    });
+  }
+}
+
+const offers = ({ headers }: IncomingMessage, protocol: string): boolean =>
+  (headers['sec-websocket-protocol'] ?? '').split(',').some((one) => one.trim() === protocol);
+
+function refuse(secure: TLSSocket, status: string): void {
+  secure.end(`HTTP/1.1 ${status}\r\nConnection: close\r\nContent-Length: 0\r\n\r\n`);
+}

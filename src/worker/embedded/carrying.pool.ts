@@ -1,0 +1,158 @@
+import { setTimeout as wait } from 'node:timers/promises';
+import { Worker } from 'node:worker_threads';
+import { Failure } from '../../core/failure.ts';
+import type { Call, Cut, Traffic } from '../upstream.ts';
+import type { FromThread, ToThread } from './messages.ts';
+
+/** A thread that does not say what it carries within this is taken to carry nothing. */
+const ANSWER_MS = 5_000;
+
+/** An address that cannot be had is tried again after this. */
+const AGAIN_MS = 1_000;
+
+/** Answers what the thread asks. @throws Failure to refuse it */
+export type Answering = (call: Call) => Promise<unknown>;
+
+/**
+ * The thread that carries a server's sessions. It listens as long as the server runs; one that
+ * dies is replaced, and what it carried is lost.
+ */
+export class CarryingThread {
+  readonly #answer: Answering;
+  readonly #onDeath: (why: string) => void;
+  readonly #traffic = new Map<number, (open: readonly Traffic[]) => void>();
+  #worker: Worker | undefined;
+  #at: { host: string; port: number };
+  #next = 0;
+  #isClosing = false;
+
+  /**
+   * @param onDeath called when the thread has ended although nobody closed it; another one
+   *   takes its place
+   */
+  constructor(
+    at: { host: string; port: number },
+    { answer, onDeath }: { answer: Answering; onDeath: (why: string) => void },
+  ) {
+    this.#at = at;
+    this.#answer = answer;
+    this.#onDeath = onDeath;
+  }
+
+  /** Where it listens, with the port that was given when the configured one is 0. */
+  get address(): { host: string; port: number } {
+    return this.#at;
+  }
+
+  /** @throws Failure `unavailable` when the address cannot be had */
+  async listen(): Promise<void> {
+    const { host, port } = this.#at;
+    const extension = import.meta.url.endsWith('.ts') ? 'ts' : 'js';
+    const worker = new Worker(new URL(`./thread.${extension}`, import.meta.url), {
+      name: 'carrier',
+    });
+    this.#worker = worker;
+    const listening = Promise.withResolvers<void>();
+    worker.on('message', (message: FromThread) => {
+      if (message.type === 'listening') {
+        this.#at = { host, port: message.port };
+        listening.resolve();
+      } else if (message.type === 'failed') {
+        listening.reject(new Failure('unavailable', `proxy_listener: ${message.message}`));
+      } else this.#hear(worker, message);
+    });
+    worker.on('error', (error: unknown) => listening.reject(asError(error)));
+    worker.on('exit', (code) => {
+      listening.reject(new Error(`exit code ${code}`));
+      void this.#lose(worker, `exit code ${code}`);
+    });
+    this.#send(worker, { type: 'listen', host, port });
+    try {
+      await listening.promise;
+    } catch (error) {
+      this.#worker = undefined;
+      await worker.terminate();
+      throw error;
+    }
+    worker.unref();
+  }
+
+  cut(cuts: readonly Cut[]): void {
+    if (cuts.length > 0) this.#tell({ type: 'cut', cuts });
+  }
+
+  cutAll(): void {
+    this.#tell({ type: 'cut all' });
+  }
+
+  /** Bytes of all that it carries. */
+  traffic(): Promise<readonly Traffic[]> {
+    const worker = this.#worker;
+    if (!worker) return Promise.resolve([]);
+    const id = this.#next++;
+    return new Promise((resolve) => {
+      const done = (open: readonly Traffic[]): void => {
+        clearTimeout(timer);
+        this.#traffic.delete(id);
+        resolve(open);
+      };
+      const timer = setTimeout(() => done([]), ANSWER_MS);
+      timer.unref();
+      this.#traffic.set(id, done);
+      this.#send(worker, { type: 'traffic', id });
+    });
+  }
+
+  /** Ends what it carries, has that told, and lets go of the address. */
+  async close(): Promise<void> {
+    this.#isClosing = true;
+    const worker = this.#worker;
+    if (!worker) return;
+    const gone = new Promise<void>((resolve) => worker.once('exit', () => resolve()));
+    worker.ref();
+    this.#send(worker, { type: 'close' });
+    const timer = setTimeout(() => void worker.terminate(), ANSWER_MS);
+    await gone;
+    clearTimeout(timer);
+    this.#worker = undefined;
+  }
+
+  #hear(worker: Worker, message: FromThread): void {
+    if (message.type === 'call') void this.#serve(worker, message);
+    else if (message.type === 'traffic') this.#traffic.get(message.id)?.(message.open);
+  }
+
+  async #serve(worker: Worker, { id, ...call }: { id: number } & Call): Promise<void> {
+    try {
+      const answer = await this.#answer(call);
+      this.#send(worker, { type: 'answered', id, answer });
+    } catch (error) {
+      const known = error instanceof Failure ? error : undefined;
+      const kind = known?.kind ?? 'unavailable';
+      const message = known?.message ?? 'the server could not answer';
+      this.#send(worker, { type: 'refused', id, kind, message });
+    }
+  }
+
+  /** Another one listens where it did. */
+  async #lose(worker: Worker, why: string): Promise<void> {
+    if (this.#isClosing || this.#worker !== worker) return;
+    this.#worker = undefined;
+    for (const done of this.#traffic.values()) done([]);
+    this.#onDeath(why);
+    while (!this.#isClosing && !this.#worker) {
+      await this.listen().catch(() => wait(AGAIN_MS, undefined, { ref: false }));
+    }
+  }
+
+  #tell(message: ToThread): void {
+    if (this.#worker) this.#send(this.#worker, message);
+  }
+
+  #send(worker: Worker, message: ToThread): void {
+    worker.postMessage(message);
+  }
+}
+
+const asError = (error: unknown): Error =>
+  error instanceof Error ? error : new Error(String(error));

@@ -1,0 +1,20 @@
+import type { FailureKind } from '../../core/failure.ts';
+import type { Call, Cut, Traffic } from '../upstream.ts';
+
+// What the server and the threads that carry its sessions say to each other.
+
+export type FromThread =
+  | { type: 'listening'; port: number }
+  | { type: 'failed'; message: string }
+  | ({ type: 'call'; id: number } & Call)
+  | { type: 'traffic'; id: number; open: readonly Traffic[] }
+  | { type: 'closed' };
+
+export type ToThread =
+  | { type: 'listen'; host: string; port: number }
+  | { type: 'answered'; id: number; answer: unknown }
+  | { type: 'refused'; id: number; kind: FailureKind; message: string }
+  | { type: 'cut'; cuts: readonly Cut[] }
+  | { type: 'cut all' }
+  | { type: 'traffic'; id: number }
+  | { type: 'close' };

@@ -1,0 +1,75 @@
+import { parentPort } from 'node:worker_threads';
+import { Failure } from '../../core/failure.ts';
+import { Carrier } from '../carrying/carrier.ts';
+import type { Call } from '../upstream.ts';
+import type { FromThread, ToThread } from './messages.ts';
+
+// The entry of a thread that carries sessions: what flows through them holds up nobody else.
+
+const waiting = new Map<number, PromiseWithResolvers<unknown>>();
+let next = 0;
+
+function send(message: FromThread): void {
+  parentPort?.postMessage(message);
+}
+
+/** The server's answers are of the calls' own types: both are one program. */
+function ask(call: Call): Promise<never> {
+  const id = next++;
+  const answer = Promise.withResolvers<unknown>();
+  waiting.set(id, answer);
+  send({ type: 'call', id, ...call });
+  return answer.promise as Promise<never>;
+}
+
+const carrier = new Carrier({
+  lookUp: (request) => ask({ name: 'lookUp', request }),
+  activate: (request) => ask({ name: 'activate', request }),
+  cancel: (request) => ask({ name: 'cancel', request }),
+  authorize: (request) => ask({ name: 'authorize', request }),
+  connect: (request) => ask({ name: 'connect', request }),
+  close: (request) => ask({ name: 'close', request }),
+});
+
+async function listen(at: { host: string; port: number }): Promise<void> {
+  try {
+    const { port } = await carrier.listen(at);
+    send({ type: 'listening', port });
+  } catch (error) {
+    send({ type: 'failed', message: error instanceof Error ? error.message : String(error) });
+  }
+}
+
+async function close(): Promise<void> {
+  await carrier.close();
+  send({ type: 'closed' });
+  parentPort?.close();
+}
+
+parentPort?.on('message', (message: ToThread) => {
+  switch (message.type) {
+    case 'listen':
+      void listen(message);
+      break;
+    case 'answered':
+      waiting.get(message.id)?.resolve(message.answer);
+      waiting.delete(message.id);
+      break;
+    case 'refused':
+      waiting.get(message.id)?.reject(new Failure(message.kind, message.message));
+      waiting.delete(message.id);
+      break;
+    case 'cut':
+      carrier.cut(message.cuts);
+      break;
+    case 'cut all':
+      carrier.cutAll('system error');
+      break;
+    case 'traffic':
+      send({ type: 'traffic', id: message.id, open: carrier.traffic() });
+      break;
+    case 'close':
+      void close();
+      break;
+  }
+});

@@ -1,0 +1,55 @@
+import { systemCaller } from '../access/system-caller.ts';
+import type { App } from '../app/app.ts';
+import type { Job } from '../app/job.ts';
+import { closeConnectionsOfWorkers } from '../broker/sessions/connections/operations.ts';
+import { listSilentWorkers } from '../broker/workers/selection.operations.ts';
+import { beginCarrying } from './embedded/carrying.operations.ts';
+
+/** How often it is looked for sessions that are over while somebody uses them. */
+const CUT_MS = 500;
+/** How often bytes that were carried are noted. */
+const REPORT_MS = 10_000;
+
+export const workerJobs: readonly Job[] = [
+  {
+    name: 'broker/silent-workers',
+    every_ms: 5_000,
+    async run(app) {
+      const silent = await listSilentWorkers(app);
+      if (silent.length === 0) return;
+      await closeConnectionsOfWorkers(app, systemCaller(app.newId(), 'silent-workers'), silent);
+    },
+  },
+];
+
+/**
+ * Has this server carry sessions until it stops. Unlike periodic jobs, every node does this for
+ * itself.
+ *
+ * @throws Failure `unavailable` when the address of the proxy listener cannot be had
+ */
+export async function startCarrying(app: App): Promise<void> {
+  const carrying = await beginCarrying(app);
+  const cut = every(CUT_MS, () => carrying.cut());
+  const report = every(REPORT_MS, () => carrying.report());
+  app.onClose(async () => {
+    await Promise.all([cut(), report()]);
+    await carrying.close();
+  });
+  app.barrier.onUnseal(() => void carrying.begin());
+}
+
+/** Does something again and again, never twice at once. @returns what stops it */
+function every(milliseconds: number, work: () => Promise<void>): () => Promise<void> {
+  let running: Promise<void> | undefined;
+  const timer = setInterval(() => {
+    running ??= work().finally(() => {
+      running = undefined;
+    });
+  }, milliseconds);
+  timer.unref();
+  return async () => {
+    clearInterval(timer);
+    await running;
+  };
+}

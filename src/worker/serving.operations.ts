@@ -1,0 +1,55 @@
+import { systemCaller } from '../access/system-caller.ts';
+import type { App } from '../app/app.ts';
+import type { Caller } from '../app/caller.ts';
+import {
+  activateSession,
+  cancelCarriedSession,
+  lookUpSession,
+} from '../broker/sessions/connections/carried-session.operations.ts';
+import {
+  authorizeConnection,
+  closeConnections,
+  connectConnection,
+} from '../broker/sessions/connections/operations.ts';
+import { requireWorker } from '../broker/workers/selection.operations.ts';
+import type { Upstream } from './upstream.ts';
+
+/** What a server answers the worker of an id, whatever it asks by. */
+export function upstreamOf(app: App, worker_id: string): Upstream {
+  const caller = (): Caller => {
+    const made = systemCaller(app.newId(), 'carry-session');
+    made.record.outcome.worker_id = worker_id;
+    return made;
+  };
+  return {
+    async lookUp({ session_id }) {
+      const worker = await requireWorker(app, worker_id);
+      const { session, ...rest } = await lookUpSession(app, worker, session_id);
+      const { certificate, status, expires_ms, connection_limit, endpoint } = session;
+      const { private_key, tofu_token, version } = rest;
+      return {
+        session_id,
+        certificate,
+        private_key,
+        tofu_token,
+        version,
+        status,
+        expires_ms,
+        connection_limit,
+        endpoint,
+      };
+    },
+    activate: async (request) => ({ status: await activateSession(app, caller(), request) }),
+    cancel: async ({ session_id }) => ({
+      status: await cancelCarriedSession(app, caller(), session_id),
+    }),
+    authorize: ({ session_id }) => authorizeConnection(app, caller(), { session_id, worker_id }),
+    connect: async (request) => ({
+      status: await connectConnection(app, caller(), { ...request, worker_id }),
+    }),
+    async close({ ends }) {
+      await closeConnections(app, caller(), ends, worker_id);
+      return { closed: ends.length };
+    },
+  };
+}

@@ -1,0 +1,89 @@
+import type { ClosedReason, ConnectionEnds } from '../broker/sessions/connections/connection.ts';
+import type { SessionStatus } from '../broker/sessions/session.ts';
+
+/** A session as a worker is told of it, with all that it needs to carry it. */
+export interface SessionGrant {
+  session_id: string;
+  /** DER; what both ends prove themselves with and trust alone. */
+  certificate: Uint8Array;
+  /** Ed25519: 32 bytes of seed and 32 of the public key. */
+  private_key: Uint8Array;
+  /** Empty before the first use. */
+  tofu_token: string;
+  /** Of the session, for its activation. */
+  version: number;
+  status: SessionStatus;
+  /** Unix milliseconds. */
+  expires_ms: number;
+  /** -1: unlimited. */
+  connection_limit: number;
+  /** Where it leads to: a URL of scheme, host and port. */
+  endpoint: string;
+}
+
+/** Bytes that a connection has carried so far. */
+export interface Traffic {
+  connection_id: string;
+  /** From the client. */
+  bytes_up: number;
+  /** To the client. */
+  bytes_down: number;
+}
+
+/** How a connection ended. */
+export interface ConnectionEnd extends Traffic {
+  reason: ClosedReason;
+}
+
+/** What a worker asks of the server that it belongs to, wherever that runs. */
+export interface Calls {
+  /** What the worker needs to carry a session that somebody brings to it. */
+  lookUp: { request: { session_id: string }; answer: SessionGrant };
+  /** The first use: binds the session to its client. Of several at once all succeed. */
+  activate: {
+    request: { session_id: string; tofu_token: string; version: number };
+    answer: { status: SessionStatus };
+  };
+  cancel: { request: { session_id: string }; answer: { status: SessionStatus } };
+  /** One more connection, if the session may have one. */
+  authorize: {
+    request: { session_id: string };
+    answer: { connection_id: string; connections_left: number };
+  };
+  /** Its endpoint was reached. */
+  connect: {
+    request: { connection_id: string } & ConnectionEnds;
+    answer: { status: 'connected' };
+  };
+  close: { request: { ends: readonly ConnectionEnd[] }; answer: { closed: number } };
+}
+
+export type CallName = keyof Calls;
+
+/** One call, as it is passed on. */
+export type Call = {
+  [Name in CallName]: { name: Name; request: Calls[Name]['request'] };
+}[CallName];
+
+/**
+ * Whoever answers them. Each fails with a `Failure`: of kind `unavailable` when the server cannot
+ * be asked, of another one when it refuses.
+ */
+export type Upstream = {
+  [Name in CallName]: (request: Calls[Name]['request']) => Promise<Calls[Name]['answer']>;
+};
+
+/** Has one call answered that was passed on. */
+export function answerCall<Name extends CallName>(
+  upstream: Upstream,
+  name: Name,
+  request: Calls[Name]['request'],
+): Promise<Calls[Name]['answer']> {
+  return upstream[name](request);
+}
+
+/** What a worker is told to close: sessions that are not active any more. */
+export interface Cut {
+  session_id: string;
+  reason: ClosedReason;
+}
