@@ -202,6 +202,10 @@ function placeOf(error: Error, config: Config): Config['listen'] & { setting: st
   if (open && Reflect.get(error, 'port') === open.port && open.port !== config.listen.port) {
     return { ...open, setting: isDev ? '-public-listen' : 'public_listener.address' };
   }
+  const proxy = config.proxy_listen;
+  if (Reflect.get(error, 'port') === proxy.port && proxy.port !== config.listen.port) {
+    return { ...proxy, setting: isDev ? '-proxy-listen' : 'proxy_listener.address' };
+  }
   return { ...config.listen, setting: isDev ? '-listen' : 'listener.address' };
 }
 

@@ -26,7 +26,7 @@ export const workerJobs: readonly Job[] = [
  * Has this server carry sessions until it stops. Unlike periodic jobs, every node does this for
  * itself.
  *
- * @throws Failure `unavailable` when the address of the proxy listener cannot be had
+ * @throws Error with a `code` when the address of the proxy listener cannot be had
  */
 export async function startCarrying(app: App): Promise<void> {
   const carrying = await beginCarrying(app);

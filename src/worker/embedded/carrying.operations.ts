@@ -22,7 +22,7 @@ export interface Carrying {
   close(): Promise<void>;
 }
 
-/** Begins to carry sessions: the listener is there when this returns. @throws Failure `unavailable` */
+/** Begins to carry sessions: the listener is there when this returns. @throws Error when it cannot be had */
 export async function beginCarrying(app: App): Promise<Carrying> {
   const thread = new CarryingThread(app.config.proxy_listen, {
     answer: (call) => answerOwn(app, call),

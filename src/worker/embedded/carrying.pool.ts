@@ -44,7 +44,7 @@ export class CarryingThread {
     return this.#at;
   }
 
-  /** @throws Failure `unavailable` when the address cannot be had */
+  /** @throws Error with a `code` when the address cannot be had */
   async listen(): Promise<void> {
     const { host, port } = this.#at;
     const extension = import.meta.url.endsWith('.ts') ? 'ts' : 'js';
@@ -58,7 +58,10 @@ export class CarryingThread {
         this.#at = { host, port: message.port };
         listening.resolve();
       } else if (message.type === 'failed') {
-        listening.reject(new Failure('unavailable', `proxy_listener: ${message.message}`));
+        const { code, port: wanted } = message;
+        const error = new Error(`proxy_listener: ${message.message}`);
+        // As the system said it: whoever started the server is told which listener it is.
+        listening.reject(Object.assign(error, { code, port: wanted, syscall: 'listen' }));
       } else this.#hear(worker, message);
     });
     worker.on('error', (error: unknown) => listening.reject(asError(error)));

@@ -5,7 +5,7 @@ import type { Call, Cut, Traffic } from '../upstream.ts';
 
 export type FromThread =
   | { type: 'listening'; port: number }
-  | { type: 'failed'; message: string }
+  | { type: 'failed'; message: string; code: string; port: number }
   | ({ type: 'call'; id: number } & Call)
   | { type: 'traffic'; id: number; open: readonly Traffic[] }
   | { type: 'closed' };

@@ -1,11 +1,12 @@
 import { z } from 'zod';
 import { systemCaller } from '../../../access/system-caller.ts';
 import type { App } from '../../../app/app.ts';
-import { isConflict } from '../../../core/failure.ts';
+import { Failure, isConflict } from '../../../core/failure.ts';
 import type { WorkerRootRow } from '../../../store/tables.ts';
 import type { Effect } from '../../../store/write.ts';
 import type { BrokerCaller } from '../../resource/caller.ts';
 import { formatTime } from '../../resource/resource.ts';
+import { LEAF_RANDOMNESS, makeLeaf } from './leaf.ts';
 import { makeRoot, OVERLAP_MS, ROOT_RANDOMNESS, type Root } from './root.ts';
 import { deleteRoots, insertRoot, listRoots } from './store.ts';
 
@@ -43,6 +44,23 @@ export async function readWorkerAuthority(app: App): Promise<WorkerRoots> {
     if (!isConflict(error)) throw error;
   }
   return describeRoots(await listRoots(app.db));
+}
+
+/** A certificate under the root in use, and the roots that those who trust it should know. */
+export async function makeWorkerLeaf(
+  app: App,
+  name: string,
+  subjectPublicKeyInfo: Uint8Array,
+): Promise<{ certificate: Uint8Array; not_after_ms: number; roots: readonly Uint8Array[] }> {
+  await readWorkerAuthority(app);
+  const rows = await listRoots(app.db);
+  const [current] = rows;
+  if (!current) throw new Failure('unavailable', 'the roots of workers are being replaced');
+  const root = rootOf(app, current);
+  const random = app.randomBytes(LEAF_RANDOMNESS);
+  const leaf = makeLeaf(root, { name, subjectPublicKeyInfo, random, from_ms: app.now() });
+  root.seed.fill(0);
+  return { ...leaf, roots: rows.map(({ certificate }) => certificate) };
 }
 
 /** Throws both roots away and makes new ones: what was enrolled under them must come anew. */
