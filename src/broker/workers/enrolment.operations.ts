@@ -183,7 +183,12 @@ export async function enrolWorker(app: App, request: Enrolment): Promise<Enrolle
   const worker = await findResource(app.db, worker_id);
   if (!isOf(workerDefinition, worker)) throw new Failure('forbidden', NOT_EXPECTED);
   const leaf = await makeWorkerLeaf(app, worker_id, public_key);
-  const enrolled = { ...worker, unique_key: `${ALONE_KEY}:${worker_id}`, updated_ms: app.now() };
+  const enrolled = {
+    ...worker,
+    unique_key: `${ALONE_KEY}:${worker_id}`,
+    version: worker.version + 1,
+    updated_ms: app.now(),
+  };
   const caller = systemCaller(app.newId(), 'enrol-worker');
   caller.record.outcome.resource_id = worker_id;
   try {

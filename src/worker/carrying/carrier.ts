@@ -82,10 +82,14 @@ export class Carrier {
     return [...this.#connections].flatMap(({ traffic }) => traffic ?? []);
   }
 
-  /** Ends what it carries of some sessions. */
-  cut(cuts: readonly Cut[]): void {
+  /** Ends what it carries of some sessions, and some connections besides. */
+  cut(cuts: readonly Cut[], connection_ids: readonly string[] = []): void {
     const reasons = new Map(cuts.map(({ session_id, reason }) => [session_id, reason]));
-    this.#cutWhere(({ session }) => reasons.get(session.id));
+    const ids = new Set(connection_ids);
+    this.#cutWhere(({ session, traffic }) => {
+      const isClosed = traffic !== undefined && ids.has(traffic.connection_id);
+      return reasons.get(session.id) ?? (isClosed ? 'system error' : undefined);
+    });
     for (const session_id of reasons.keys()) this.#sessions.delete(session_id);
   }
 

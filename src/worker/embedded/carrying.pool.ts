@@ -80,8 +80,9 @@ export class CarryingThread {
     worker.unref();
   }
 
-  cut(cuts: readonly Cut[]): void {
-    if (cuts.length > 0) this.#tell({ type: 'cut', cuts });
+  /** @param connection_ids what is to be ended besides, one by one */
+  cut(cuts: readonly Cut[], connection_ids: readonly string[] = []): void {
+    if (cuts.length + connection_ids.length > 0) this.#tell({ type: 'cut', cuts, connection_ids });
   }
 
   cutAll(): void {

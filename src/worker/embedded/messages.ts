@@ -14,7 +14,7 @@ export type ToThread =
   | { type: 'listen'; host: string; port: number }
   | { type: 'answered'; id: number; answer: unknown }
   | { type: 'refused'; id: number; kind: FailureKind; message: string }
-  | { type: 'cut'; cuts: readonly Cut[] }
+  | { type: 'cut'; cuts: readonly Cut[]; connection_ids: readonly string[] }
   | { type: 'cut all' }
   | { type: 'traffic'; id: number }
   | { type: 'close' };

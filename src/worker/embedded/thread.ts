@@ -61,7 +61,7 @@ parentPort?.on('message', (message: ToThread) => {
       waiting.delete(message.id);
       break;
     case 'cut':
-      carrier.cut(message.cuts);
+      carrier.cut(message.cuts, message.connection_ids);
       break;
     case 'cut all':
       carrier.cutAll('system error');

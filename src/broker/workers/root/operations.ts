@@ -8,7 +8,7 @@ import type { BrokerCaller } from '../../resource/caller.ts';
 import { formatTime } from '../../resource/resource.ts';
 import { LEAF_RANDOMNESS, makeLeaf } from './leaf.ts';
 import { makeRoot, OVERLAP_MS, ROOT_RANDOMNESS, type Root } from './root.ts';
-import { deleteRoots, insertRoot, listRoots } from './store.ts';
+import { deleteAllKeys, deleteRoots, insertRoot, listRoots } from './store.ts';
 
 // Workers that stand alone will be enrolled under these roots; servers' own workers need none.
 
@@ -46,6 +46,11 @@ export async function readWorkerAuthority(app: App): Promise<WorkerRoots> {
   return describeRoots(await listRoots(app.db));
 }
 
+/** Which root is in use: the hash of its key. */
+export async function currentRoot(app: App): Promise<string> {
+  return (await readWorkerAuthority(app)).certs[0]?.public_key_sha256 ?? '';
+}
+
 /** A certificate under the root in use, and the roots that those who trust it should know. */
 export async function makeWorkerLeaf(
   app: App,
@@ -68,7 +73,11 @@ export async function reinitializeWorkerAuthority(
   app: App,
   caller: BrokerCaller,
 ): Promise<WorkerRoots> {
-  await app.commit(caller, [...deleteRoots(await listRoots(app.db)), ...newRoots(app)]);
+  await app.commit(caller, [
+    ...deleteRoots(await listRoots(app.db)),
+    ...newRoots(app),
+    deleteAllKeys(),
+  ]);
   return describeRoots(await listRoots(app.db));
 }
 
