@@ -14,6 +14,7 @@ import { findRevocation, insertRevocation } from '../mount-state/revocations.sto
 import { readCrlContext } from './context.operations.ts';
 import { planClass } from './issuer-class.ts';
 import { ALL, COMPLETE, type CrlKind, crlName } from './kind.ts';
+import { warnOfLength } from './length.operations.ts';
 import { readCrl } from './operations.ts';
 import { buildCrl } from './publishing.operations.ts';
 import { writeCrlConfig } from './settings.operations.ts';
@@ -104,33 +105,6 @@ eachPlace('revocations that a further cluster makes', (newPlace) => {
       assert.deepEqual(await numbersOn(node, mount, kind), before);
       assert.equal((await readCrl(node, mount.id, 'default', kind))?.number, last?.number);
     });
-
-    test(`are lost on no CRL that is begun before: ${why}`, async () => {
-      const { app, clock } = await openTestApp(await (await newPlace()).open());
-      const { mount } = await openMount(app);
-      await readCrl(nodeOf(app, kind), mount.id, 'default', kind);
-      clock.now += 5;
-      const state = await readMountState(app, mount.id);
-      const [issuer] = state.issuers.values();
-      assert.ok(issuer);
-      const issuers = planClass(state, issuer);
-      // Without a CRL in memory: it is made of all rows, which are read once the revision is chosen.
-      const node = nodeOf(app, kind);
-      let joined: Promise<void> | undefined;
-      const slow: App = {
-        ...node,
-        now() {
-          joined ??= join(app, mount, 1);
-          return app.now();
-        },
-      };
-      const context = await readCrlContext(slow, { mount_id: mount.id, issuers, kind });
-      assert.ok(context);
-      await buildCrl(slow, context);
-      await joined;
-      const stored = await findCrl(app.db, mount.id, crlName(issuers.id, kind));
-      assert.equal(stored?.entries, before.length);
-    });
   }
 
   test('of a certificate that has ended are on one CRL of whoever joins, as of any revocation', async () => {
@@ -152,4 +126,69 @@ eachPlace('revocations that a further cluster makes', (newPlace) => {
     assert.deepEqual(await next(), [4]);
     assert.deepEqual(await next(), []);
   });
+
+  test('are on the delta of whoever joins while its complete CRL has room for no more, and on no other', async () => {
+    const { app } = await openTestApp(await (await newPlace()).open());
+    const made = await openMount(app);
+    const { mount } = made;
+    await revokeBy(app, made, 5, 'west');
+    const shown = async (kind: CrlKind) => [
+      await numbersOn(nodeOf(app, kind), mount, kind),
+      await numbersOn(nodeOf(app, kind), mount, { ...kind, delta: true }),
+    ];
+    for (const kind of [EAST, WEST, of(ALL)]) await shown(kind);
+    await writeCrlConfig(app, testCaller(mount), { max_crl_entries: 1 });
+    await join(app, mount, 1);
+    assert.deepEqual(await shown(WEST), [[5], [1]]);
+    assert.deepEqual(await shown(EAST), [[0, 1, 2], []]);
+    assert.deepEqual(await shown(of(ALL)), [[0, 1, 2, 5], []]);
+    await writeCrlConfig(app, testCaller(mount), { max_crl_entries: 2 });
+    assert.deepEqual(await shown(WEST), [[1, 5], []]);
+  });
+
+  test('are on no CRL of which it was read before what it is made of', async () => {
+    for (const [kind, before, after, why] of KINDS) {
+      const { app } = await openTestApp(await (await newPlace()).open());
+      const { mount } = await openMount(app);
+      const state = await readMountState(app, mount.id);
+      const [issuer] = state.issuers.values();
+      assert.ok(issuer);
+      const issuers = planClass(state, issuer);
+      const node = nodeOf(app, kind);
+      const context = await readCrlContext(node, { mount_id: mount.id, issuers, kind });
+      assert.ok(context);
+      await join(app, mount, 1);
+      await buildCrl(node, context);
+      const stored = await findCrl(app.db, mount.id, crlName(issuers.id, kind));
+      assert.deepEqual(
+        [stored?.revision, stored?.entries],
+        [context.state.revision, before.length],
+        why,
+      );
+      assert.deepEqual(await numbersOn(node, mount, kind), after, why);
+    }
+  });
+
+  const WARNED: [cluster: string, most: number, joined: boolean, warned: boolean, why: string][] = [
+    ['west', 1, true, true, 'it joined, and has no room'],
+    ['west', 2, true, false, 'it joined, and has room'],
+    ['west', 1, false, false, 'it did not join'],
+    ['east', 3, true, false, 'it has it already'],
+    ['north', 0, true, false, 'it has none'],
+  ];
+  for (const [cluster, most, joins, warned, why] of WARNED) {
+    test(`are ${warned ? 'warned' : 'not warned'} about where they are too many for "${cluster}": ${why}`, async () => {
+      const { app } = await openTestApp(await (await newPlace()).open());
+      const made = await openMount(app);
+      const { mount, issuer_id } = made;
+      await revokeBy(app, made, 5, 'west');
+      const kind = of(cluster);
+      const node = nodeOf(app, kind);
+      await readCrl(node, mount.id, 'default', kind);
+      await writeCrlConfig(app, testCaller(mount), { max_crl_entries: most });
+      if (joins) await join(app, mount, 1);
+      const warnings = await warnOfLength(node, mount.id, issuer_id);
+      assert.equal(warnings.length, warned ? 1 : 0);
+    });
+  }
 });

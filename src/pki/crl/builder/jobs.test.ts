@@ -12,7 +12,9 @@ import { write } from '../../../store/write.ts';
 import { signSync } from '../../../x509/algorithms.ts';
 import { attachSignature, tbsOf } from '../../../x509/crl-assembly.ts';
 import { formatSerial } from '../../../x509/serial.ts';
+import { joinRevocation } from '../../mount-state/joins.store.ts';
 import { insertRevocation, readRevocationState } from '../../mount-state/revocations.store.ts';
+import { ALL } from '../kind.ts';
 import { isWithin, rangeOf } from '../shards.ts';
 import type { CrlJob, CrlScope, Past } from './job.ts';
 import { makeCrl, makeUnsignedCrl, remakeCrl, type SignedCrl } from './jobs.ts';
@@ -71,6 +73,10 @@ function countRows(db: Store['db']): { db: Store['db']; rows(): number } {
   });
   return { db: counting, rows: () => count };
 }
+
+const NAMES = ['east', 'west', 'north', ALL];
+const OF_ALL: Given = { scope: { ...SCOPE, of: ALL } };
+const countOf = (made: SignedCrl): number => serialsOf(made).length;
 
 const bytesOf = ({ crl }: SignedCrl): Buffer => Buffer.from(crl.der);
 
@@ -279,6 +285,49 @@ eachEngine('making CRLs', (open) => {
       );
     }
   });
+
+  for (const all of [30, 2500]) {
+    test(`what further clusters revoke of ${all} is on their CRLs from then on, built either way, and on none from before`, async () => {
+      const store = await open();
+      await revoke(store, 0, all);
+      await store.commit([write(build.updateTable('pki_revocation').set({ clusters: 'east' }))]);
+      const [first = '', , third = ''] = serialsOf(
+        await makeCrl(store.db, jobFor(all, OF_ALL), sign),
+      );
+      const of = (name: string) => ({ scope: { ...SCOPE, of: name } });
+      const make = (revision: number, given: Given) =>
+        makeCrl(store.db, jobFor(revision, given), sign);
+      const before = await Promise.all(NAMES.map((name) => make(all, of(name))));
+      assert.deepEqual(before.map(countOf), [all, 0, 0, all]);
+      for (const [serial, clusters, cluster] of [
+        [third, 'east', 'west'],
+        [third, 'east,west', 'north'],
+        [first, 'east', 'west'],
+      ] as const) {
+        await store.commit(joinRevocation('m', { serial, clusters }, cluster));
+      }
+      const listed: [revision: number, counts: number[]][] = [
+        [all + 1, [all, 1, 0, all]],
+        [all + 2, [all, 1, 1, all]],
+        [all + 3, [all, 2, 1, all]],
+      ];
+      for (const [at, name] of NAMES.entries()) {
+        const earlier = before[at] ?? assert.fail();
+        assert.deepEqual(bytesOf(await make(all, of(name))), bytesOf(earlier), name);
+        const basis = { ...jobFor(all, of(name)).content, crl: earlier.crl };
+        for (const [revision, counts] of listed) {
+          const whole = await make(revision, of(name));
+          assert.equal(countOf(whole), counts[at], name);
+          assert.deepEqual(bytesOf(await make(revision, { ...of(name), basis })), bytesOf(whole));
+        }
+        const delta = { scope: { ...of(name).scope, after: all } };
+        const added = await make(all + 3, delta);
+        assert.equal(countOf(added), countOf(await make(all + 3, of(name))) - countOf(earlier));
+        // Of so many revisions all revocations are read.
+        assert.deepEqual(bytesOf(await make(200_000, delta)), bytesOf(added));
+      }
+    });
+  }
 
   test('an entry says why, but for what nobody has said', async () => {
     const store = await open();
