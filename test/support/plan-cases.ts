@@ -418,7 +418,7 @@ export const writesOf = async (ids: readonly string[]): Promise<Case[]> => [
   [
     'revocations of certificates that have ended',
     /pki_revocation.*\(mount_id=\? AND serial=/,
-    deleteRevocations('m', ids, 9),
+    deleteRevocations('m', ids, { before: 9, revision: 9 }),
   ],
   ['sessions through hosts', /session_of_host/, losing({ host_ids: ids })],
   ['sessions through host sets', /session_of_set/, losing({ of_host_sets: ids })],

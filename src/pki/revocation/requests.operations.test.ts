@@ -229,7 +229,7 @@ eachEngine('what a cluster has revoked', (open) => {
     const { app, at, named, time, revoke, revoked } = await openRevoked();
     const tidy = () =>
       app.store.commit([
-        ...deleteRevocations(named.mount_id, [serial], 2 ** 40),
+        ...deleteRevocations(named.mount_id, [serial], { before: 2 ** 40, revision: 1 }),
         ...deleteCertificate(named.mount_id, serial),
       ]);
     const again = await revoke(anticipated(at('north'), tidy), { certificate });
