@@ -158,7 +158,7 @@ export const readsOf = (ids: readonly string[]): Read[] => [
   [
     'revocations that a further cluster has made',
     /pki_revocation_joined \(mount_id=\? AND joined_revision>/,
-    (db) => revocationsJoined.all(db, { mount_id: 'm', after: 7 }),
+    (db) => revocationsJoined.all(db, { mount_id: 'm', after: 7, of: 7, limit: 9 }),
   ],
   [
     'revocations by nobody known',

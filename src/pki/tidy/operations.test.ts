@@ -305,6 +305,7 @@ eachEngine('tidying', (open) => {
     assert.match(String(status.error), /changed by somebody else/);
     assert.equal(await removed(), 1);
     assert.deepEqual(await revoked(app, mount), [serialOf(1)]);
+    clock.now += 65 * HOUR;
     assert.deepEqual(await shown(), [0, 1]);
     assert.equal(await removed(), 0);
     clock.now += 65 * HOUR;

@@ -51,17 +51,21 @@ async function revoke(store: Store, from: number, to: number, issuer_id = 'a'): 
 const serialsOf = ({ crl }: SignedCrl): string[] =>
   [...parseCrl(crl.der).entries()].map(({ serialNumber }) => formatSerial(serialNumber));
 
-/** The same database, and how many rows were read from it. */
-function countRows(db: Store['db']): { db: Store['db']; rows(): number } {
+/** The same database, of which somebody is told before each statement, and of the rows after it. */
+function readingBy(
+  db: Store['db'],
+  before: (text: string) => Promise<void>,
+  after: (rows: number) => void = () => {},
+): Store['db'] {
   // The read-only type takes no compiled query.
   const whole: Kysely<Tables> = db as never;
-  let count = 0;
   const all: Reader['all'] = async (text, parameters) => {
+    await before(text);
     const { rows } = await whole.executeQuery(CompiledQuery.raw(text, [...parameters]));
-    count += rows.length;
+    after(rows.length);
     return rows;
   };
-  const counting = createDb({
+  return createDb({
     all,
     first: async (text, parameters) => (await all(text, parameters))[0],
     some: async (text, parameters) => ({
@@ -71,6 +75,18 @@ function countRows(db: Store['db']): { db: Store['db']; rows(): number } {
     }),
     close: async () => {},
   });
+}
+
+/** The same database, and how many rows were read from it. */
+function countRows(db: Store['db']): { db: Store['db']; rows(): number } {
+  let count = 0;
+  const counting = readingBy(
+    db,
+    async () => {},
+    (rows) => {
+      count += rows;
+    },
+  );
   return { db: counting, rows: () => count };
 }
 
@@ -328,6 +344,35 @@ eachEngine('making CRLs', (open) => {
       }
     });
   }
+
+  test('what a further cluster revokes is on its CRL once, though one more does so while much of it is read', async () => {
+    const store = await open();
+    const all = 2100;
+    await revoke(store, 0, all);
+    const joined_revision = sql<number>`revision + ${all}`;
+    const joined = sql<string>`',west=' || (revision + ${all})`;
+    const set = { clusters: 'east,west', joined, joined_revision };
+    await store.commit([
+      write(build.updateTable('pki_revocation').set(set)),
+      write(build.updateTable('pki_revision').set({ revision: 2 * all })),
+    ]);
+    const scope = { ...SCOPE, of: 'west' };
+    const empty = await makeCrl(store.db, jobFor(all, { scope }), sign);
+    const whole = await makeCrl(store.db, jobFor(2 * all, { scope }), sign);
+    assert.deepEqual([countOf(empty), countOf(whole)], [0, all]);
+    const [serial = ''] = serialsOf(whole);
+    let pages = 0;
+    const slow = readingBy(store.db, async (text) => {
+      if (!/"joined_revision" >/.test(text)) return;
+      pages += 1;
+      if (pages !== 2) return;
+      await store.commit(joinRevocation('m', { serial, clusters: 'east,west' }, 'north'));
+    });
+    const basis = { ...jobFor(all, { scope }).content, crl: empty.crl };
+    const grown = await makeCrl(slow, jobFor(2 * all, { scope, basis }), sign);
+    assert.equal(pages, 2);
+    assert.deepEqual(bytesOf(grown), bytesOf(whole));
+  });
 
   test('an entry says why, but for what nobody has said', async () => {
     const store = await open();
