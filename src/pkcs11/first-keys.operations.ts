@@ -13,7 +13,7 @@ import {
 } from '../store/job-lock.ts';
 import type { Write } from '../store/write.ts';
 
-// A token keeps several keys of one label, and then none of them can be told from the others. So whoever is to make a
+// A token keeps several keys of one label, and then nobody knows which of them is meant. So whoever is to make a
 // key holds the one lease for that, looks once more, and only then makes it: within a server, among the nodes of an
 // installation, and whichever name a library, a slot or a token has.
 

@@ -261,6 +261,25 @@ test('a key that is put into another’s place signs nothing', async () => {
   assert.match(answer.text, /did not sign with the key/);
 });
 
+test('further keys of its label keep an authority that has taken one from nothing, and are not taken', async () => {
+  await makeKey('doubled', { any_mount: true });
+  await mountAt('double', []);
+  const body = { common_name: 'r', managed_key_name: 'doubled' };
+  assert.equal((await call('POST', 'double/root/generate/kms', body)).status, 200);
+  device.double('doubled', 2);
+  const again = () => call('POST', 'double/root/generate/existing', { common_name: 'r' });
+  const answer = await again();
+  assert.equal(answer.status, 200, answer.text);
+  const taking = await call('POST', 'double/root/generate/kms', body);
+  assert.equal(taking.status, 503, taking.text);
+  await makeKey('doubled', { any_mount: true, key_label: 'tested' });
+  device.double('tested', 2);
+  const other = await again();
+  assert.equal(other.status, 503, other.text);
+  assert.match(other.text, /did not sign with the key/);
+  device.double('tested', 0);
+});
+
 test('a denial at a managed key’s own path denies taking it', async () => {
   await makeKey('denied', { any_mount: true });
   const policy = `path "swap/*" { capabilities = ["create", "update"] }
