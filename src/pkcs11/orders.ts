@@ -71,7 +71,7 @@ export type Refusal =
 export type Answer = { id: number } & (
   | { type: 'pair'; pair: PublicAttributes | undefined }
   | { type: 'secret'; found: boolean }
-  /** more: whether more keys than those that were tried bear the name. */
+  /** more: whether more keys than those that were tried bear the name; one of them that cannot sign has no bytes. */
   | { type: 'bytes'; bytes: Uint8Array; more?: boolean }
   | { type: 'refused'; refusal: Refusal; message: string }
 );

@@ -197,6 +197,31 @@ test('of several keys of one name each is tried in turn by who asks anew, and th
   assert.throws(() => tokens.carryOut(sign(2)), { refusal: 'lost' });
 });
 
+test('of several keys of one name, one that cannot sign like this is passed over', () => {
+  const { script, tokens } = openScript();
+  script.handles.key = [7n, 8n];
+  for (const [anew, more] of [
+    [undefined, true],
+    [0, true],
+    [1, false],
+    [undefined, true],
+  ] as const) {
+    script.fails.process = 'mechanism';
+    const bytes = new Uint8Array();
+    assert.deepEqual(tokens.carryOut(sign(anew)), { type: 'bytes', bytes, more });
+  }
+  script.fails.process = 'lost';
+  assert.throws(() => tokens.carryOut(sign(0)), { refusal: 'lost' });
+});
+
+test('that the only key of a name cannot sign like this is told', () => {
+  const { script, tokens } = openScript();
+  for (const anew of [undefined, 0]) {
+    script.fails.process = 'mechanism';
+    assert.throws(() => tokens.carryOut(sign(anew)), { refusal: 'mechanism' });
+  }
+});
+
 const cipher = (kind: 'encrypt' | 'decrypt'): Order => ({
   ...{ kind, token: { token_label: 'a', pin: '1234' }, key: { label: 'key' } },
   ...{ gcm: { iv: new Uint8Array(12), aad: new Uint8Array() }, data: Uint8Array.of(1) },

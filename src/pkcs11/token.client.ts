@@ -69,12 +69,8 @@ export class Tokens {
         };
       case 'make secret':
         return { type: 'secret', found: this.#findOrMakeSecret(token, order.key) };
-      case 'sign': {
-        const mechanism = mechanismOf(order.mechanism);
-        const { key, more } = this.#chooseSigner(token, order);
-        const use = { session, mechanism, key };
-        return { type: 'bytes', bytes: this.#module.process('Sign', use, order.data), more };
-      }
+      case 'sign':
+        return this.#sign(token, order);
       case 'encrypt': {
         const key = this.#find(token, CKO.SECRET_KEY, order.key);
         if (key === undefined) throw noKey();
@@ -210,6 +206,19 @@ export class Tokens {
     );
   }
 
+  #sign(token: OpenToken, order: Order & { kind: 'sign' }): DistributedOmit<Result, 'id'> {
+    const mechanism = mechanismOf(order.mechanism);
+    const { key, isOnly, more } = this.#chooseSigner(token, order);
+    try {
+      const use = { session: token.session, mechanism, key };
+      return { type: 'bytes', bytes: this.#module.process('Sign', use, order.data), more };
+    } catch (error) {
+      if (isOnly || !(error instanceof RefusedOrder) || error.refusal !== 'mechanism') throw error;
+      // Another key of the name, of another kind: it has no signature that could be the right one.
+      return { type: 'bytes', bytes: new Uint8Array(), more };
+    }
+  }
+
   /**
    * What was taken for the key before, or one of those that bear its name: whoever asks knows by the signature whether
    * it is the right one. So a second key of its label does not keep one that is in use from signing.
@@ -217,17 +226,17 @@ export class Tokens {
   #chooseSigner(
     token: OpenToken,
     { key: ref, anew }: { key: KeyRef; anew?: number | undefined },
-  ): { key: bigint; more: boolean } {
+  ): { key: bigint; isOnly: boolean; more: boolean } {
     const named = JSON.stringify([ref.label, ref.id && [...ref.id]]);
     const known = token.found.get(named);
-    if (known !== undefined && anew === undefined) return { key: known, more: true };
+    if (known !== undefined && anew === undefined) return { key: known, isOnly: false, more: true };
     if (anew !== undefined) token.found.clear();
     const all = this.#list(token, CKO.PRIVATE_KEY, ref);
     const key = all[anew ?? 0];
     if (key === undefined) throw noKey();
     if (token.found.size >= MOST_HANDLES) token.found.clear();
     token.found.set(named, key);
-    return { key, more: (anew ?? 0) + 1 < all.length };
+    return { key, isOnly: all.length === 1, more: (anew ?? 0) + 1 < all.length };
   }
 
   /** Of several keys of one name it is the one that opens the data: GCM tells. */

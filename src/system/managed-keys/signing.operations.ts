@@ -193,8 +193,11 @@ async function signThere(
     const order = { kind: 'sign', ...place, ...prepared, anew } as const;
     const signed = await askModule(app, managed.library, order, isTried);
     if (signed.type !== 'bytes') throw new Error(`the module answered "${signed.type}"`);
-    const signature = encodeSignature(prepared.mechanism, signed.bytes);
-    if (await verifyAsync(parsePublicKey(public_key), algorithm, data, signature)) return signature;
+    if (signed.bytes.length > 0) {
+      const signature = encodeSignature(prepared.mechanism, signed.bytes);
+      const key = parsePublicKey(public_key);
+      if (await verifyAsync(key, algorithm, data, signature)) return signature;
+    }
     if (anew !== undefined && signed.more !== true) break;
   }
   throw new Failure(
