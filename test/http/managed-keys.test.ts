@@ -71,6 +71,10 @@ const refused: [change: object, phrase: RegExp][] = [
   [{ pin: '' }, /pin must be given/],
   [{ force_rw_session: 'maybe' }, /force_rw_session/],
   [{ max_parallel: -1 }, /max_parallel/],
+  ...['0x', '0xabc', '0Xzz', '0x0a 0b'].map((key_id): [object, RegExp] => [
+    { key_id },
+    /key_id must have pairs of hexadecimal digits after 0x/,
+  ]),
 ];
 for (const [change, phrase] of refused) {
   test(`a managed key is refused with ${JSON.stringify(change)}`, async () => {
@@ -79,6 +83,15 @@ for (const [change, phrase] of refused) {
     assert.equal(answer.status, 400);
     assert.match(answer.text, phrase);
     assert.ok(!answer.text.includes(FAKE_PIN));
+  });
+}
+
+for (const key_id of ['0x0a0B', '0X0a', 'x0abc', '0', 'a0xb']) {
+  test(`a managed key has the id ${key_id}`, async () => {
+    await makeKey('identified', { key_id });
+    const read = await call('GET', 'sys/managed-keys/pkcs11/identified');
+    assert.equal(read.textAt('data.key_id'), key_id);
+    await call('DELETE', 'sys/managed-keys/pkcs11/identified');
   });
 }
 
