@@ -2,8 +2,9 @@
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { CKA, TOKEN_FLAGS } from './constants.ts';
+import { CKA, CKK, CKO, TOKEN_FLAGS } from './constants.ts';
 import { type Order, type Refusal, RefusedOrder } from './orders.ts';
+import { ulong } from './structures.ts';
 import { type Module, Tokens } from './token.client.ts';
 
 interface Script {
@@ -19,8 +20,33 @@ interface Script {
   fails: Partial<Record<keyof Module, Refusal>>;
 }
 
+interface Half {
+  object_class: number;
+  id: number;
+  handle: bigint;
+}
+
+/** The functions that look for keys, of a token with halves of pairs that all bear one label; of EC, their points are their handles. */
+function withHalves(halves: readonly Half[]): Pick<Module, 'findObjects' | 'readAttribute'> {
+  return {
+    findObjects: (_session, attributes) => {
+      const wanted = (type: number) => attributes.find((one) => one.type === type)?.value;
+      const [object_class] = wanted(CKA.CLASS) ?? [];
+      const id = wanted(CKA.ID);
+      return halves
+        .filter((one) => one.object_class === object_class && (!id || one.id === id[0]))
+        .map(({ handle }) => handle);
+    },
+    readAttribute: (_session, object, type) => {
+      const half = halves.find(({ handle }) => handle === object);
+      if (type === CKA.ID) return half && half.id > 0 ? Buffer.of(half.id) : Buffer.alloc(0);
+      return type === CKA.KEY_TYPE ? ulong(BigInt(CKK.EC)) : Buffer.of(Number(object));
+    },
+  };
+}
+
 /** A module with one token, which does what the script says. */
-function openScript(): { script: Script; tokens: Tokens } {
+function openScript(more: Partial<Module> = {}): { script: Script; tokens: Tokens } {
   const script: Script = {
     calls: [],
     handles: { key: [7n] },
@@ -74,6 +100,7 @@ function openScript(): { script: Script; tokens: Tokens } {
       }
       return Uint8Array.of(Number(key));
     },
+    ...more,
   };
   return { script, tokens: new Tokens(module) };
 }
@@ -254,3 +281,28 @@ test('nothing is encrypted by one of several keys of one name', () => {
   script.handles.key = [7n, 8n];
   assert.throws(() => tokens.carryOut(cipher('encrypt')), { refusal: 'key' });
 });
+
+const secretHalf = { object_class: CKO.PRIVATE_KEY, id: 1, handle: 10n };
+const open = (id: number, handle: bigint): Half => ({ object_class: CKO.PUBLIC_KEY, id, handle });
+const halves: [what: string, halves: Half[], point: number | undefined][] = [
+  ['its public half', [secretHalf, open(1, 11n)], 11],
+  ['its public half beside what is left of another', [secretHalf, open(2, 12n), open(1, 11n)], 11],
+  ['a public half of another id alone', [secretHalf, open(2, 12n)], 12],
+  ['no public half', [secretHalf], 10],
+  ['public halves of other ids', [secretHalf, open(2, 12n), open(3, 13n)], undefined],
+  ['no ids', [{ ...secretHalf, id: 0 }, open(0, 11n)], 11],
+];
+for (const [what, all, point] of halves) {
+  test(`a private key with ${what} is ${point === undefined ? 'not told' : `the one of point ${point}`}`, () => {
+    const { tokens } = openScript(withHalves(all));
+    const find: Order = {
+      ...{ kind: 'find pair', token: { token_label: 'a', pin: '1234' }, key: { label: 'key' } },
+    };
+    if (point === undefined) assert.throws(() => tokens.carryOut(find), { refusal: 'key' });
+    else {
+      const told = tokens.carryOut(find);
+      assert.ok(told.type === 'pair' && told.pair?.key_type === 'ec');
+      assert.deepEqual([...told.pair.ecPoint], [point]);
+    }
+  });
+}
