@@ -13,10 +13,11 @@ import { findSoftHsm, makeSoftToken, PIN } from '../support/softhsm.ts';
 
 const { path: library, skip } = findSoftHsm();
 
+const SETTINGS = { name: 'softhsm', timeout_ms: 10_000, log: { warn: () => undefined } };
+
 function openToken(scope: Scope) {
   const { token_label, folder, slot } = makeSoftToken(scope);
-  const log = { warn: () => undefined };
-  const module = new ModuleProcess({ name: 'softhsm', library, timeout_ms: 10_000, log });
+  const module = new ModuleProcess({ ...SETTINGS, library });
   scope.after(() => module.stop());
   return { module, token: { token_label, pin: PIN }, folder, slot };
 }
@@ -115,6 +116,43 @@ test('what was taken of several keys of a name still signs and opens', { skip },
     fitting.map(([, more]) => more),
     [true, true, false],
   );
+});
+
+test('of two that make a key of one label at once, each has one that goes on signing, or is told the ids', {
+  skip,
+}, async (t) => {
+  const { module, slot } = openToken(t);
+  const token = { slot, pin: PIN, force_rw_session: true };
+  const second = new ModuleProcess({ ...SETTINGS, library });
+  t.after(() => second.stop());
+  const modules = [module, second];
+  for (const one of modules) await pairOf(one, token, { label: 'none' });
+  const data = randomBytes(32);
+  const { mechanism } = prepareSignature('PureEd25519', data);
+  for (const label of ['one', 'two', 'three']) {
+    const key = { label };
+    const wanted = { key_type: 'ed25519' } as const;
+    const made = await Promise.allSettled(
+      modules.map((one) => one.run({ kind: 'make pair', token, key, wanted })),
+    );
+    for (const [at, outcome] of made.entries()) {
+      if (outcome.status === 'rejected') {
+        // SoftHSM reads nothing of what another of its processes writes right then.
+        if (outcome.reason.kind === 'unavailable') continue;
+        assert.match(outcome.reason.message, /\(CKA_ID: 0x[0-9a-f]{32}, 0x[0-9a-f]{32}\)/);
+        continue;
+      }
+      const { value } = outcome;
+      assert.ok(value.type === 'pair' && value.pair);
+      const publicKey = parsePublicKey(publicKeyInfoOf(value.pair));
+      for (let anew = 0; ; anew += 1) {
+        const signed = await modules[at]?.run({ kind: 'sign', token, key, mechanism, data, anew });
+        assert.ok(signed?.type === 'bytes');
+        if (verify(publicKey, 'PureEd25519', data, signed.bytes)) break;
+        assert.ok(signed.more, 'the key that was made is among those of its label');
+      }
+    }
+  }
 });
 
 async function pairOf(
