@@ -19,7 +19,7 @@ export type Answering = (call: Call) => Promise<unknown>;
  */
 export class CarryingThread {
   readonly #answer: Answering;
-  readonly #onDeath: (why: string) => void;
+  readonly #onDeath: (why: string) => Promise<unknown>;
   readonly #traffic = new Map<number, (open: readonly Traffic[]) => void>();
   #worker: Worker | undefined;
   #at: { host: string; port: number };
@@ -28,11 +28,11 @@ export class CarryingThread {
 
   /**
    * @param onDeath called when the thread has ended although nobody closed it; another one
-   *   takes its place
+   *   takes its place afterwards. Never fails
    */
   constructor(
     at: { host: string; port: number },
-    { answer, onDeath }: { answer: Answering; onDeath: (why: string) => void },
+    { answer, onDeath }: { answer: Answering; onDeath: (why: string) => Promise<unknown> },
   ) {
     this.#at = at;
     this.#answer = answer;
@@ -143,7 +143,7 @@ export class CarryingThread {
     if (this.#isClosing || this.#worker !== worker) return;
     this.#worker = undefined;
     for (const done of this.#traffic.values()) done([]);
-    this.#onDeath(why);
+    await this.#onDeath(why);
     while (!this.#isClosing && !this.#worker) {
       await this.listen().catch(() => wait(AGAIN_MS, undefined, { ref: false }));
     }
