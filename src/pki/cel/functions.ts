@@ -14,6 +14,7 @@ import { findLastText, findText } from '../../core/text-search.ts';
 import type { Budget } from './budget.ts';
 import { fromJsonText, toJsonText } from './json.ts';
 import { numbersOfTexts } from './numbers.ts';
+import { timeFunctions } from './times.ts';
 import { weighFieldValue, weighFunctions, weighIndexed, weighRange } from './weighed.ts';
 
 const { STRING, BYTES, BOOL, INT, DYN } = CelScalar;
@@ -62,6 +63,7 @@ export function makeFunctions(budget: Budget): CelFunc[] {
     celFunc(RANGE, [DYN], DYN, (range) => weighRange(range, budget)),
     celFunc(INDEXED, [DYN], DYN, (value) => weighIndexed(value, budget)),
     ...numbersOfTexts(budget),
+    ...timeFunctions(budget),
     ...conversions(budget),
     ...additions(budget),
     ...textFunctions(budget),

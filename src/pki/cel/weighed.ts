@@ -20,11 +20,6 @@ const WEIGHED = new Set([
   ...['startsWith', 'endsWith', 'trim'],
 ]);
 
-/** Where there is a zone the engine's calendar is asked for it, which takes as long as so many steps. */
-const ZONE_STEPS = 500;
-const isOfZone = ({ name, arguments: { length } }: CelFunc): boolean =>
-  name.startsWith('get') && length === 1;
-
 /** What values of a type take that are made each time, in characters. */
 const MADE = new Map([
   ['google.protobuf.Timestamp', 16],
@@ -33,14 +28,14 @@ const MADE = new Map([
 ]);
 
 const LIBRARY = [...celEnv({ funcs: strings }).funcs].filter(
-  (func) => WEIGHED.has(func.name) || isOfZone(func) || MADE.has(func.result.name),
+  ({ name, result }) => WEIGHED.has(name) || MADE.has(result.name),
 );
 
 /** Functions of the library that spend steps of the budget before they begin. */
 export const weighFunctions = (budget: Budget): CelFunc[] =>
   LIBRARY.map((func) => {
     const { name, target, arguments: types, result } = func;
-    const weigh: Weigh = isOfZone(func) ? (_, budget) => budget.step(ZONE_STEPS) : weighing(name);
+    const weigh = weighing(name);
     const made = MADE.get(result.name) ?? 0;
     const call = (on: CelValue | undefined, args: CelValue[]): CelInput => {
       weigh(on === undefined ? args : [on, ...args], budget);
