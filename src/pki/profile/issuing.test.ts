@@ -152,8 +152,23 @@ test('what is above an authority that has certified its new key holds beneath th
   assert.deepEqual(seen(rollover, root), [['a.test', 'test'], 3]);
   assert.deepEqual(seen(sub, rollover, root), [['a.test', 'test'], 2]);
   assert.deepEqual(seen(sub, root, rollover), [['a.test', 'test'], 2]);
-  // Of two that have the key which certified it nobody can say by which of them it is verified.
+  // Of two that have the key which certified it nobody can say by which of them it is verified: neither constrains it for all.
   assert.deepEqual(seen(sub, other, rollover, root), [[], undefined]);
+});
+
+test('where ways up part, constraints hold that are on each of them', () => {
+  const crossed = [within('test')];
+  const [root, again] = [makeIssuer('R', 'R', crossed), makeIssuer('R', 'X', crossed)];
+  const other = makeIssuer('R', 'Y', [within('else')]);
+  const sub = makeIssuer('S', 'R', [within('a.test')]);
+  const top = makeIssuer('X', 'X', [within('x')]);
+  const seen = (...chain: Certificate[]) =>
+    describe(chain).name_constraints.map((one) => one.permitted_dns_domains[0]);
+  assert.deepEqual(seen(sub, root, again), ['a.test', 'test']);
+  assert.deepEqual(seen(sub, root, again, top), ['a.test', 'test']);
+  assert.deepEqual(seen(sub, again, top), ['a.test', 'test', 'x']);
+  assert.deepEqual(seen(sub, root, other), ['a.test'], 'one of them has others');
+  assert.deepEqual(seen(sub, root, makeIssuer('R', 'X')), ['a.test'], 'or none');
 });
 
 test('constraints that cannot be read are told with whose they are', () => {

@@ -1,3 +1,4 @@
+import { hash } from 'node:crypto';
 import { Failure, invalid } from '../../core/failure.ts';
 import { WorkedOut } from '../../core/fairness/worked-out.ts';
 import { memoizeWeak } from '../../core/memoize-weak.ts';
@@ -70,7 +71,7 @@ function gatherFacts(issuer: Issuer, key: Key, urls: AuthorityUrls): Gathered {
     ...(length !== undefined && { path_length: length }),
   };
   const isChecked = !settings.disable_name_constraint_checks;
-  return { facts, constrained: isChecked ? path.filter(hasConstraints) : [] };
+  return { facts, constrained: isChecked ? findConstraining(issuer) : [] };
 }
 
 /**
@@ -79,7 +80,7 @@ function gatherFacts(issuer: Issuer, key: Key, urls: AuthorityUrls): Gathered {
  * @throws Failure `invalid` where there is one that cannot be read
  */
 export const readConstraintsAbove = (issuer: Issuer): readonly JudgedConstraints[] =>
-  findPath(issuer).flatMap(readConstraints);
+  findConstraining(issuer).flatMap(readConstraints);
 
 /**
  * The issuer and the CAs above it, as far as there is only one way up: where it forks,
@@ -90,24 +91,60 @@ function findPath({ certificate, chain }: Issuer): Certificate[] {
   let at: Certificate | undefined = certificate;
   while (at && !path.includes(at)) {
     path.push(at);
-    at = isRoot(at) ? undefined : findParent(at, chain);
+    const parents = findParents(at, chain);
+    at = parents.length === 1 ? parents[0] : undefined;
   }
   return path;
 }
 
-function findParent(child: Certificate, chain: readonly Certificate[]): Certificate | undefined {
+/** Those of a chain that may have signed a certificate. */
+function findParents(child: Certificate, chain: readonly Certificate[]): Certificate[] {
+  if (isRoot(child)) return [];
   const named = chain.filter(
     (one) => one !== child && Buffer.compare(one.subject, child.issuer) === 0,
   );
   // An authority that has changed its key has one name with that which certified the new one.
-  const parents = named.length > 1 ? named.filter((one) => signersOf(child)(one)) : named;
-  return parents.length === 1 ? parents[0] : undefined;
+  return named.length > 1 ? named.filter((one) => signersOf(child)(one)) : named;
 }
 
 /** Each pair is verified once. */
 const signersOf = memoizeWeak((child: Certificate) =>
   memoizeWeak(({ subjectPublicKeyInfo }: Certificate) => isSignedBy(child, subjectPublicKeyInfo)),
 );
+
+/**
+ * Certificates whose constraints are met on every way up from the issuer, its own among them; of the same constraints one: an
+ * authority that another has certified as well has them in either certificate.
+ */
+function findConstraining({ certificate, chain }: Issuer): Certificate[] {
+  const parentsOf = memoizeWeak((child: Certificate) => findParents(child, chain));
+  const constrained = climb(certificate, parentsOf, () => true).filter(hasConstraints);
+  const distinct = new Map(constrained.toReversed().map((one) => [constraintsHash(one), one]));
+  return [...distinct.values()].toReversed().filter((one) => {
+    const around = climb(
+      certificate,
+      parentsOf,
+      (at) => constraintsHash(at) !== constraintsHash(one),
+    );
+    return around.every((at) => parentsOf(at).length > 0);
+  });
+}
+
+/** All that are met on the ways up from a certificate, as far as they are let pass. */
+function climb(
+  from: Certificate,
+  parentsOf: (child: Certificate) => readonly Certificate[],
+  isPassed: (at: Certificate) => boolean,
+): Certificate[] {
+  const met = new Set<Certificate>();
+  const ahead = [from];
+  for (const at of ahead) {
+    if (met.has(at) || !isPassed(at)) continue;
+    met.add(at);
+    ahead.push(...parentsOf(at));
+  }
+  return [...met];
+}
 
 /** @see RFC 5280 §4.2.1.9 */
 function remainingPathLength(path: readonly Certificate[]): number | undefined {
@@ -122,6 +159,12 @@ function remainingPathLength(path: readonly Certificate[]): number | undefined {
 
 const findConstraints = ({ extensions }: Certificate): Extension | undefined =>
   findExtension(extensions, EXTENSION_OID.nameConstraints);
+
+/** Undefined without constraints. */
+const constraintsHash = memoizeWeak((certificate: Certificate): string | undefined => {
+  const found = findConstraints(certificate);
+  return found && hash('sha256', found.value);
+});
 
 const hasConstraints = (certificate: Certificate): boolean =>
   findConstraints(certificate) !== undefined;
