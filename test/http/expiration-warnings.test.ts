@@ -230,6 +230,31 @@ test('there is silence where a successor was issued, and where the certificate w
   assert.deepEqual(namesTold(), ['told.example.com']);
 });
 
+test('what an authority beneath a revoked one has signed is no successor', async () => {
+  await configured(webhook);
+  const must = async (path: string, fields: Fields): Promise<Reply> => {
+    const reply = await call('POST', `${mount}/${path}`, fields);
+    assert.equal(reply.status, 200, reply.text);
+    return reply;
+  };
+  const asking = await must('intermediate/generate/internal', { common_name: 'Sub' });
+  const csr = asking.textAt('data.csr');
+  const signed = await must('root/sign-intermediate', { csr, common_name: 'Sub', ttl: '8760h' });
+  const certificate = signed.textAt('data.certificate');
+  const set = await must('intermediate/set-signed', { certificate });
+  const [sub] = set.field('data.imported_issuers') as string[];
+  const common_name = 'a.example.com';
+  await issue({ common_name, ttl: '264h' });
+  await must(`issuer/${sub}/issue/web`, { common_name, ttl: '700h' });
+  ahead_ms += 5 * DAY;
+  await work();
+  assert.deepEqual(namesTold(), []);
+  await must('issuer/root/revoke', {});
+  ahead_ms += 5.5 * DAY;
+  await work();
+  assert.deepEqual(namesTold(), [common_name]);
+});
+
 test('an issuer is told of as one, and not when another of the same subject ends later', async () => {
   await configured({ ...webhook, before: '365d' });
   ahead_ms += 3_300 * DAY;
