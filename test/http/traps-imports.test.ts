@@ -4,7 +4,7 @@ import assert from 'node:assert/strict';
 import { generateKeyPairSync } from 'node:crypto';
 import { after, describe, test } from 'node:test';
 import { encodePem } from '../../src/core/pem.ts';
-import { encodeBareEcKey } from '../../src/x509/private-keys.ts';
+import { encodeBareEcKey, encodePrivateKey } from '../../src/x509/private-keys.ts';
 import { makeCsr } from '../support/leaves.ts';
 import { type Authority, makeAuthority, newKey, pkcs8Of } from '../support/made-authorities.ts';
 import { type Reply, startTestServer } from '../support/server.ts';
@@ -202,6 +202,14 @@ function mismatched(): string {
   return encodePem(label, der, { trailingNewline: true });
 }
 
+/** A key whose last number, by which it is used in the shortest way, is another. */
+function contradicting(): string {
+  const { der } = encodePrivateKey(RSA, 'traditional');
+  const bytes = Uint8Array.from(der);
+  bytes[bytes.length - 1] = (bytes.at(-1) ?? 0) ^ 1;
+  return encodePem('RSA PRIVATE KEY', bytes, { trailingNewline: true });
+}
+
 const refused: [what: string, at: ImportPath, pem: string, says: RegExp][] = [
   ['a key where none is taken', 'issuers/import/cert', withKey(good), /use \/issuers\/import\/bundle/],
   ['a server', 'issuers/import/cert', makeAuthority('S', { ca: false }).pem, /Error parsing issuer 0: Refusing to import non-CA certificate/],
@@ -216,6 +224,7 @@ const refused: [what: string, at: ImportPath, pem: string, says: RegExp][] = [
   ['a key on brainpoolP256r1', 'config/ca', good.pem + curveKey('brainpoolP256r1'), /RSA, EC, Ed25519, ML-DSA and SLH-DSA keys are accepted/],
   ['a key on secp256k1', 'config/ca', good.pem + curveKey('secp256k1'), /RSA, EC, Ed25519, ML-DSA and SLH-DSA keys are accepted/],
   ['a key that is not its public part', 'config/ca', good.pem + mismatched(), /Error parsing key 0: the private key does not go with the public key/],
+  ['an RSA key that contradicts itself', 'config/ca', good.pem + contradicting(), /Error parsing key 0: the parts of the RSA private key do not go together: coefficient/],
   ['a request', 'config/ca', encodePem('CERTIFICATE REQUEST', Buffer.alloc(80)), /CERTIFICATE or a private key is accepted/],
   ['a public key', 'issuers/import/cert', encodePem('PUBLIC KEY', Buffer.alloc(80)), /where CERTIFICATE is accepted/],
 ]; // biome-ignore format: one table
@@ -457,6 +466,7 @@ describe('a single key', () => {
       { pem_bundle: pkcs8Of(dsa) },
       /RSA, EC, Ed25519, ML-DSA and SLH-DSA keys are accepted/,
     ],
+    ['an RSA key that contradicts itself', { pem_bundle: contradicting() }, /coefficient is not/],
     ['a reserved name', { pem_bundle: key, key_name: 'Default' }, /reserved keyword 'default'/],
     ['an empty name', { pem_bundle: key, key_name: '' }, /expected non-empty key name/],
     ["another key's name", { pem_bundle: key, key_name: 'taken' }, /key name already in use/],
