@@ -288,6 +288,53 @@ test('an issuer whose certificate lets it sign no CRLs does not, and cannot be m
   assert.match(refusal.text, /lacks the CRLSign KeyUsage value/);
 });
 
+test('an issuer whose certificate lets it sign no certificates does not, and cannot be made to', async () => {
+  const path = await mount();
+  const lists = makeAuthority('Lists alone', { usage: ['CRLSign', 'DigitalSignature'] });
+  const [id = ''] = toldBy(await take(path, lists.pem)).imported_issuers ?? [];
+  const linked = await call('POST', `${path}/keys/import`, { pem_bundle: lists.keyPem });
+  const told = /The certificate of issuer [-0-9a-f]{36} lacks the CertSign KeyUsage value/;
+  assert.match(warningsOf(linked), told);
+  const whole = await mount();
+  assert.match(warningsOf(await take(whole, withKey(lists))), told);
+  await call('POST', `${path}/config/issuers`, { default: id });
+  const read = await call('GET', `${path}/issuer/${id}`);
+  assert.equal(read.textAt('data.usage'), 'crl-signing,ocsp-signing,read-only');
+  const refusal = await call('PATCH', `${path}/issuer/${id}`, {
+    usage: 'crl-signing,issuing-certificates',
+  });
+  assert.equal(refusal.status, 400);
+  assert.match(refusal.text, /lacks the CertSign KeyUsage value: issuing-certificates/);
+  const renamed = await call('PATCH', `${path}/issuer/${id}`, { issuer_name: 'lists' });
+  assert.equal(renamed.status, 200, renamed.text);
+
+  await call('POST', `${path}/roles/any`, { allow_any_name: true, key_type: 'ec' });
+  const csr = makeCsr({ subject: { common_name: 'leaf.example' } });
+  const asked: [at: string, body: object][] = [
+    ['issue/any', { common_name: 'leaf.example' }],
+    ['sign/any', { csr, common_name: 'leaf.example' }],
+    ['sign-verbatim', { csr }],
+    ['root/sign-intermediate', { csr, common_name: 'Beneath' }],
+  ];
+  for (const [at, body] of asked) {
+    const reply = await call('POST', `${path}/${at}`, body);
+    assert.equal(reply.status, 400, reply.text);
+    assert.match(reply.text, /issuer \[.*\] lacks the CertSign KeyUsage value: no verifier would/);
+  }
+  assert.equal((await call('GET', `${path}/crl/rotate`)).status, 200, 'its lists go on');
+});
+
+test('an issuer whose certificate says nothing of what its key is for issues and signs lists', async () => {
+  const path = await mount();
+  const reply = await take(path, withKey(makeAuthority('Anything')));
+  assert.doesNotMatch(warningsOf(reply), /KeyUsage/);
+  const read = await call('GET', `${path}/issuer/default`);
+  assert.equal(
+    read.textAt('data.usage'),
+    'crl-signing,issuing-certificates,ocsp-signing,read-only',
+  );
+});
+
 test('a default issuer that comes again and has no key is told', async () => {
   const path = await mount();
   const issuer = makeAuthority('Keyless');
