@@ -15,6 +15,10 @@ const gatehouse: CommandGroup = {
       summary: 'run a production server',
       load: async () => (await import('./cli/server.ts')).serverCommand,
     },
+    worker: {
+      summary: 'run a worker that carries sessions, without a server',
+      load: async () => (await import('./cli/worker.ts')).workerCommand,
+    },
     operator: operatorCommands,
     pki: {
       summary: 'look after a certificate authority',

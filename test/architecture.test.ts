@@ -235,7 +235,9 @@ const UNRECORDED: Readonly<Record<string, string>> = {
     'when a log-in was used last: the request has its record',
   'src/broker/resource/lists/jobs.ts': 'what lists remember of removals that were recorded',
   'src/broker/sessions/connections/operations.ts': 'how many bytes were carried',
-  'src/broker/workers/embedded.operations.ts': 'that a worker is heard of',
+  'src/broker/workers/enrolment.operations.ts':
+    'that a key is not used any more: the next one has its record',
+  'src/broker/workers/report.operations.ts': 'that a worker is heard of',
   'src/cli/operator/restore.ts': 'the record is in the set',
   'src/start/jobs.ts': 'who has a job',
   'src/access/held-runs.operations.ts': 'that it goes on',

@@ -21,6 +21,10 @@ export const devCommand: Command = {
       value: 'HOST:PORT',
       help: `where sessions are carried (${DEV_DEFAULTS.proxy_listen})`,
     },
+    'worker-listen': {
+      value: 'HOST:PORT',
+      help: 'where workers that stand alone come to (nowhere)',
+    },
     'public-listen': {
       value: 'HOST:PORT',
       help: 'where CRLs, OCSP and CA certificates are served without TLS, and nothing else (nowhere)',
@@ -57,6 +61,7 @@ export const devCommand: Command = {
       listen: flags.get('listen') ?? DEV_DEFAULTS.listen,
       proxy_listen: flags.get('proxy-listen') ?? DEV_DEFAULTS.proxy_listen,
       public_listen: flags.get('public-listen'),
+      worker_listen: flags.get('worker-listen'),
       root_token: flags.get('root-token') ?? DEV_DEFAULTS.root_token,
       allowed_hosts: flags.get('allowed-hosts'),
       seed: {
@@ -201,6 +206,14 @@ function placeOf(error: Error, config: Config): Config['listen'] & { setting: st
   const open = config.public_listener?.listen;
   if (open && Reflect.get(error, 'port') === open.port && open.port !== config.listen.port) {
     return { ...open, setting: isDev ? '-public-listen' : 'public_listener.address' };
+  }
+  const workers = config.worker_listen;
+  if (workers && Reflect.get(error, 'port') === workers.port) {
+    return { ...workers, setting: isDev ? '-worker-listen' : 'worker_listener.address' };
+  }
+  const proxy = config.proxy_listen;
+  if (Reflect.get(error, 'port') === proxy.port && proxy.port !== config.listen.port) {
+    return { ...proxy, setting: isDev ? '-proxy-listen' : 'proxy_listener.address' };
   }
   return { ...config.listen, setting: isDev ? '-listen' : 'listener.address' };
 }

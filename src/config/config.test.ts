@@ -32,6 +32,17 @@ test('hosts are read in one form, and a development server has its own', () => {
   assert.deepEqual(dev({ listen: '[::1]:8200' }), ['::1']);
 });
 
+test('a seal of a transit engine has a token, a namespace and a name as they go over the wire', () => {
+  const seal = {
+    ...{ type: 'transit', address: 'https://192.0.2.1:8200', token: 's.x~!' },
+    ...{ namespace: 'a/b', key_name: 'k', tls_server_name: 'vault_1.test' },
+  };
+  assert.deepEqual(parseConfig(JSON.stringify({ ...whole, seal })).seal, {
+    ...seal,
+    ...{ mount_path: 'transit', tls_ca_cert: undefined },
+  });
+});
+
 const refused: [change: object, says: RegExp, why: string][] = [
   [{ listenr: {} }, /unknown key "listenr"/, 'a key that is not known'],
   [{ storage: { ...whole.storage, file: 'x' } }, /unknown key "storage.file"/, 'the same, deeper'],
@@ -79,6 +90,23 @@ const refused: [change: object, says: RegExp, why: string][] = [
     /seal\.key_name must be the name of one key/,
     'two names',
   ],
+  ...(
+    [
+      ['token', 's.x\n', 'an end of line'],
+      ['token', 's x', 'a blank'],
+      ['namespace', 'a\u4e2d', 'what no header has'],
+      ['namespace', 'a\rb', 'a control'],
+      ['tls_server_name', '127.0.0.1', 'an address'],
+      ['tls_server_name', '::1', 'another address'],
+      ['tls_server_name', 'a b', 'a blank'],
+    ] as const
+  ).map(([field, value, why]): [object, RegExp, string] => [
+    {
+      seal: { type: 'transit', address: 'https://a', token: 't', key_name: 'k', [field]: value },
+    },
+    new RegExp(`seal\\.${field} must be (?!.*${value})`),
+    `${field} with ${why}`,
+  ]),
   [
     { cluster_name: '-west' },
     /cluster_name must .* begin with a letter or a digit/,

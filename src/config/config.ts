@@ -42,6 +42,8 @@ export interface Config extends Listener {
   /** For relying parties, without TLS; undefined: there is none. */
   public_listener: (Listener & { listen: Config['listen'] }) | undefined;
   proxy_listen: { host: string; port: number };
+  /** Where workers that stand alone come to; undefined: there are none. */
+  worker_listen: { host: string; port: number } | undefined;
   /** `host:port` where clients reach the proxy listener, if not where it listens. */
   proxy_address: string | undefined;
   storage:
@@ -109,6 +111,8 @@ interface DevFlags {
   proxy_listen: string;
   /** Absent: none. */
   public_listen?: string | undefined;
+  /** Absent: none. */
+  worker_listen?: string | undefined;
   root_token: string;
   /** Names, with commas between them. */
   allowed_hosts?: string | undefined;
@@ -139,6 +143,10 @@ export function devConfig(flags: DevFlags): Config {
             PUBLIC_CONNECTION_DEFAULTS,
           ),
     proxy_listen: parseAddress('-proxy-listen', flags.proxy_listen),
+    worker_listen:
+      flags.worker_listen === undefined
+        ? undefined
+        : parseAddress('-worker-listen', flags.worker_listen),
     proxy_address: undefined,
     tls: undefined,
     storage: { type: 'sqlite' as const, directory: flags.data },
@@ -180,6 +188,7 @@ export function parseConfig(text: string): Config {
     listener,
     public_listener,
     proxy_listener,
+    worker_listener,
     storage,
     cluster_name,
     seal,
@@ -197,6 +206,7 @@ export function parseConfig(text: string): Config {
     public_listener:
       public_listener && publicListener(public_listener.address.at, connectionsOf(public_listener)),
     proxy_listen: proxy_listener.address.at,
+    worker_listen: worker_listener?.address.at,
     proxy_address: proxy_listener.public_address,
     tls: listener.tls_disable
       ? undefined

@@ -1,3 +1,4 @@
+import type { z } from 'zod';
 import { isPlainObject } from '../core/conversions.ts';
 import { invalid } from '../core/failure.ts';
 import { hasKeyTwice } from '../core/json-keys.ts';
@@ -11,6 +12,11 @@ import { itemsOf, type Schema, shapeOf } from './shape.ts';
  * @throws Failure `invalid` naming the key and what would be accepted
  */
 export function readSettings(text: string): Settings {
+  return readBySchema(settings, text);
+}
+
+/** As {@link readSettings}, of another program's file. */
+export function readBySchema<Read>(schema: z.ZodType<Read> & Schema, text: string): Read {
   let whole: unknown;
   try {
     whole = JSON.parse(text);
@@ -20,8 +26,8 @@ export function readSettings(text: string): Settings {
   if (hasKeyTwice(text, whole)) throw invalid('the configuration file has a key twice');
   if (!isPlainObject(whole)) throw invalid('the configuration must be an object');
   // A misspelt key is told by its own name, before what is missing since it is misspelt.
-  requireKnown(settings, whole, []);
-  const read = settings.safeParse(whole);
+  requireKnown(schema, whole, []);
+  const read = schema.safeParse(whole);
   if (read.success) return read.data;
   const [issue] = read.error.issues;
   throw invalid(`${nameOf(issue?.path ?? [])}${issue?.message ?? ''}`);

@@ -1,3 +1,4 @@
+import { isIP } from 'node:net';
 import { z } from 'zod';
 import { parseUrl } from '../core/domain-names.ts';
 import { invalid } from '../core/failure.ts';
@@ -53,6 +54,17 @@ const httpAddress = readBy(text, (written) => {
   if (isAddress) return written.replace(/\/$/, '');
   throw invalid(' must be http:// or https:// with a host, and a port where that is another one');
 }).meta({ takes: 'URL', otherwise: 'none; needed for `transit`' });
+
+/** What goes into a header as it is; a token that was read from a file has the end of its line. */
+const headerText = readBy(text, (written) => {
+  if (/^[\x21-\x7e]+$/.test(written)) return written;
+  throw invalid(' must be visible characters of ASCII, without blanks and ends of lines');
+}).meta({ takes: 'text' });
+
+const hostName = readBy(text, (written) => {
+  if (/^[\w.-]+$/.test(written) && isIP(written) === 0) return written;
+  throw invalid(' must be the name of a host, and no address');
+}).meta({ takes: 'text' });
 
 const segments = readBy(text, (written) => {
   if (/^[\w.-]+(?:\/[\w.-]+)*$/.test(written) && !/(?:^|\/)\.\.?(?:\/|$)/.test(written)) {
@@ -116,21 +128,21 @@ const sealWith = (otherwise: string) => {
         ...OTHERS,
         type: z.literal('transit').meta(described),
         address: httpAddress.describe('of the server whose transit engine encrypts the seal key'),
-        token: neededFor(
-          'transit',
-          'a token of that server that may encrypt and decrypt with the key',
-        ),
+        token: headerText.meta({
+          otherwise: 'none; needed for `transit`',
+          description: 'a token of that server that may encrypt and decrypt with the key',
+        }),
         key_name: segment.meta({
           takes: 'text',
           otherwise: 'none; needed for `transit`',
           description: 'name of the key there',
         }),
         mount_path: segments.default('transit').describe('where the engine is mounted there'),
-        namespace: text.optional().describe('namespace there'),
+        namespace: headerText.optional().describe('namespace there'),
         tls_ca_cert: text
           .optional()
           .meta({ otherwise: "the system's", description: 'PEM file of the authorities to trust' }),
-        tls_server_name: text
+        tls_server_name: hostName
           .optional()
           .meta({ otherwise: 'the host', description: 'name that its certificate must have' }),
       }),

@@ -30,7 +30,7 @@ import { parseRecoveryKey } from './recovery-key.ts';
 import { formerSeal, seal } from './seal-settings.ts';
 import { parseSyslogAddress, SYSLOG_FACILITIES } from './syslog.ts';
 
-const publicAddress = readBy(address, ({ written, at }) => {
+export const publicAddress = readBy(address, ({ written, at }) => {
   if (!written.startsWith(':') && at.port !== 0) return written;
   throw invalid(' must name a host and a port that clients can reach');
 }).meta({ takes: '`HOST:PORT`' });
@@ -160,7 +160,7 @@ const headerNames = readBy(texts, (names) => {
   throw invalid(`: "${bad}" is no name of a header`);
 }).meta({ takes: 'list of texts' });
 
-const LOG_LEVELS = ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'] as const;
+export const LOG_LEVELS = ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'] as const;
 export type LogLevel = (typeof LOG_LEVELS)[number];
 
 export const settings = z.strictObject({
@@ -178,6 +178,16 @@ export const settings = z.strictObject({
       .optional()
       .describe('where clients reach it, if that is elsewhere'),
   }),
+  worker_listener: absentAsNull(
+    z
+      .strictObject({
+        address: address.prefault('127.0.0.1:9201').meta({
+          description:
+            'where workers that stand alone come to, by TLS with certificates of their own; without this section there are none. See [workers](workers.md)',
+        }),
+      })
+      .optional(),
+  ),
   storage,
   cluster_name: absentAsNull(
     readBy(z.string(' must be a text'), (name) => {

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { spendsAtMost } from '../../test/support/cpu-time.ts';
-import { findText } from './text-search.ts';
+import { findLastText, findText } from './text-search.ts';
 
 const long = (pattern: string): string => pattern.repeat(Math.ceil(200 / pattern.length));
 
@@ -24,7 +24,7 @@ for (const [text, piece, from, at] of ROWS) {
   });
 }
 
-test('whatever the texts, it finds what indexOf finds', () => {
+test('whatever the texts, what indexOf and lastIndexOf find is found', () => {
   let seed = 7;
   const next = (below: number): number => {
     seed = (seed * 1_103_515_245 + 12_345) % 2_147_483_648;
@@ -46,6 +46,12 @@ test('whatever the texts, it finds what indexOf finds', () => {
       text.indexOf(piece, from),
       `${text} ${piece} ${from}`,
     );
+    assert.equal(
+      findLastText(text, piece, from),
+      text.lastIndexOf(piece, from),
+      `the last: ${text} ${piece} ${from}`,
+    );
+    assert.equal(findLastText(text, piece), text.lastIndexOf(piece), `the last: ${text} ${piece}`);
   }
 });
 
@@ -63,5 +69,6 @@ for (const [what, text, piece] of WORST) {
   test(`a million characters are searched in a short time: ${what}`, async () => {
     findText(text.slice(0, 50_000), piece);
     await spendsAtMost(40, () => assert.equal(findText(text, piece), -1));
+    await spendsAtMost(40, () => assert.equal(findLastText(text, piece), -1));
   });
 }

@@ -51,6 +51,8 @@ const LABEL_BYTES = 32;
 /** After the label, the manufacturer, the model and the serial number. */
 const TOKEN_FLAGS_AT = 96;
 const MOST_SLOTS = 256;
+/** Objects of one name that are told apart. */
+const MOST_OBJECTS = 16;
 
 /** A loaded module. */
 export class Cryptoki {
@@ -127,15 +129,15 @@ export class Cryptoki {
     this.#ask('C_Logout', session);
   }
 
-  /** Handles of the objects with all of the attributes, two at the most. */
+  /** Handles of the objects with all of the attributes, as far as they are told apart. */
   findObjects(session: bigint, attributes: readonly Attribute[]): bigint[] {
     const template = attributeTemplate(attributes);
     this.#call('C_FindObjectsInit', session, template, BigInt(attributes.length));
-    const found = Buffer.alloc(2 * ULONG);
+    const found = Buffer.alloc(MOST_OBJECTS * ULONG);
     const count = ulong(0n);
-    this.#call('C_FindObjects', session, found, 2n, count);
+    this.#call('C_FindObjects', session, found, BigInt(MOST_OBJECTS), count);
     this.#ask('C_FindObjectsFinal', session);
-    const many = Math.min(2, Number(count.readBigUInt64LE()));
+    const many = Math.min(MOST_OBJECTS, Number(count.readBigUInt64LE()));
     return Array.from({ length: many }, (_, at) => found.readBigUInt64LE(at * ULONG));
   }
 

@@ -46,7 +46,7 @@ eachEngine('first keys of devices', (open) => {
     const other = { name: 'device-key', holder: 'gone', now_ms, ttl_ms: 1_000_000 };
     assert.ok(await acquireLease(app.store, other));
     const since = performance.now();
-    assert.equal(await findOrMakeKey(app, token, 1_000), 'key 0');
+    assert.equal(await findOrMakeKey(app, token, { silence_ms: 1_000 }), 'key 0');
     assert.ok(performance.now() - since > 900, 'not before its time is over');
   });
 
@@ -56,7 +56,7 @@ eachEngine('first keys of devices', (open) => {
     const now_ms = app.now();
     const other = { name: 'device-key', holder: 'b', now_ms, ttl_ms: 1_000_000 };
     assert.ok(await acquireLease(app.store, other));
-    const waiting = findOrMakeKey(app, token, 500);
+    const waiting = findOrMakeKey(app, token, { silence_ms: 500 });
     await wait(50);
     // That node dies after this, before it says that it is done.
     token.keys.push('key of b');
@@ -75,6 +75,32 @@ eachEngine('first keys of devices', (open) => {
       assert.ok(await acquireLease(app.store, taken));
     };
     await assert.rejects(findOrMakeKey(app, { ...token, find }), { kind: 'conflict' });
+    assert.deepEqual(token.keys, []);
+  });
+
+  test('whoever has waited long enough for a turn hears so, and makes nothing when it comes', async () => {
+    const { app } = await openTestApp(await open());
+    const token = openToken();
+    const slow = Promise.withResolvers<void>();
+    const make = () => slow.promise.then(token.make);
+    const first = findOrMakeKey(app, { ...token, make });
+    await wait(20);
+    const late = findOrMakeKey(app, token, { patience_ms: 100 });
+    await assert.rejects(late, { kind: 'unavailable', message: /is being made in a device/ });
+    slow.resolve();
+    assert.equal(await first, 'key 0');
+    assert.equal(await findOrMakeKey(app, token), 'key 0');
+    assert.deepEqual(token.keys, ['key 0']);
+  });
+
+  test('a node that goes on making a key is waited for as long as that', async () => {
+    const { app } = await openTestApp(await open());
+    const token = openToken();
+    const now_ms = app.now();
+    const other = { name: 'device-key', holder: 'b', now_ms, ttl_ms: 1_000_000 };
+    assert.ok(await acquireLease(app.store, other));
+    const late = findOrMakeKey(app, token, { patience_ms: 100 });
+    await assert.rejects(late, { kind: 'unavailable', message: /is being made in a device/ });
     assert.deepEqual(token.keys, []);
   });
 

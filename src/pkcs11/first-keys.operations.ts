@@ -13,7 +13,7 @@ import {
 } from '../store/job-lock.ts';
 import type { Write } from '../store/write.ts';
 
-// A token keeps several keys of one label, and then none of them can be told from the others. So whoever is to make a
+// A token keeps several keys of one label, and then nobody knows which of them is meant. So whoever is to make a
 // key holds the one lease for that, looks once more, and only then makes it: within a server, among the nodes of an
 // installation, and whichever name a library, a slot or a token has.
 
@@ -21,7 +21,7 @@ const LEASE = 'device-key';
 /** How long the node that makes a key may say nothing before another one takes over. */
 const SILENCE_MS = 30_000;
 const BEATS = 6;
-/** Time for a node that died in the middle to be given up, and for a slow device. */
+/** For a turn: time for a node that died in the middle to be given up, and for a slow device. */
 const PATIENCE_MS = 60_000;
 const POLL_MS = 100;
 const MOST_WAITING = 64;
@@ -47,17 +47,17 @@ const waitingOf = perApp<Waiting>(() => ({
  * a node made before it died is found like any other.
  *
  * @param making.find undefined where there is none
- * @param silence_ms the same on all nodes
+ * @param limits.silence_ms the same on all nodes
  * @throws Failure `unavailable` when others take too long, `rate_limited` when too many wait
  */
 export async function findOrMakeKey<Key>(
   app: App,
   making: { find(): Promise<Key | undefined>; make(): Promise<Key> },
-  silence_ms = SILENCE_MS,
+  { silence_ms = SILENCE_MS, patience_ms = PATIENCE_MS } = {},
 ): Promise<Key> {
   const found = await making.find();
   if (found !== undefined) return found;
-  return inTurn(app, async (late) => {
+  return inTurn(app, patience_ms, async (late) => {
     const lease = await requireLease(app, silence_ms, late);
     const beat = setInterval(() => void renew(app, lease).catch(() => {}), silence_ms / BEATS);
     beat.unref();
@@ -78,6 +78,7 @@ export async function findOrMakeKey<Key>(
 /** One at a time in this server. */
 async function inTurn<Result>(
   app: App,
+  patience_ms: number,
   work: (late: () => boolean) => Promise<Result>,
 ): Promise<Result> {
   const waiting = waitingOf(app);
@@ -86,16 +87,30 @@ async function inTurn<Result>(
     throw new Failure('rate_limited', because, { retry_after: 5 });
   }
   const since = performance.now();
-  const late = (): boolean => performance.now() - since > PATIENCE_MS;
+  const late = (): boolean => performance.now() - since >= patience_ms;
   waiting.count += 1;
-  const mine = waiting.last.then(() => work(late));
+  const before = waiting.last;
+  // Whoever has given up does nothing when it is their turn.
+  const mine = before.then(() => work(late));
   waiting.last = mine.catch(() => {});
+  const waited = new AbortController();
   try {
+    const isLate = await Promise.race([
+      before.then(() => false),
+      wait(patience_ms, true, { ref: false, signal: waited.signal }),
+    ]);
+    if (isLate) throw underWay();
     return await mine;
   } finally {
+    waited.abort();
     waiting.count -= 1;
   }
 }
+
+const underWay = (): Failure =>
+  new Failure('unavailable', 'a key is being made in a device: try again', {
+    retry_after: 5,
+  });
 
 async function requireLease(app: App, longest_ms: number, late: () => boolean): Promise<JobLock> {
   const { seen } = waitingOf(app);
@@ -109,7 +124,7 @@ async function requireLease(app: App, longest_ms: number, late: () => boolean): 
     if (lease) return lease;
     await wait(POLL_MS);
   }
-  throw new Failure('unavailable', 'another node is making a key in a device: try again');
+  throw underWay();
 }
 
 const renew = (app: App, lease: JobLock): Promise<void> =>

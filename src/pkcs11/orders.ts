@@ -46,8 +46,14 @@ export interface GcmParameters {
 export type Order = { token: TokenRef } & (
   | { kind: 'find pair'; key: KeyRef }
   | { kind: 'make pair'; key: KeyRef; wanted: KeyPairKind }
-  /** anew: look the key up again, wherever it was found before. */
-  | { kind: 'sign'; key: KeyRef; mechanism: SignMechanism; data: Uint8Array; anew?: boolean }
+  /** anew: look the key up again, wherever it was found before, and of those that bear its name take that one. */
+  | {
+      kind: 'sign';
+      key: KeyRef;
+      mechanism: SignMechanism;
+      data: Uint8Array;
+      anew?: number | undefined;
+    }
   | { kind: 'find secret'; key: KeyRef }
   | { kind: 'make secret'; key: KeyRef }
   | { kind: 'encrypt' | 'decrypt'; key: KeyRef; gcm: GcmParameters; data: Uint8Array }
@@ -65,7 +71,8 @@ export type Refusal =
 export type Answer = { id: number } & (
   | { type: 'pair'; pair: PublicAttributes | undefined }
   | { type: 'secret'; found: boolean }
-  | { type: 'bytes'; bytes: Uint8Array }
+  /** more: whether more keys than those that were tried bear the name; one of them that cannot sign has no bytes. */
+  | { type: 'bytes'; bytes: Uint8Array; more?: boolean }
   | { type: 'refused'; refusal: Refusal; message: string }
 );
 

@@ -1,7 +1,8 @@
 import { CKA, CKK, CKM, CKO, TOKEN_FLAGS } from './constants.ts';
-import type { Attribute, Cryptoki } from './cryptoki.client.ts';
+import type { Cryptoki } from './cryptoki.client.ts';
 import { gcmOf, mechanismOf } from './mechanisms.ts';
 import {
+  type GcmParameters,
   type KeyPairKind,
   type KeyRef,
   type Order,
@@ -10,7 +11,7 @@ import {
   type Result,
   type TokenRef,
 } from './orders.ts';
-import { ulong } from './structures.ts';
+import { namesOf, number, pairTemplates, secretTemplate } from './templates.ts';
 
 /** Who is logged in to a token. A process is logged in once for all of its sessions. */
 interface OpenToken {
@@ -23,6 +24,8 @@ interface OpenToken {
 
 /** Handles that are kept of one token. */
 const MOST_HANDLES = 1_000;
+/** Ids of keys of one name that are told. */
+const MOST_TOLD = 4;
 
 /** What is asked of a module; its functions one by one are `Cryptoki`'s affair. */
 export type Module = Pick<
@@ -65,23 +68,17 @@ export class Tokens {
           found: this.#find(token, CKO.SECRET_KEY, order.key) !== undefined,
         };
       case 'make secret':
-        if (this.#find(token, CKO.SECRET_KEY, order.key) === undefined) {
-          this.#module.generateKey(session, CKM.AES_KEY_GEN, secretTemplate(order.key));
-        }
-        return { type: 'secret', found: true };
-      case 'sign': {
-        const mechanism = mechanismOf(order.mechanism);
-        if (order.anew) token.found.clear();
-        const key = this.#require(token, CKO.PRIVATE_KEY, order.key);
-        const use = { session, mechanism, key };
-        return { type: 'bytes', bytes: this.#module.process('Sign', use, order.data) };
-      }
-      default: {
-        const key = this.#require(token, CKO.SECRET_KEY, order.key);
+        return { type: 'secret', found: this.#findOrMakeSecret(token, order.key) };
+      case 'sign':
+        return this.#sign(token, order);
+      case 'encrypt': {
+        const key = this.#find(token, CKO.SECRET_KEY, order.key);
+        if (key === undefined) throw noKey();
         const use = { session, mechanism: gcmOf(order.gcm), key };
-        const what = order.kind === 'encrypt' ? 'Encrypt' : 'Decrypt';
-        return { type: 'bytes', bytes: this.#module.process(what, use, order.data) };
+        return { type: 'bytes', bytes: this.#module.process('Encrypt', use, order.data) };
       }
+      case 'decrypt':
+        return { type: 'bytes', bytes: this.#decrypt(token, order) };
     }
   }
 
@@ -143,7 +140,7 @@ export class Tokens {
     const secret = this.#find(token, CKO.PRIVATE_KEY, ref);
     if (secret === undefined) return undefined;
     // Not all modules tell the public half of a private key, and not all keep a public key beside it.
-    const open = this.#find(token, CKO.PUBLIC_KEY, ref) ?? secret;
+    const open = this.#findPublic(token, secret, ref) ?? secret;
     const read = (type: number): Uint8Array => {
       const value = [open, secret]
         .map((object) => this.#module.readAttribute(session, object, type))
@@ -165,6 +162,13 @@ export class Tokens {
     };
   }
 
+  /** The public key of a private one; what is left of others under its label has another id. */
+  #findPublic(token: OpenToken, secret: bigint, ref: KeyRef): bigint | undefined {
+    const id = this.#module.readAttribute(token.session, secret, CKA.ID);
+    const own = id?.length ? this.#find(token, CKO.PUBLIC_KEY, { ...ref, id }) : undefined;
+    return own ?? this.#find(token, CKO.PUBLIC_KEY, ref);
+  }
+
   /** Another installation, which holds no lease of this one, may have made it since it was looked for. */
   #findOrMakePair(
     token: OpenToken,
@@ -172,112 +176,89 @@ export class Tokens {
   ): PublicAttributes | undefined {
     const there = this.#findPair(token, key);
     if (there) return there;
-    this.#makePair(token.session, key, wanted);
+    const { mechanism, ...templates } = pairTemplates(key, wanted);
+    this.#module.generateKeyPair(token.session, mechanism, templates);
     return this.#findPair(token, key);
   }
 
-  #makePair(session: bigint, ref: KeyRef, wanted: KeyPairKind): void {
-    const { mechanism, key_type, of_kind } = pairOf(wanted);
-    const both = [number(CKA.KEY_TYPE, key_type), flag(CKA.TOKEN, true), ...namesOf(ref)];
-    this.#module.generateKeyPair(session, mechanism, {
-      public_key: [...both, flag(CKA.VERIFY, true), ...of_kind],
-      private_key: [
-        ...both,
-        flag(CKA.PRIVATE, true),
-        flag(CKA.SENSITIVE, true),
-        flag(CKA.EXTRACTABLE, false),
-        flag(CKA.SIGN, true),
-      ],
-    });
+  /** As {@link #findOrMakePair}: looked for once more afterwards, before it encrypts anything. */
+  #findOrMakeSecret(token: OpenToken, key: KeyRef): boolean {
+    if (this.#find(token, CKO.SECRET_KEY, key) !== undefined) return true;
+    this.#module.generateKey(token.session, CKM.AES_KEY_GEN, secretTemplate(key));
+    return this.#find(token, CKO.SECRET_KEY, key) !== undefined;
   }
 
+  #list({ session }: OpenToken, object_class: number, ref: KeyRef): bigint[] {
+    return this.#module.findObjects(session, [number(CKA.CLASS, object_class), ...namesOf(ref)]);
+  }
+
+  /** @throws RefusedOrder where there are several: none of them has been used, for all that is known */
   #find(token: OpenToken, object_class: number, ref: KeyRef): bigint | undefined {
-    const found = this.#module.findObjects(token.session, [
-      number(CKA.CLASS, object_class),
-      ...namesOf(ref),
-    ]);
-    if (found.length > 1) {
-      throw new RefusedOrder('key', 'there are several keys of that label or id');
-    }
-    return found[0];
+    const found = this.#list(token, object_class, ref);
+    if (found.length <= 1) return found[0];
+    const ids = found.slice(0, MOST_TOLD).map((object) => {
+      const id = this.#module.readAttribute(token.session, object, CKA.ID);
+      return id?.length ? `0x${id.toString('hex')}` : 'none';
+    });
+    throw new RefusedOrder(
+      'key',
+      `there are several keys of that label or id (CKA_ID: ${ids.join(', ')}): give a managed key the key_id of the one that it means, or delete the others in the token`,
+    );
   }
 
-  #require(token: OpenToken, object_class: number, ref: KeyRef): bigint {
-    const named = JSON.stringify([object_class, ref.label, ref.id && [...ref.id]]);
+  #sign(token: OpenToken, order: Order & { kind: 'sign' }): DistributedOmit<Result, 'id'> {
+    const mechanism = mechanismOf(order.mechanism);
+    const { key, isOnly, more } = this.#chooseSigner(token, order);
+    try {
+      const use = { session: token.session, mechanism, key };
+      return { type: 'bytes', bytes: this.#module.process('Sign', use, order.data), more };
+    } catch (error) {
+      if (isOnly || !(error instanceof RefusedOrder) || error.refusal !== 'mechanism') throw error;
+      // Another key of the name, of another kind: it has no signature that could be the right one.
+      return { type: 'bytes', bytes: new Uint8Array(), more };
+    }
+  }
+
+  /**
+   * What was taken for the key before, or one of those that bear its name: whoever asks knows by the signature whether
+   * it is the right one. So a second key of its label does not keep one that is in use from signing.
+   */
+  #chooseSigner(
+    token: OpenToken,
+    { key: ref, anew }: { key: KeyRef; anew?: number | undefined },
+  ): { key: bigint; isOnly: boolean; more: boolean } {
+    const named = JSON.stringify([ref.label, ref.id && [...ref.id]]);
     const known = token.found.get(named);
-    if (known !== undefined) return known;
-    const found = this.#find(token, object_class, ref);
-    // It may be there once the token is looked at anew.
-    if (found === undefined) throw new RefusedOrder('lost', 'there is no key of that label or id');
+    if (known !== undefined && anew === undefined) return { key: known, isOnly: false, more: true };
+    if (anew !== undefined) token.found.clear();
+    const all = this.#list(token, CKO.PRIVATE_KEY, ref);
+    const key = all[anew ?? 0];
+    if (key === undefined) throw noKey();
     if (token.found.size >= MOST_HANDLES) token.found.clear();
-    token.found.set(named, found);
-    return found;
+    token.found.set(named, key);
+    return { key, isOnly: all.length === 1, more: (anew ?? 0) + 1 < all.length };
+  }
+
+  /** Of several keys of one name it is the one that opens the data: GCM tells. */
+  #decrypt(token: OpenToken, order: { key: KeyRef; gcm: GcmParameters; data: Uint8Array }) {
+    const { session } = token;
+    const mechanism = gcmOf(order.gcm);
+    const [key, ...others] = this.#list(token, CKO.SECRET_KEY, order.key);
+    if (key === undefined) throw noKey();
+    const open = (one: bigint): Uint8Array =>
+      this.#module.process('Decrypt', { session, mechanism, key: one }, order.data);
+    for (const one of others) {
+      try {
+        return open(one);
+      } catch (error) {
+        if (!(error instanceof RefusedOrder)) throw error;
+      }
+    }
+    return open(key);
   }
 }
+
+/** It may be there once the token is looked at anew. */
+const noKey = (): RefusedOrder => new RefusedOrder('lost', 'there is no key of that label or id');
 
 type DistributedOmit<T, K extends PropertyKey> = T extends unknown ? Omit<T, K> : never;
-
-const number = (type: number, value: number): Attribute => ({ type, value: ulong(BigInt(value)) });
-const flag = (type: number, value: boolean): Attribute => ({
-  type,
-  value: Buffer.alloc(1, value ? 1 : 0),
-});
-
-function namesOf({ label, id }: KeyRef): Attribute[] {
-  const named = [
-    ...(label === undefined ? [] : [{ type: CKA.LABEL, value: Buffer.from(label, 'utf8') }]),
-    ...(id === undefined ? [] : [{ type: CKA.ID, value: Buffer.from(id) }]),
-  ];
-  // Without a name the first key of the token would be found.
-  if (named.some(({ value }) => value.length === 0) || named.length === 0) {
-    throw new RefusedOrder('key', 'a key is named by its label or its id');
-  }
-  return named;
-}
-
-/** The OID 1.3.101.112 as modules of PKCS #11 v3.0 take it, and the name that older drafts have for it. */
-const ED25519_PARAMS = Uint8Array.of(0x13, 0x0c, ...Buffer.from('edwards25519'));
-
-function pairOf(wanted: KeyPairKind): {
-  mechanism: number;
-  key_type: number;
-  of_kind: Attribute[];
-} {
-  switch (wanted.key_type) {
-    case 'rsa': {
-      const exponent = { type: CKA.PUBLIC_EXPONENT, value: Buffer.from([1, 0, 1]) };
-      return {
-        mechanism: CKM.RSA_PKCS_KEY_PAIR_GEN,
-        key_type: CKK.RSA,
-        of_kind: [number(CKA.MODULUS_BITS, wanted.key_bits), exponent],
-      };
-    }
-    case 'ec':
-      return {
-        mechanism: CKM.EC_KEY_PAIR_GEN,
-        key_type: CKK.EC,
-        of_kind: [{ type: CKA.EC_PARAMS, value: Buffer.from(wanted.ecParams) }],
-      };
-    case 'ed25519':
-      return {
-        mechanism: CKM.EC_EDWARDS_KEY_PAIR_GEN,
-        key_type: CKK.EC_EDWARDS,
-        of_kind: [{ type: CKA.EC_PARAMS, value: Buffer.from(ED25519_PARAMS) }],
-      };
-  }
-}
-
-const AES_KEY_BYTES = 32;
-
-const secretTemplate = (ref: KeyRef): Attribute[] => [
-  number(CKA.CLASS, CKO.SECRET_KEY),
-  number(CKA.KEY_TYPE, CKK.AES),
-  number(CKA.VALUE_LEN, AES_KEY_BYTES),
-  flag(CKA.TOKEN, true),
-  flag(CKA.PRIVATE, true),
-  flag(CKA.SENSITIVE, true),
-  flag(CKA.EXTRACTABLE, false),
-  flag(CKA.ENCRYPT, true),
-  flag(CKA.DECRYPT, true),
-  ...namesOf(ref),
-];

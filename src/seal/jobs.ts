@@ -40,20 +40,21 @@ const lastOf = perApp<{ ttl: number | undefined; at: number }>(() => ({ ttl: und
 /** @returns milliseconds until the next time; never throws */
 async function renewOnce(app: App, seal: TransitSeal, stopped: AbortSignal): Promise<number> {
   const last = lastOf(app);
-  const note = (standing: TokenStanding, ttl: number | undefined, facts: object = {}): number => {
-    Object.assign(last, { ttl, at: app.now() });
-    noteTokenStanding(app, standing, { address: seal.address, ...facts });
-    return waitForToken(standing, ttl);
-  };
   try {
     const token = await lookUpToken(seal, stopped);
-    const ttl = token && isRenewed(token) ? await renewToken(seal, stopped) : undefined;
-    if (token) return noteToken(app, { token, ttl }, note);
-    // Its policies may let it be renewed all the same.
-    const blindly = await renewToken(seal, stopped);
-    if (blindly !== undefined) return note('fine', blindly);
+    // Its policies may let one be renewed that may not look itself up.
+    const asks = token === undefined || isRenewed(token);
+    const ttl = asks ? await renewToken(seal, stopped) : undefined;
+    const left = ttl ?? token?.ttl;
+    Object.assign(last, { ttl: left, at: app.now() });
+    const ends_at =
+      left === undefined ? undefined : new Date(app.now() + left * 1000).toISOString();
+    if (ttl !== undefined) app.log.info({ ends_at }, 'the token of the transit seal was renewed');
+    // What it may do with the key is taken away without a word about the token.
     const works = await doesItsWork(seal, app.randomBytes(PROBE_BYTES), stopped);
-    return note(works ? 'unattended' : 'refused', undefined);
+    const standing = works ? standingOf(token, ttl) : 'refused';
+    noteTokenStanding(app, standing, { address: seal.address, ends_at });
+    return waitForToken(standing, left);
   } catch (error) {
     if (stopped.aborted) return 0;
     const why = error instanceof Error ? error.message : String(error);
@@ -64,14 +65,7 @@ async function renewOnce(app: App, seal: TransitSeal, stopped: AbortSignal): Pro
   }
 }
 
-function noteToken(
-  app: App,
-  { token, ttl }: { token: SealToken; ttl: number | undefined },
-  note: (standing: TokenStanding, ttl: number | undefined, facts: object) => number,
-): number {
-  const standing = judgeToken(token, ttl);
-  const left = ttl ?? token.ttl;
-  const ends_at = left === undefined ? undefined : new Date(app.now() + left * 1000).toISOString();
-  if (ttl !== undefined) app.log.info({ ends_at }, 'the token of the transit seal was renewed');
-  return note(standing, left, { ends_at });
+function standingOf(token: SealToken | undefined, ttl: number | undefined): TokenStanding {
+  if (token) return judgeToken(token, ttl);
+  return ttl === undefined ? 'unattended' : 'fine';
 }

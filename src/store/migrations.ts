@@ -68,6 +68,7 @@ import { revocationRequests } from './migrations/0104-revocation-requests.ts';
 import { expirationWarnings } from './migrations/0105-expiration-warnings.ts';
 import { pssOfDevices } from './migrations/0106-pss-of-devices.ts';
 import { joinedRevocations } from './migrations/0108-joined-revocations.ts';
+import { workersAlone } from './migrations/0112-workers-alone.ts';
 
 /** In order of their numbers; a new one is added at the end. */
 export const MIGRATIONS: readonly Migration[] = [
@@ -138,6 +139,7 @@ export const MIGRATIONS: readonly Migration[] = [
   expirationWarnings,
   pssOfDevices,
   joinedRevocations,
+  workersAlone,
 ];
 
 /**

@@ -407,7 +407,10 @@ export interface Tables {
     token_hmac: string;
     worker_id: string;
     expires_ms: number;
+    /** Of a token that the worker has made: the secret in it. */
+    secret_sealed: Uint8Array | null;
   };
+  worker_key: WorkerKeyRow;
   /** A recovery token that was used. */
   recovery_nonce: {
     nonce: string;
@@ -743,6 +746,15 @@ export interface WorkerStatusRow {
   /** `active` or `shutdown`. */
   operational_state: string;
   active_connection_count: number;
+}
+
+/** A key that a worker which stands alone proves itself by. */
+export interface WorkerKeyRow {
+  /** Of its subjectPublicKeyInfo, in lower-case hex. */
+  key_sha256: string;
+  worker_id: string;
+  /** When its certificate ends. */
+  not_after_ms: number;
 }
 
 /** A root that workers are enrolled under. */

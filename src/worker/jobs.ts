@@ -4,9 +4,12 @@ import type { Job } from '../app/job.ts';
 import { closeConnectionsOfWorkers } from '../broker/sessions/connections/operations.ts';
 import { listSilentWorkers } from '../broker/workers/selection.operations.ts';
 import { beginCarrying } from './embedded/carrying.operations.ts';
+import { beginLinking } from './link/operations.ts';
 
 /** How often it is looked for sessions that are over while somebody uses them. */
 const CUT_MS = 500;
+/** How often it is looked whether workers that stand alone are still known. */
+const CHECK_MS = 1_000;
 /** How often bytes that were carried are noted. */
 const REPORT_MS = 10_000;
 
@@ -26,17 +29,22 @@ export const workerJobs: readonly Job[] = [
  * Has this server carry sessions until it stops. Unlike periodic jobs, every node does this for
  * itself.
  *
- * @throws Failure `unavailable` when the address of the proxy listener cannot be had
+ * @throws Error with a `code` when the address of the proxy listener cannot be had
  */
 export async function startCarrying(app: App): Promise<void> {
-  const carrying = await beginCarrying(app);
+  const linked = await beginLinking(app);
+  const carrying = await beginCarrying(app, linked?.cut);
   const cut = every(CUT_MS, () => carrying.cut());
   const report = every(REPORT_MS, () => carrying.report());
+  const check = every(CHECK_MS, async () => linked?.check());
   app.onClose(async () => {
-    await Promise.all([cut(), report()]);
-    await carrying.close();
+    await Promise.all([cut(), report(), check()]);
+    await Promise.all([carrying.close(), linked?.close()]);
   });
-  app.barrier.onUnseal(() => void carrying.begin());
+  app.barrier.onUnseal(async () => {
+    await linked?.renew();
+    void carrying.begin();
+  });
 }
 
 /** Does something again and again, never twice at once. @returns what stops it */

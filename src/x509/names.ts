@@ -82,6 +82,11 @@ export function encodeSubject(fields: SubjectFields): Uint8Array {
   return sequence(...names);
 }
 
+/** A name with further parts at its end, what it has byte for byte. @param name DER */
+export function extendName(name: Uint8Array, fields: SubjectFields): Uint8Array {
+  return sequence(readDer(name).content, readDer(encodeSubject(fields)).content);
+}
+
 export interface NameAttribute {
   oid: string;
   /** Of the value: strings of several types may hold the same text. */

@@ -1,7 +1,9 @@
 import assert from 'node:assert/strict';
+import { randomBytes } from 'node:crypto';
 import { after, test } from 'node:test';
 import { sql } from 'kysely';
 import { insertActiveUser } from '../../src/broker/billing/store.ts';
+import { formatWorkerToken } from '../../src/broker/workers/proof.ts';
 import {
   listEligibleWorkers,
   requireWorkers,
@@ -38,7 +40,7 @@ test('a server has a worker of its own, listed without pages', async () => {
   const item = JSON.parse(list.text).items[0];
   assert.match(item.id, /^w_[A-Za-z0-9]{10}$/);
   assert.equal(item.type, 'pki');
-  assert.equal(item.address, '127.0.0.1:0');
+  assert.match(item.address, /^127\.0\.0\.1:[1-9]\d*$/);
   assert.equal(item.active_connection_count, 0);
   assert.equal(item.local_storage_state, 'unknown');
   assert.deepEqual(item.canonical_tags, { type: ['dev', 'local'] });
@@ -198,17 +200,32 @@ test('bad new workers are refused, field by field', async () => {
       { scope_id: 'global', worker_generated_auth_token: '0OIl' },
       ['worker_generated_auth_token'],
     ],
+    [
+      'worker-led',
+      { scope_id: 'global', worker_generated_auth_token: 'GzusqckarbczHoLGQ4UA25uSR' },
+      ['worker_generated_auth_token'],
+    ],
   ] as const) {
     const refused = await call('POST', `workers:create:${flow}`, body);
     assert.equal(refused.status, 400, refused.text);
     assert.deepEqual(Object.keys(faults(refused)), fields);
   }
-  const led = await call('POST', 'workers:create:worker-led', {
+});
+
+test('a worker that has made its own token is created with that, which is not shown again', async () => {
+  const token = formatWorkerToken({ public_key: randomBytes(32), secret: randomBytes(32) });
+  const made = await call('POST', 'workers:create:worker-led', {
     scope_id: 'global',
-    worker_generated_auth_token: 'GzusqckarbczHoLGQ4UA25uSR',
+    worker_generated_auth_token: token,
   });
-  assert.equal(led.status, 405);
-  assert.equal(led.textAt('kind'), 'Unimplemented');
+  assert.equal(made.status, 200, made.text);
+  assert.ok(!made.text.includes(token));
+  assert.equal(made.field('controller_generated_activation_token'), undefined);
+  const twice = await call('POST', 'workers:create:worker-led', {
+    scope_id: 'global',
+    worker_generated_auth_token: token,
+  });
+  assert.equal(twice.status, 400, twice.text);
 });
 
 test('the roots of workers stay until they are replaced', async () => {

@@ -121,6 +121,31 @@ test('what the authorities above constrain holds beneath another one between', a
   assert.match(outside.text, /the issuer's name constraints refuse it: subject /);
 });
 
+test('an export is signed by a key whose name is let pass, or by none', async () => {
+  const fields = { common_name: 'export', organization: 'Acme', key_type: 'ec' };
+  const request = await must('ca/intermediate/generate/internal', fields);
+  const csr = request.textAt('data.csr');
+  const signed = await must('ca/root/sign-intermediate', { ...fields, csr, ttl: '100h' });
+  const certificate = signed.textAt('data.certificate');
+  const imported = await must('ca/intermediate/set-signed', { certificate });
+  const [low] = imported.field('data.imported_issuers') as string[];
+  const subjectBy = async (issuer_ref: string | undefined): Promise<string> => {
+    const answer = await call('GET', `ca/certs/export/jsonl?issuer_ref=${issuer_ref}`);
+    assert.equal(answer.status, 200, answer.text);
+    const { export: told } = JSON.parse(answer.text.trim().split('\n').at(-1) ?? '');
+    return nameText(parseCertificate(Buffer.from(told.certificate, 'base64')).subjectName);
+  };
+  assert.equal(await subjectBy(low), 'CN=Certificate export,CN=export,O=Acme');
+  const refused = await call('GET', 'ca/certs/export/jsonl');
+  assert.equal(refused.status, 400, refused.text);
+  assert.match(refused.text, /no room for \\"CN=Certificate export\\"/);
+  const relax = (disable_name_constraint_checks: boolean) =>
+    call('PATCH', 'ca/issuer/default', { disable_name_constraint_checks });
+  await relax(true);
+  assert.equal(await subjectBy('default'), 'CN=Certificate export');
+  await relax(false);
+});
+
 test('constraints on directory names stay, byte for byte, in what another authority signs again', async () => {
   await must('sys/mounts/over', { type: 'pki', config: { max_lease_ttl: '876000h' } });
   await must('over/root/generate/internal', { common_name: 'Over', key_type: 'ec' });

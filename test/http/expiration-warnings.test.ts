@@ -2,10 +2,13 @@
 
 import assert from 'node:assert/strict';
 import { createHmac } from 'node:crypto';
+import { once } from 'node:events';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { type AddressInfo, createServer, type Socket } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, beforeEach, test } from 'node:test';
+import type { Job } from '../../src/app/job.ts';
 import { listRecordsAfter } from '../../src/audit/store.ts';
 import { DEV_DEFAULTS, devConfig } from '../../src/config/config.ts';
 import type { SmtpServer } from '../../src/config/outgoing.ts';
@@ -16,6 +19,7 @@ import type { Message } from '../../src/pki/expiration/message.ts';
 import { runIfFree } from '../../src/start/jobs.ts';
 import type { Store } from '../../src/store/store.ts';
 import { personWith } from '../support/denied.ts';
+import { until } from '../support/raw-talk.ts';
 import { makeServerPair, startReceiver } from '../support/receiver.ts';
 import { type Reply, startTestServer } from '../support/server.ts';
 import { startSmtpServer } from '../support/smtp-server.ts';
@@ -226,6 +230,31 @@ test('there is silence where a successor was issued, and where the certificate w
   assert.deepEqual(namesTold(), ['told.example.com']);
 });
 
+test('what an authority beneath a revoked one has signed is no successor', async () => {
+  await configured(webhook);
+  const must = async (path: string, fields: Fields): Promise<Reply> => {
+    const reply = await call('POST', `${mount}/${path}`, fields);
+    assert.equal(reply.status, 200, reply.text);
+    return reply;
+  };
+  const asking = await must('intermediate/generate/internal', { common_name: 'Sub' });
+  const csr = asking.textAt('data.csr');
+  const signed = await must('root/sign-intermediate', { csr, common_name: 'Sub', ttl: '8760h' });
+  const certificate = signed.textAt('data.certificate');
+  const set = await must('intermediate/set-signed', { certificate });
+  const [sub] = set.field('data.imported_issuers') as string[];
+  const common_name = 'a.example.com';
+  await issue({ common_name, ttl: '264h' });
+  await must(`issuer/${sub}/issue/web`, { common_name, ttl: '700h' });
+  ahead_ms += 5 * DAY;
+  await work();
+  assert.deepEqual(namesTold(), []);
+  await must('issuer/root/revoke', {});
+  ahead_ms += 5.5 * DAY;
+  await work();
+  assert.deepEqual(namesTold(), [common_name]);
+});
+
 test('an issuer is told of as one, and not when another of the same subject ends later', async () => {
   await configured({ ...webhook, before: '365d' });
   ahead_ms += 3_300 * DAY;
@@ -400,6 +429,41 @@ test('a mail server that is down delays no webhook, and a refusal repeats nothin
   await work();
   assert.equal(mail.received.length, 1);
   assert.equal(receiver.posted.length, 1);
+});
+
+test('a mail server that says nothing keeps no webhook waiting, nor those of the next run', async () => {
+  const sockets: Socket[] = [];
+  const silent = createServer((socket) => void sockets.push(socket.on('error', () => {})));
+  silent.listen(0, '127.0.0.1');
+  await once(silent, 'listening');
+  const { port } = silent.address() as AddressInfo;
+  Object.assign(app.config, { smtp: { ...smtp, port } });
+  // A timer each, as on a server: none waits for the run of another.
+  const isMail = ({ name }: Job): boolean => name.endsWith('-mail');
+  const issueAndTell = async (common_name: string): Promise<void> => {
+    await issue({ common_name, ttl: '264h' });
+    ahead_ms += 5 * DAY;
+    for (const job of expirationJobs.filter((one) => !isMail(one))) await runIfFree(app, job);
+  };
+  await configured({ ...webhook, mail_to: 'ops@example.com', before: '7d' });
+  await issueAndTell('a.example.com');
+  const mailing = expirationJobs.filter(isMail).map((job) => runIfFree(app, job));
+  try {
+    await until(() => sockets.length === 1);
+    await issueAndTell('b.example.com');
+    assert.deepEqual(namesTold(), ['a.example.com', 'b.example.com']);
+  } finally {
+    for (const socket of sockets) socket.destroy();
+    await Promise.all(mailing);
+    silent.close();
+    Object.assign(app.config, { smtp });
+  }
+  assert.match(lines.join('\n'), /a warning was not taken by its receiver/);
+  // What it was to have is not lost, nor told twice.
+  ahead_ms += 61_000;
+  await work();
+  assert.deepEqual(namesTold(), ['a.example.com', 'b.example.com']);
+  assert.equal(mail.received.length, 2);
 });
 
 test('no password is sent without TLS', async () => {

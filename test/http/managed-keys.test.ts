@@ -71,6 +71,10 @@ const refused: [change: object, phrase: RegExp][] = [
   [{ pin: '' }, /pin must be given/],
   [{ force_rw_session: 'maybe' }, /force_rw_session/],
   [{ max_parallel: -1 }, /max_parallel/],
+  ...['0x', '0xabc', '0Xzz', '0x0a 0b'].map((key_id): [object, RegExp] => [
+    { key_id },
+    /key_id must have pairs of hexadecimal digits after 0x/,
+  ]),
 ];
 for (const [change, phrase] of refused) {
   test(`a managed key is refused with ${JSON.stringify(change)}`, async () => {
@@ -79,6 +83,15 @@ for (const [change, phrase] of refused) {
     assert.equal(answer.status, 400);
     assert.match(answer.text, phrase);
     assert.ok(!answer.text.includes(FAKE_PIN));
+  });
+}
+
+for (const key_id of ['0x0a0B', '0X0a', 'x0abc', '0', 'a0xb']) {
+  test(`a managed key has the id ${key_id}`, async () => {
+    await makeKey('identified', { key_id });
+    const read = await call('GET', 'sys/managed-keys/pkcs11/identified');
+    assert.equal(read.textAt('data.key_id'), key_id);
+    await call('DELETE', 'sys/managed-keys/pkcs11/identified');
   });
 }
 
@@ -259,6 +272,25 @@ test('a key that is put into another’s place signs nothing', async () => {
   const answer = await call('POST', 'swap/root/generate/existing', { common_name: 'r' });
   assert.equal(answer.status, 503, answer.text);
   assert.match(answer.text, /did not sign with the key/);
+});
+
+test('further keys of its label keep an authority that has taken one from nothing, and are not taken', async () => {
+  await makeKey('doubled', { any_mount: true });
+  await mountAt('double', []);
+  const body = { common_name: 'r', managed_key_name: 'doubled' };
+  assert.equal((await call('POST', 'double/root/generate/kms', body)).status, 200);
+  device.double('doubled', 2);
+  const again = () => call('POST', 'double/root/generate/existing', { common_name: 'r' });
+  const answer = await again();
+  assert.equal(answer.status, 200, answer.text);
+  const taking = await call('POST', 'double/root/generate/kms', body);
+  assert.equal(taking.status, 503, taking.text);
+  await makeKey('doubled', { any_mount: true, key_label: 'tested' });
+  device.double('tested', 2);
+  const other = await again();
+  assert.equal(other.status, 503, other.text);
+  assert.match(other.text, /did not sign with the key/);
+  device.double('tested', 0);
 });
 
 test('a denial at a managed key’s own path denies taking it', async () => {

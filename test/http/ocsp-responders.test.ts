@@ -5,6 +5,9 @@ import { after, test } from 'node:test';
 import { parsePem } from '../../src/core/pem.ts';
 import { type Certificate, isSignedBy, parseCertificate } from '../../src/x509/certificate.ts';
 import { children, readDer } from '../../src/x509/der-reader.ts';
+import { nameText } from '../../src/x509/names.ts';
+import { directoryConstraints, directoryName } from '../support/directory-names.ts';
+import { makeAuthority, newKey } from '../support/made-authorities.ts';
 import { encodeOcspRequest } from '../support/ocsp-request.ts';
 import { readOcspVerdict } from '../support/ocsp-response.ts';
 import { type Reply, startTestServer } from '../support/server.ts';
@@ -123,6 +126,48 @@ test('with another issuer under the same path there is another responder', async
   const second = certificateOf(made.textAt('data.certificate'));
   const after = responderOf(await ask('changed', second, NEVER_ISSUED));
   assert.ok(after && isSignedBy(after, second.subjectPublicKeyInfo));
+});
+
+test('a responder that turns out to be excluded by an authority above makes room for another', async () => {
+  const [key, subKey] = [newKey(), newKey()];
+  const sub = makeAuthority('Sub', { by: { name: 'Top', key }, key: subKey });
+  await call('POST', 'sys/mounts/excluded', { type: 'pki' });
+  const taken = await call('POST', 'excluded/config/ca', { pem_bundle: sub.pem + sub.keyPem });
+  const [id] = taken.field('data.imported_issuers') as string[];
+  await call('POST', 'excluded/config/crl', { ocsp_delegated_responder: true });
+  const own = `OCSP Responder ${id}`;
+  const nameOf = async (): Promise<string> => {
+    const responder = responderOf(await ask('excluded', sub.certificate, NEVER_ISSUED));
+    return responder ? nameText(responder.subjectName) : 'itself';
+  };
+  assert.equal(await nameOf(), `CN=${own},CN=Sub`);
+  const above = async (...excluded: Uint8Array[]): Promise<void> => {
+    const extensions = [directoryConstraints([], excluded)];
+    const { pem } = makeAuthority('Top', { key, extensions });
+    const reply = await call('POST', 'excluded/issuers/import/cert', { pem_bundle: pem });
+    assert.equal(reply.status, 200, reply.text);
+  };
+  await above(directoryName([['CN', 'Sub']], [['CN', `${own} `]], [['CN', 'more']]));
+  assert.equal(await nameOf(), `CN=${own},CN=Sub`, 'what is beneath it is excluded');
+  const issuers = (await call('LIST', 'excluded/issuers')).field('data.keys') as string[];
+  for (const other of issuers) if (other !== id) await call('DELETE', `excluded/issuer/${other}`);
+  await above(directoryName([['CN', 'Sub']], [['CN', `${own.toUpperCase()} `]]));
+  assert.equal(await nameOf(), `CN=${own}`);
+});
+
+test('an authority whose certificate lets it sign no others answers by itself', async () => {
+  for (const [mount, usage, isDelegated] of [
+    ['lists', ['CRLSign', 'DigitalSignature'], false],
+    ['issuing', ['CertSign', 'CRLSign'], true],
+  ] as const) {
+    const authority = makeAuthority('No issuer', { usage });
+    await call('POST', `sys/mounts/${mount}`, { type: 'pki' });
+    await call('POST', `${mount}/config/ca`, { pem_bundle: authority.pem + authority.keyPem });
+    await call('POST', `${mount}/config/crl`, { ocsp_delegated_responder: true });
+    const answer = await ask(mount, authority.certificate, NEVER_ISSUED);
+    assert.equal(readOcspVerdict(answer.bytes), 'good');
+    assert.equal(responderOf(answer) !== undefined, isDelegated);
+  }
 });
 
 test('what was never issued is unknown where the mount says so, and what was is good', async () => {

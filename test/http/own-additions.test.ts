@@ -2,9 +2,11 @@
 
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
+import { build } from '../../src/store/database.ts';
+import { write } from '../../src/store/write.ts';
 import { type Reply, startTestServer } from '../support/server.ts';
 
-const { call } = await startTestServer({ after });
+const { call, running } = await startTestServer({ after });
 const must = async (reply: Promise<Reply>): Promise<Reply> => {
   const done = await reply;
   assert.ok(done.status < 300, done.text);
@@ -56,6 +58,33 @@ test('certs/detailed tells of each certificate who it is of, by whom and until w
     dns_names: ['a.test', 'www.a.test'],
   });
   assert.equal((Date.parse(not_after) - Date.parse(not_before)) / 1000, 3630);
+});
+
+test('certs/detailed tells of all others where one of them cannot be read', async () => {
+  await must(call('POST', 'sys/mounts/torn', { type: 'pki' }));
+  const root = { common_name: 'Torn', key_type: 'ec', ttl: '700h' };
+  await must(call('POST', 'torn/root/generate/internal', root));
+  await must(call('POST', 'torn/roles/web', { key_type: 'ec', allow_any_name: true, ttl: '1h' }));
+  for (const common_name of ['a.test', 'b.test', 'c.test']) {
+    await must(call('POST', 'torn/issue/web', { common_name }));
+  }
+  const keys = (await must(call('LIST', 'torn/certs'))).field('data.keys') as string[];
+  const [, torn = '', next = ''] = keys;
+  const der = Uint8Array.of(0x30, 3, 2, 1);
+  const tear = build.updateTable('pki_certificate').set({ der }).where('serial', '=', torn);
+  await running.app.store.commit([write(tear, { rows: 1 })]);
+  const told = async (query: string) => {
+    const list = await must(call('LIST', `torn/certs/detailed${query}`));
+    const info = Object.entries(list.field('data.key_info') as Record<string, { issuer: string }>);
+    assert.deepEqual(
+      list.field('data.keys'),
+      info.map(([serial]) => serial),
+    );
+    return info.map(([serial, { issuer }]) => [serial, issuer]);
+  };
+  const issuerOf = (serial: string) => [serial, serial === torn ? '' : 'CN=Torn'];
+  assert.deepEqual(await told(''), keys.map(issuerOf));
+  assert.deepEqual(await told(`?limit=2&after=${keys[0]}`), [torn, next].map(issuerOf));
 });
 
 test('lists are told page by page, by after and limit', async () => {

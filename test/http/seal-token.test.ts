@@ -14,10 +14,14 @@ interface Bench {
   lines: string[];
 }
 
-async function open(t: TestContext, token: FakeTransit['token']): Promise<Bench> {
+async function open(
+  t: TestContext,
+  token: FakeTransit['token'],
+  denied: FakeTransit['denied'] = new Set(),
+): Promise<Bench> {
   const scope = inReverse(t);
   const fake = await startFakeTransit(scope);
-  fake.token = token;
+  Object.assign(fake, { token, denied });
   const lines: string[] = [];
   const log = pino({ level: 'info' }, { write: (line: string) => void lines.push(line) });
   const config = { mode: 'server' as const, dev_root_token: undefined, seal: fake.settings };
@@ -76,21 +80,38 @@ test('an engine that cannot be reached, and then has ended the token, is told of
   assert.equal(bench.lines.filter((line) => line.includes('cannot be reached')).length, 1);
 });
 
+const unattended = ['lookup-self', 'renew-self'] as const;
 for (const [what, denied, phrase] of [
-  ['may not be looked after, but does its work', [], /may neither be looked up nor renewed/],
+  ['may not be looked after, but does its work', unattended, /may neither be looked up nor/],
   ['may not encrypt any more', ['encrypt'], /does not take the token/],
   ['may not decrypt any more', ['decrypt'], /does not take the token/],
+  ['may do nothing but encrypt', ['decrypt', ...unattended], /does not take the token/],
 ] as const) {
   test(`a token that ${what} is told of as such`, async (t) => {
     const bench = await open(t, { ttl: 2, period: 2, renewable: true });
     await until(() => bench.fake.renewals > 0);
-    bench.fake.denied = new Set([...denied, 'lookup-self', 'renew-self']);
+    bench.fake.denied = new Set(denied);
     await until(async () => (await warningsOf(bench)).length > 0);
     const [warning = ''] = await warningsOf(bench);
     assert.match(warning, phrase);
-    assert.equal(/at its next start/.test(warning), denied.length > 0);
+    assert.equal(/at its next start/.test(warning), denied !== unattended);
   });
 }
+
+test('a token that does not do its work is renewed all the same, and is in order once it does', async (t) => {
+  const bench = await open(t, { ttl: 2, period: 2, renewable: true });
+  bench.fake.denied.add('decrypt');
+  await until(() => bench.fake.renewals >= 3);
+  assert.match((await warningsOf(bench))[0] ?? '', /does not take the token/);
+  bench.fake.denied.clear();
+  await until(async () => (await warningsOf(bench)).length === 0);
+  assert.ok(told(bench, 'in order again'));
+});
+
+test('a token that never ends and does not do its work is told of', async (t) => {
+  const bench = await open(t, { ttl: null, period: 0, renewable: false }, new Set(['encrypt']));
+  await until(async () => /does not take the token/.test((await warningsOf(bench))[0] ?? ''));
+});
 
 test('a token that may not look itself up is renewed all the same', async (t) => {
   const bench = await open(t, { ttl: 2, period: 2, renewable: true });

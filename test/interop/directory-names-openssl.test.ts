@@ -26,7 +26,7 @@ import {
   directoryName,
 } from '../support/directory-names.ts';
 import { makeCsr } from '../support/leaves.ts';
-import { pkcs8Of } from '../support/made-authorities.ts';
+import { makeAuthority, pkcs8Of } from '../support/made-authorities.ts';
 import { withOpenssl } from '../support/openssl.ts';
 import { type Reply, startTestServer } from '../support/server.ts';
 
@@ -168,6 +168,47 @@ for (const [at, [path, allowed, refused]] of ASKED.entries()) {
     assert.match(bad, VIOLATION);
   });
 }
+
+test('an authority whose own name it does not permit certifies its new key, beneath which OpenSSL and we agree', async () => {
+  const { pem: root, keyPem } = makeAuthority('Root', {
+    key,
+    extensions: [
+      directoryConstraints([ACME], [EXCLUDED]),
+      subjectKeyIdentifier(keyIdentifier(subjectPublicKeyInfo)),
+    ],
+    usage: ['CertSign', 'CRLSign'],
+  });
+  await must('sys/mounts/rollover', { type: 'pki', config: { max_lease_ttl: '87600h' } });
+  await must('rollover/config/ca', { pem_bundle: root + keyPem });
+  const role = { allow_any_name: true, key_type: 'ec', ttl: '1h' };
+  await must('rollover/roles/acme', { ...role, organization: 'ACME' });
+  await must('rollover/roles/else', { ...role, organization: 'Else' });
+  const certify = async (common_name: string): Promise<Reply> => {
+    const fields = { common_name, key_type: 'ec' };
+    const asking = await must('rollover/intermediate/generate/internal', fields);
+    const csr = asking.textAt('data.csr');
+    const signed = { csr, common_name, ttl: '100h' };
+    return call('POST', 'rollover/root/sign-intermediate', signed);
+  };
+  assert.equal((await certify('root')).status, 400, 'another name than its own');
+  const crossed = await certify('Root');
+  assert.equal(crossed.status, 200, crossed.text);
+  const certificate = `${crossed.textAt('data.certificate')}\n`;
+  const imported = await must('rollover/intermediate/set-signed', { certificate });
+  const [id] = imported.field('data.imported_issuers') as string[];
+  const ask = (name: string) =>
+    call('POST', `rollover/issuer/${id}/issue/${name}`, { common_name: 'w.test' });
+  const inside = await ask('acme');
+  assert.equal(inside.status, 200, inside.text);
+  assert.equal((await ask('else')).status, 400, 'the old one constrains what the new key signs');
+  const relaxed = { disable_name_constraint_checks: true };
+  assert.equal((await call('PATCH', `rollover/issuer/${id}`, relaxed)).status, 200);
+  const outside = await ask('else');
+  const pems = [inside, outside].map((reply) => `${reply.textAt('data.certificate')}\n`);
+  const [good = '', bad = ''] = verifyEach(root, pems, certificate);
+  assert.match(good, OK);
+  assert.match(bad, VIOLATION);
+});
 
 test('constraints on directory names hold on through another authority that signs them', async () => {
   await must('sys/mounts/over', { type: 'pki', config: { max_lease_ttl: '876000h' } });

@@ -104,6 +104,40 @@ test('many first uses at once leave one key in the token', { skip }, async (t) =
   assert.equal(after.status, 204, after.text);
 });
 
+test('an authority goes on with its key of SoftHSM beside others of its label', {
+  skip,
+}, async (t) => {
+  const { call, token } = await openServer(t);
+  const write = (name: string, more: object) =>
+    call('POST', `sys/managed-keys/pkcs11/${name}`, {
+      ...{ library: 'soft', slot: token.slot, pin: PIN, key_label: 'one', any_mount: true },
+      ...{ allow_generate_key: true, ...more },
+    });
+  await write('used', { mechanism: '0x1041', curve: 'P521' });
+  await call('POST', 'sys/mounts/hsm', { type: 'pki' });
+  const take = () =>
+    call('POST', 'hsm/root/generate/kms', { common_name: 'r', managed_key_name: 'used' });
+  assert.equal((await take()).status, 200);
+  for (const [at, more] of [
+    { mechanism: '0x1041', curve: 'P521' },
+    { mechanism: '0x1041', curve: 'P256' },
+    { mechanism: '0x1', key_bits: '2048' },
+    { mechanism: '0x1057' },
+  ].entries()) {
+    await write(`other-${at}`, { ...more, key_id: `0x0${at}` });
+    const made = await call('POST', `sys/managed-keys/pkcs11/other-${at}/test/sign`);
+    assert.equal(made.status, 204, made.text);
+  }
+  // So that what the key was found as is forgotten: another PIN ends what the module has open.
+  await write('wrong', { mechanism: '0x1057', pin: '0000' });
+  assert.equal((await call('POST', 'sys/managed-keys/pkcs11/wrong/test/sign')).status, 503);
+  const again = await call('POST', 'hsm/root/generate/existing', { common_name: 'r' });
+  assert.equal(again.status, 200, again.text);
+  const refused = await take();
+  assert.equal(refused.status, 503, refused.text);
+  assert.match(refused.text, /several keys .*CKA_ID: (?:0x[0-9a-f]+, ){3}0x[0-9a-f]+\).*key_id/);
+});
+
 test('an RSA key of PSS signs with every hash, and nothing else', { skip }, async (t) => {
   const { call, token } = await openServer(t);
   await call('POST', 'sys/managed-keys/pkcs11/pss', {

@@ -6,7 +6,9 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, test } from 'node:test';
-import { startTestServer } from '../support/server.ts';
+import { directoryConstraints, directoryName } from '../support/directory-names.ts';
+import { makeAuthority } from '../support/made-authorities.ts';
+import { type Reply, startTestServer } from '../support/server.ts';
 
 const { call, url } = await startTestServer({ after });
 const folder = mkdtempSync(join(tmpdir(), 'gatehouse-ocsp-'));
@@ -75,3 +77,53 @@ for (const [name, root, issuer] of AUTHORITIES) {
     });
   }
 }
+
+async function must(path: string, fields: Record<string, unknown>): Promise<Reply> {
+  const reply = await call('POST', path, fields);
+  assert.ok(reply.status < 300, `${path}: ${reply.text}`);
+  return reply;
+}
+
+const constrained = makeAuthority('Root', {
+  usage: ['CertSign', 'CRLSign'],
+  extensions: [directoryConstraints([directoryName([['O', 'Acme']])])],
+});
+writeFileSync(join(folder, 'constrained.pem'), constrained.pem);
+
+async function newConstrainedMount(mount: string, pem_bundle: string): Promise<void> {
+  await must(`sys/mounts/${mount}`, { type: 'pki', config: { max_lease_ttl: '87600h' } });
+  if (pem_bundle !== '') await must(`${mount}/config/ca`, { pem_bundle });
+  await must(`${mount}/config/crl`, { ocsp_delegated_responder: true });
+}
+
+const askOf = (mount: string, issuer: string): Promise<string> =>
+  ask(
+    ...['-issuer', issuer, '-serial', '0x1234', '-url', `${url}/v1/${mount}/ocsp`, '-resp_text'],
+    ...['-CAfile', 'constrained.pem', '-verify_other', issuer],
+  );
+
+test('OpenSSL takes what a responder answers beneath directory names that are permitted, also by one who is not known', async () => {
+  await newConstrainedMount('above', constrained.pem + constrained.keyPem);
+  await newConstrainedMount('beneath', '');
+  const fields = { common_name: 'Sub', organization: 'Acme', key_type: 'ec' };
+  const asking = await must('beneath/intermediate/generate/internal', fields);
+  const csr = asking.textAt('data.csr');
+  const signed = await must('above/root/sign-intermediate', { ...fields, csr, ttl: '100h' });
+  const certificate = signed.textAt('data.certificate');
+  writeFileSync(join(folder, 'beneath.pem'), certificate);
+  await must('beneath/intermediate/set-signed', { certificate });
+  const responder = /Responder Id: O = Acme, CN = Sub, CN = OCSP Responder [0-9a-f-]{36}/;
+  for (const known of ['', constrained.pem]) {
+    if (known !== '') await must('beneath/issuers/import/cert', { pem_bundle: known });
+    const said = await askOf('beneath', 'beneath.pem');
+    assert.match(said, /Response verify OK/);
+    assert.match(said, responder);
+  }
+});
+
+test('an authority that permits no name of a responder answers by itself, as OpenSSL takes it', async () => {
+  await newConstrainedMount('itself', constrained.pem + constrained.keyPem);
+  const said = await askOf('itself', 'constrained.pem');
+  assert.match(said, /Response verify OK/);
+  assert.match(said, /Responder Id: CN = Root\n/);
+});

@@ -61,6 +61,18 @@ eachPlace('certificates of clusters', (newPlace, engine) => {
   const open = async (t: { after(stop: () => Promise<void>): void }) =>
     new Clusters(inReverse(t), await newPlace(), engine);
 
+  /** Clusters of which "west" has asked "east", which is away, to revoke what it issued. */
+  async function openAsked(t: Parameters<typeof open>[0]) {
+    const clusters = await open(t);
+    const east = await clusters.at('east');
+    await askEachOther(east);
+    const { serial_number } = await issue(east);
+    await clusters.leave('east');
+    const west = await clusters.at('west');
+    await ask(west, serial_number);
+    return { clusters, west };
+  }
+
   for (const [owner, other] of [
     ['east', 'west'],
     ['west', 'east'],
@@ -309,13 +321,7 @@ eachPlace('certificates of clusters', (newPlace, engine) => {
   });
 
   test('with a mount its requests go, and another cluster revokes nothing in it', async (t) => {
-    const clusters = await open(t);
-    const east = await clusters.at('east');
-    await askEachOther(east);
-    const { serial_number } = await issue(east);
-    await clusters.leave('east');
-    const west = await clusters.at('west');
-    await ask(west, serial_number);
+    const { clusters, west } = await openAsked(t);
     await must(west('DELETE', 'sys/mounts/pki'));
     const owner = await clusters.carryOut('east');
     await newMount(owner);
@@ -338,13 +344,7 @@ eachPlace('certificates of clusters', (newPlace, engine) => {
   });
 
   test('the lists of requests may be denied by that of certificates', async (t) => {
-    const clusters = await open(t);
-    const east = await clusters.at('east');
-    await askEachOther(east);
-    const { serial_number } = await issue(east);
-    await clusters.leave('east');
-    const west = await clusters.at('west');
-    await ask(west, serial_number);
+    const { west } = await openAsked(t);
     const policy =
       'path "pki/certs/revocation-queue" { capabilities = ["list"] } path "pki/certs" { capabilities = ["deny"] }';
     await must(west('PUT', 'sys/policies/acl/queue', { policy }));

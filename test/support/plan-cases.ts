@@ -158,7 +158,7 @@ export const readsOf = (ids: readonly string[]): Read[] => [
   [
     'revocations that a further cluster has made',
     /pki_revocation_joined \(mount_id=\? AND joined_revision>/,
-    (db) => revocationsJoined.all(db, { mount_id: 'm', after: 7 }),
+    (db) => revocationsJoined.all(db, { mount_id: 'm', after: 7, of: 7, limit: 9 }),
   ],
   [
     'revocations by nobody known',
@@ -418,7 +418,7 @@ export const writesOf = async (ids: readonly string[]): Promise<Case[]> => [
   [
     'revocations of certificates that have ended',
     /pki_revocation.*\(mount_id=\? AND serial=/,
-    deleteRevocations('m', ids, 9),
+    deleteRevocations('m', ids, { before: 9, revision: 9 }),
   ],
   ['sessions through hosts', /session_of_host/, losing({ host_ids: ids })],
   ['sessions through host sets', /session_of_set/, losing({ of_host_sets: ids })],

@@ -9,7 +9,7 @@ import { newResourceId } from '../resource/ids.ts';
 import { newResource } from '../resource/resource.ts';
 import { findResourceByKey, insertResource, saveResource } from '../resource/store.ts';
 import { workerDefinition } from './operations.ts';
-import { saveStatus } from './store.ts';
+import { reportWorker } from './report.operations.ts';
 import { formatAddress, type WorkerBody, workerNameOf } from './worker.ts';
 import { readWorkers } from './worker-cache.operations.ts';
 
@@ -84,14 +84,7 @@ export async function reportOwnWorker(app: App, state: 'active' | 'shutdown'): P
     const known = await readWorkers(app);
     if (!known.some((worker) => worker.id === own.worker?.id)) await registerOwnWorker(app);
     if (!own.worker) return;
-    await app.store.commit([
-      saveStatus({
-        worker_id: own.worker.id,
-        last_status_ms: app.now(),
-        operational_state: state,
-        active_connection_count: 0,
-      }),
-    ]);
+    await reportWorker(app, own.worker.id, state);
   } catch (err) {
     if (err instanceof Failure) app.log.info({ why: err.message }, 'a worker could not report');
     else app.log.error({ err }, 'a worker could not report');

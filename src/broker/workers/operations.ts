@@ -11,7 +11,7 @@ import { isKnown, type ListAnswer, listNow } from '../resource/lists/operations.
 import { type ListRequest, MAX_PAGE_SIZE } from '../resource/lists/query.ts';
 import { commitChange } from '../resource/operations.ts';
 import { formatTime, type Resource } from '../resource/resource.ts';
-import { deleteActivations } from './enrolment.store.ts';
+import { deleteActivations, deleteKeys } from './enrolment.store.ts';
 import { joinTags } from './selection.ts';
 import { readReports } from './status.operations.ts';
 import { countOpenConnections, deleteStatus } from './store.ts';
@@ -102,7 +102,7 @@ export const workerDefinition: ResourceHandler<WorkerKind> = {
         IN_REQUEST,
       );
     }
-    return [deleteStatus(worker.id), deleteActivations(worker.id)];
+    return [deleteStatus(worker.id), deleteActivations(worker.id), deleteKeys(worker.id)];
   },
 
   async describe(app, _caller, workers) {

@@ -8,7 +8,7 @@ import { globalAccess } from '../resource/location.operations.ts';
 import { type AnyBoundaryRoute, boundaryRoute } from '../resource/route.ts';
 import { listRoute, recordedOf, shownSchema, standardRoutes } from '../resource/routes.ts';
 import { linkRoutes } from '../resource/verbs.routes.ts';
-import { checkEnrolment, expectWorker, refuseWorkerLed } from './enrolment.operations.ts';
+import { admitWorker, checkEnrolment, expectWorker } from './enrolment.operations.ts';
 import { changeTags, checkWorkerList, listAllWorkers, workerDefinition } from './operations.ts';
 import {
   readWorkerAuthority,
@@ -38,10 +38,10 @@ function enrolmentRoute(flow: 'controller-led' | 'worker-led', summary: string):
     failures: ['invalid', 'conflict', 'unauthenticated', 'forbidden', 'unsupported'],
     audit: recordedOf(workerDefinition, ['scope_id']).audit ?? [],
     check: (request) => checkEnrolment(flow, request),
-    run: async (app, caller, { item }, { scope }) =>
-      flow === 'worker-led'
-        ? refuseWorkerLed()
-        : { item: await expectWorker(app, caller, { item, scope }) },
+    run: async (app, caller, { item }, { scope }) => {
+      const enrol = flow === 'worker-led' ? admitWorker : expectWorker;
+      return { item: await enrol(app, caller, { item, scope }) };
+    },
   });
 }
 

@@ -3,6 +3,7 @@ import { Failure } from '../../core/failure.ts';
 import { ownWorker } from './embedded.operations.ts';
 import { chooseWorkers, type EligibleWorker, joinTags } from './selection.ts';
 import { readReports } from './status.operations.ts';
+import { listCarrying } from './store.ts';
 import { isAlive } from './worker.ts';
 import { readWorkers } from './worker-cache.operations.ts';
 
@@ -25,14 +26,16 @@ export async function listEligibleWorkers(app: App): Promise<EligibleWorker[]> {
   });
 }
 
-/** Ids of workers that have not been heard of for so long that what they carried is lost. */
+/** Ids of workers that carry something and have not been heard of for so long that it is lost, or are not there any more. */
 export async function listSilentWorkers(app: App): Promise<string[]> {
+  const carrying = await listCarrying(app.db);
+  if (carrying.length === 0) return [];
   const now = app.now();
   const own = ownWorker(app)?.id;
-  const reports = await readReports(app);
-  return reports
-    .filter((report) => report.worker_id !== own && !isAlive(report, now))
-    .map((report) => report.worker_id);
+  const alive = new Set(
+    (await readReports(app)).flatMap((one) => (isAlive(one, now) ? [one.worker_id] : [])),
+  );
+  return carrying.filter((id) => id !== own && !alive.has(id));
 }
 
 /**

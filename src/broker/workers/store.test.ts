@@ -101,8 +101,8 @@ eachEngine('what the broker notes beside its resources', (open: Open) => {
   test('activation tokens go with their worker', async () => {
     const store = await open();
     await store.commit([
-      insertActivation({ token_hmac: 'a', worker_id: 'w_1', expires_ms: 1 }),
-      insertActivation({ token_hmac: 'b', worker_id: 'w_2', expires_ms: 1 }),
+      insertActivation({ secret_sealed: null, token_hmac: 'a', worker_id: 'w_1', expires_ms: 1 }),
+      insertActivation({ secret_sealed: null, token_hmac: 'b', worker_id: 'w_2', expires_ms: 1 }),
     ]);
     await store.commit([deleteActivations('w_1')]);
     const rows = await store.db.selectFrom('worker_activation').select('worker_id').execute();

@@ -39,3 +39,14 @@ export async function countOpenConnections(
   );
   return new Map(rows.map(({ worker_id, open }) => [worker_id, Number(open)]));
 }
+
+/** Ids of workers that carry something. */
+export async function listCarrying(db: Db): Promise<string[]> {
+  const rows = await db
+    .selectFrom('session_connection')
+    .select('worker_id')
+    .distinct()
+    .where('status', '<>', 'closed')
+    .execute();
+  return rows.map(({ worker_id }) => worker_id);
+}

@@ -11,6 +11,9 @@ export interface WorkerBody {
   node: string;
 }
 
+/** What the keys begin with by which workers that stand alone are found once they are enrolled. */
+export const ALONE_KEY = 'worker';
+
 /** A worker that has been silent for longer is given no sessions. */
 const GRACE_MS = 15_000;
 /** How often a worker reports. */

@@ -3,8 +3,7 @@ import { MAX_NAMES } from '../../x509/general-names.ts';
 /** Characters and items that one evaluation makes at most: some tenths of a second, and a few MiB. */
 const MOST_MADE = 4_000_000;
 /**
- * Steps that one evaluation takes at most: a second or two, as everything spends what it takes before it begins. Errors
- * that go unheeded in each round of a macro take longer, some four.
+ * Steps that one evaluation takes at most: a second or two, as everything spends what it takes before it begins.
  */
 const MOST_STEPS = 10_000_000;
 /** Characters or bytes that are looked at in one step. */
@@ -21,14 +20,14 @@ export class Budget {
   /** @throws Error once there is nothing left */
   spend(amount: number): void {
     this.#left -= amount;
-    if (this.#left < 0) this.#ended ??= 'it makes too much: its texts and lists are too long';
+    if (this.#left < 0) this.end('it makes too much: its texts and lists are too long');
     this.#requireLeft();
   }
 
   /** @throws Error once there are no steps left */
   step(steps: number): void {
     this.#steps -= steps;
-    if (this.#steps < 0) this.#ended ??= 'it takes too long: its texts and lists are too long';
+    if (this.#steps < 0) this.end('it takes too long: its texts and lists are too long');
     this.#requireLeft();
   }
 
@@ -42,9 +41,9 @@ export class Budget {
     this.step(1 + Math.floor(length / STEP));
   }
 
-  /** Steps for looking for one text in another: at the worst each place is compared with all of it. */
+  /** Steps for looking for one text in another: both are gone through once. */
   search(within: number, length: number): void {
-    this.step(1 + Math.floor((within / STEP) * (1 + Math.floor(length / STEP))));
+    this.look(2 * (within + length));
   }
 
   /** Steps for taking so many values out of a list, a map or a message, one by one. */
@@ -54,8 +53,13 @@ export class Budget {
 
   list(length: number): void {
     if (length > LONGEST_LIST) {
-      this.#ended ??= `a list would have ${length} items, at most ${LONGEST_LIST}`;
-      this.#requireLeft();
+      this.end(`a list would have ${length} items, at most ${LONGEST_LIST}`);
     }
+  }
+
+  /** @throws Error now, and whenever something is to be spent from now on */
+  end(because: string): never {
+    this.#ended ??= because;
+    throw new Error(this.#ended);
   }
 }

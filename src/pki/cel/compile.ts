@@ -1,10 +1,10 @@
 import { type CelEnv, celEnv, parse, plan } from '@bufbuild/cel';
 import { Budget } from './budget.ts';
-import { makeFunctions, makeRegularExpressions, OF_FIELD, STEPS } from './functions.ts';
-import { makeRegistry, NAMESPACE, TYPE_NAMES } from './messages.ts';
+import { makeFunctions, makeRegularExpressions } from './functions.ts';
+import { NAMESPACE } from './messages.ts';
+import { DEEPEST, PartWalk, registry } from './parts.ts';
 import { type CelProgram, checkProgram, GIVEN, MAX_EXPRESSION, refuseProgram } from './program.ts';
 
-type Parsed = ReturnType<typeof parse>['expr'];
 type Evaluation = ReturnType<typeof plan>;
 
 /** An expression that can be evaluated, and what it is called in refusals. */
@@ -14,14 +14,6 @@ export interface Compiled {
   place: string;
   evaluate: Evaluation;
 }
-
-/** Parts of an expression that lie within each other, and all of them. */
-const DEEPEST = 100;
-const MOST_PARTS = 4_000;
-/** Macros within macros, such as `a.all(x, b.exists(y, …))`. */
-const DEEPEST_MACROS = 3;
-
-const registry = makeRegistry();
 
 /**
  * Compiles a program for one evaluation.
@@ -113,128 +105,3 @@ function endOfText(expression: string, begin: number): number | undefined {
 }
 
 const NEW_LINE = /[\n\r]/;
-
-interface Within {
-  known: ReadonlySet<string>;
-  depth: number;
-  macros: number;
-}
-
-/** Refuses what nobody has declared, and what would take too long. */
-class PartWalk {
-  readonly #env: CelEnv;
-  #parts = 0;
-
-  constructor(env: CelEnv) {
-    this.#env = env;
-  }
-
-  visit(part: Parsed | undefined, within: Within): void {
-    if (!part) return;
-    this.#parts += 1;
-    if (this.#parts > MOST_PARTS) throw new Error(`it has more than ${MOST_PARTS} parts`);
-    if (within.depth > DEEPEST) throw new Error('too many parts within each other');
-    const { exprKind } = part;
-    const next = { ...within, depth: within.depth + 1 };
-    switch (exprKind.case) {
-      case 'identExpr':
-        requireKnown(exprKind.value.name, within.known);
-        return;
-      case 'selectExpr':
-        this.visit(exprKind.value.operand, next);
-        return;
-      case 'callExpr':
-        this.#requireFunction(exprKind.value.function);
-        this.visit(exprKind.value.target, next);
-        for (const one of exprKind.value.args) this.visit(one, next);
-        return;
-      case 'listExpr':
-        for (const one of exprKind.value.elements) this.visit(one, next);
-        return;
-      case 'structExpr':
-        requireMessage(exprKind.value);
-        for (const entry of exprKind.value.entries) {
-          if (entry.keyKind.case === 'mapKey') this.visit(entry.keyKind.value, next);
-          this.visit(entry.value, next);
-          if (entry.keyKind.case === 'fieldKey') entry.value = weighedField(entry.value);
-        }
-        return;
-      case 'comprehensionExpr':
-        this.#visitMacro(exprKind.value, next);
-        return;
-      default:
-    }
-  }
-
-  #requireFunction(name: string): void {
-    if (SYNTAX.has(name) || this.#env.funcs.find(name)) return;
-    throw new Error(`there is no function ${JSON.stringify(name)}`);
-  }
-
-  #visitMacro(
-    macro: Extract<Parsed['exprKind'], { case: 'comprehensionExpr' }>['value'],
-    within: Within,
-  ): void {
-    const macros = within.macros + 1;
-    if (macros > DEEPEST_MACROS) {
-      throw new Error(`at most ${DEEPEST_MACROS} macros within each other`);
-    }
-    const known = new Set([...within.known, macro.iterVar, macro.iterVar2, macro.accuVar]);
-    this.visit(macro.iterRange, within);
-    this.visit(macro.accuInit, within);
-    const inner = { ...within, known, macros };
-    const before = this.#parts;
-    this.visit(macro.loopCondition, inner);
-    this.visit(macro.loopStep, inner);
-    macro.loopCondition = countingSteps(macro.loopCondition, this.#parts - before);
-    this.visit(macro.result, inner);
-  }
-}
-
-/** The condition, which spends the steps of one round when it is asked. */
-const countingSteps = (condition: Parsed | undefined, parts: number): Parsed | undefined =>
-  condition && callOf(STEPS, `f(true, ${parts})`, condition);
-
-/** What is put into a field of a message, which spends what that takes. */
-const weighedField = (value: Parsed | undefined): Parsed | undefined =>
-  value && callOf(OF_FIELD, 'f(true)', value);
-
-/** A call of a function that no program can name, of a part that there is already. */
-function callOf(name: string, form: string, part: Parsed): Parsed {
-  const { expr } = parse(form);
-  if (expr.exprKind.case !== 'callExpr') throw new Error('a call is no call');
-  expr.exprKind.value.function = name;
-  expr.exprKind.value.args[0] = part;
-  return expr;
-}
-
-/** What the language itself does. */
-const SYNTAX = new Set(['_[_]', '_?_:_', '_&&_', '_||_', '@not_strictly_false']);
-
-function requireMessage({
-  messageName,
-  entries,
-}: Extract<Parsed['exprKind'], { case: 'structExpr' }>['value']): void {
-  if (messageName === '') return;
-  const name = messageName.replace(/^[.]/, '');
-  const message = registry.getMessage(`${NAMESPACE}.${name}`) ?? registry.getMessage(name);
-  if (!message) throw new Error(`there is no type ${JSON.stringify(name)}`);
-  const known = new Set(message.fields.map((field) => field.name));
-  for (const { keyKind } of entries) {
-    if (keyKind.case !== 'fieldKey' || known.has(keyKind.value)) continue;
-    throw new Error(`${name} has no field ${JSON.stringify(keyKind.value)}`);
-  }
-}
-
-/** Types that expressions may name, e.g. `type(request.ttl) == string`. */
-const TYPES = new Set(
-  'int uint double bool string bytes list map null_type type timestamp duration'.split(' '),
-);
-
-function requireKnown(name: string, known: ReadonlySet<string>): void {
-  const plain = name.startsWith('.') ? name.slice(1) : name;
-  if (known.has(plain) || TYPES.has(plain) || TYPE_NAMES.has(plain)) return;
-  throw new Error(
-    `${JSON.stringify(name)} is not known here: variables are known after their place`,
-  );
-}

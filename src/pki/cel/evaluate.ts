@@ -80,7 +80,7 @@ function giveVariables(
     return {
       // A name that nothing has is no name of what every object has.
       __proto__: null,
-      request: toCel(request, budget),
+      request: giveFields(request, budget),
       now: timestampFromMs(question.now),
       use_csr,
       parsed_csr: toCel(csr ? describeCsr(csr) : {}, budget),
@@ -95,6 +95,18 @@ function giveVariables(
     if (error instanceof Error && error.constructor !== Error) throw error;
     throw invalid(`the request cannot be given to a program: ${shortReason(error)}`);
   }
+}
+
+/** @throws Error naming the field that cannot be given */
+function giveFields(request: CelQuestion['request'], budget: Budget): CelInput {
+  const give = ([name, value]: [string, unknown]): [string, CelInput] => {
+    try {
+      return [name, toCel(value, budget)];
+    } catch (error) {
+      throw new Error(`${name}: ${shortReason(error)}`);
+    }
+  };
+  return new Map(Object.entries(request).map(give));
 }
 
 function requireValue(place: string, evaluate: () => ReturnType<Compiled['evaluate']>): unknown {

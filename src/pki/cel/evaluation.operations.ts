@@ -1,3 +1,4 @@
+import type { ResourceLimits } from 'node:worker_threads';
 import { evaluateInTurn } from '../../access/concurrency/programs.operations.ts';
 import { type App, perApp } from '../../app/app.ts';
 import type { Caller } from '../../app/caller.ts';
@@ -36,18 +37,25 @@ function runInTurn(app: App, caller: Caller, task: CelTask): Promise<CelVerdict 
   return evaluateInTurn(app, caller, () => chooseThread(app).run({ task }));
 }
 
-/** An evaluation that is within its bounds takes a second or two; errors in each round of a macro, or a busy machine, make it longer. */
-const DEADLINE_MS = 5_000;
+interface ThreadBounds {
+  /** Milliseconds for one program. */
+  deadline_ms: number;
+  limits: ResourceLimits;
+}
 
-/** What programs make is counted; what makes more all the same ends the thread, and nothing else. */
-const LIMITS = { maxOldGenerationSizeMb: 192, maxYoungGenerationSizeMb: 32 };
+export const CEL_BOUNDS: ThreadBounds = {
+  // An evaluation that is within its budget takes a second or two; a busy machine makes it longer.
+  deadline_ms: 5_000,
+  // What programs make is counted; what makes more all the same ends the thread, and nothing else.
+  limits: { maxOldGenerationSizeMb: 192, maxYoungGenerationSizeMb: 32 },
+};
 
 type CelThread = OnDemandThread<Omit<ToCelThread, 'id'>, FromCelThread, CelVerdict | undefined>;
 
 // One for each place of those who evaluate: a program of one network that takes long holds up no other network's.
 const threadsOf = perApp((app): readonly [CelThread, CelThread] => [
-  newThread(app),
-  newThread(app),
+  newCelThread(app),
+  newCelThread(app),
 ]);
 
 /** The second is there only while the first has something to do. */
@@ -56,14 +64,14 @@ function chooseThread(app: App): CelThread {
   return first.isFree || !second.isFree ? first : second;
 }
 
-function newThread(app: App): CelThread {
+/** A thread that evaluates programs, ended with the server. */
+export function newCelThread(app: App, bounds = CEL_BOUNDS): CelThread {
   const thread: CelThread = new OnDemandThread({
     name: 'cel',
     beside: import.meta.url,
     log: app.log,
     undone: 'the program was not evaluated',
-    deadline_ms: DEADLINE_MS,
-    limits: LIMITS,
+    ...bounds,
     read: readAnswer,
   });
   app.onClose(() => thread.stop());

@@ -10,9 +10,12 @@ import {
 } from '@bufbuild/cel';
 import { strings } from '@bufbuild/cel/ext';
 import { RE2JS } from 're2js';
+import { findLastText, findText } from '../../core/text-search.ts';
 import type { Budget } from './budget.ts';
 import { fromJsonText, toJsonText } from './json.ts';
-import { weighFieldValue, weighFunctions } from './weighed.ts';
+import { numbersOfTexts } from './numbers.ts';
+import { timeFunctions } from './times.ts';
+import { weighFieldValue, weighFunctions, weighIndexed, weighRange } from './weighed.ts';
 
 const { STRING, BYTES, BOOL, INT, DYN } = CelScalar;
 const LIST = listType(DYN);
@@ -21,18 +24,25 @@ const STRINGS = listType(STRING);
 /** Of a regular expression, in characters and in instructions of its program. */
 const MAX_PATTERN = 512;
 const MAX_INSTRUCTIONS = 2_000;
+/** Of each instruction, which is there until the end. */
+const INSTRUCTION_MADE = 4;
 /** Of each character of a text, for some instructions of the program. */
 const CHARACTER_STEPS = 4;
+const EMAIL_STEPS = 16;
 
 /** The function that counts what goes on within macros. */
 export const STEPS = '@steps';
 /** The function that weighs what is put into a field of a message. */
 export const OF_FIELD = '@of_field';
+/** The function that weighs what a macro goes through. */
+export const RANGE = '@range';
+/** The function that weighs what something is taken out of. */
+export const INDEXED = '@indexed';
 
 /** Functions that would make long values out of short ones, or take long: each spends from the budget. */
 const REPLACED = new Set([
   ...['replace', 'join', 'split', 'format', 'strings.quote'],
-  ...['lowerAscii', 'upperAscii'],
+  ...['lowerAscii', 'upperAscii', 'indexOf', 'lastIndexOf'],
 ]);
 
 /**
@@ -43,16 +53,25 @@ export function makeFunctions(budget: Budget): CelFunc[] {
   return [
     ...strings.filter(({ name }) => !REPLACED.has(name)),
     ...weighFunctions(budget),
-    // What goes on within a macro, with the parts that are evaluated each time. No program can name it.
-    celFunc(STEPS, [BOOL, INT], BOOL, (goes_on, parts) => {
-      budget.step(Number(parts));
+    // What goes on within a macro, with what is evaluated each time. No program can name it.
+    celFunc(STEPS, [BOOL, INT, INT], BOOL, (goes_on, steps, made) => {
+      budget.step(Number(steps));
+      budget.spend(Number(made));
       return goes_on;
     }),
     celFunc(OF_FIELD, [DYN], DYN, (value) => weighFieldValue(value, budget)),
+    celFunc(RANGE, [DYN], DYN, (range) => weighRange(range, budget)),
+    celFunc(INDEXED, [DYN], DYN, (value) => weighIndexed(value, budget)),
+    ...numbersOfTexts(budget),
+    ...timeFunctions(budget),
     ...conversions(budget),
     ...additions(budget),
     ...textFunctions(budget),
-    celFunc('check_valid_email', [DYN], BOOL, isEmail),
+    ...searches(budget),
+    celFunc('check_valid_email', [DYN], BOOL, (value) => {
+      budget.step(EMAIL_STEPS);
+      return isEmail(value);
+    }),
     celFunc('decode_json', [DYN], DYN, (text) =>
       typeof text === 'string' ? fromJsonText(text, budget) : false,
     ),
@@ -113,11 +132,44 @@ function append(a: CelList, b: CelList): CelList {
 
 /** Where a piece begins in a text; the empty piece is before each character and at the end, as in Go. */
 function* placesOf(text: string, piece: string, most: number): Generator<number> {
-  let at = text.indexOf(piece);
+  let at = findText(text, piece);
   for (let found = 0; found < most && at >= 0 && at <= text.length; found += 1) {
     yield at;
-    at = piece === '' ? at + lengthAt(text, at) : text.indexOf(piece, at + piece.length);
+    at = piece === '' ? at + lengthAt(text, at) : findText(text, piece, at + piece.length);
   }
+}
+
+/** As the library has them, which leave searching to the engine: that takes the product of both lengths at worst. */
+function searches(budget: Budget): CelFunc[] {
+  const startOf = (text: string, start: bigint): number => {
+    if (start >= 0n && start < text.length) return Number(start);
+    throw new Error(`index ${start} out of bounds [0, ${text.length})`);
+  };
+  const find = (text: string, piece: string, from = 0n): bigint => {
+    budget.search(text.length, piece.length);
+    return BigInt(findText(text, piece, Number(from)));
+  };
+  const findLast = (text: string, piece: string, from = BigInt(text.length)): bigint => {
+    budget.search(text.length, piece.length);
+    return BigInt(findLastText(text, piece, Number(from)));
+  };
+  return [
+    celMethod('contains', STRING, [STRING], BOOL, function (piece) {
+      return find(this, piece) >= 0n;
+    }),
+    celMethod('indexOf', STRING, [STRING], INT, function (piece) {
+      return find(this, piece);
+    }),
+    celMethod('indexOf', STRING, [STRING, INT], INT, function (piece, start) {
+      return find(this, piece, BigInt(startOf(this, start)));
+    }),
+    celMethod('lastIndexOf', STRING, [STRING], INT, function (piece) {
+      return findLast(this, piece);
+    }),
+    celMethod('lastIndexOf', STRING, [STRING, INT], INT, function (piece, start) {
+      return findLast(this, piece, BigInt(startOf(this, start)));
+    }),
+  ];
 }
 
 /** Of the character that begins there. */
@@ -224,10 +276,11 @@ function compilePattern(pattern: string, budget: Budget): RE2JS {
   }
   budget.spend(pattern.length * 64);
   const compiled = RE2JS.compile(pattern);
-  if (compiled.programSize() > MAX_INSTRUCTIONS) {
-    throw new Error(
-      'matches: the regular expression is too large once its repetitions are written out',
-    );
+  const size = compiled.programSize();
+  // Ten thousand times as long as it is written took its time already: no other one is tried.
+  if (size > MAX_INSTRUCTIONS) {
+    budget.end('matches: the regular expression is too large once its repetitions are written out');
   }
+  budget.spend(size * INSTRUCTION_MADE);
   return compiled;
 }

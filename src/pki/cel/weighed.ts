@@ -16,27 +16,30 @@ import type { Budget } from './budget.ts';
 /** Of the language and its strings: what takes as long as its texts, bytes or lists are. */
 const WEIGHED = new Set([
   ...['_==_', '_!=_', '_<_', '_<=_', '_>_', '_>=_', '@in', 'size'],
-  ...['int', 'uint', 'double', 'bool', 'timestamp', 'duration'],
+  ...['bool', 'timestamp', 'duration'],
   ...['startsWith', 'endsWith', 'trim'],
 ]);
-const SEARCHES = new Set(['contains', 'indexOf', 'lastIndexOf']);
 
-/** Where there is a zone the engine's calendar is asked for it, which takes as long as so many steps. */
-const ZONE_STEPS = 500;
-const isOfZone = ({ name, arguments: { length } }: CelFunc): boolean =>
-  name.startsWith('get') && length === 1;
+/** What values of a type take that are made each time, in characters. */
+const MADE = new Map([
+  ['google.protobuf.Timestamp', 16],
+  ['google.protobuf.Duration', 16],
+  ['uint', 4],
+]);
 
 const LIBRARY = [...celEnv({ funcs: strings }).funcs].filter(
-  (func) => WEIGHED.has(func.name) || SEARCHES.has(func.name) || isOfZone(func),
+  ({ name, result }) => WEIGHED.has(name) || MADE.has(result.name),
 );
 
 /** Functions of the library that spend steps of the budget before they begin. */
 export const weighFunctions = (budget: Budget): CelFunc[] =>
   LIBRARY.map((func) => {
     const { name, target, arguments: types, result } = func;
-    const weigh: Weigh = isOfZone(func) ? (_, budget) => budget.step(ZONE_STEPS) : weighing(name);
+    const weigh = weighing(name);
+    const made = MADE.get(result.name) ?? 0;
     const call = (on: CelValue | undefined, args: CelValue[]): CelInput => {
       weigh(on === undefined ? args : [on, ...args], budget);
+      budget.spend(made);
       const found = func.call(0, on, args);
       if (isCelError(found)) throw new Error(found.message);
       if (found === undefined) throw new Error(`${name}: no such overload`);
@@ -52,18 +55,24 @@ export const weighFunctions = (budget: Budget): CelFunc[] =>
 type Weigh = (values: readonly CelValue[], budget: Budget) => void;
 
 function weighing(name: string): Weigh {
-  if (SEARCHES.has(name)) return weighSearch;
   if (name === 'size')
     return ([value], budget) => budget.look(typeof value === 'string' ? value.length : 0);
+  if (name === 'timestamp' || name === 'duration' || name === 'bool') return weighReading;
   return name === '@in' ? weighMembership : weighValues;
 }
 
-function weighSearch([text, wanted]: readonly CelValue[], budget: Budget): void {
-  budget.search(lengthOf(text), lengthOf(wanted));
+/** Each unit of a duration is read by itself, and is a character or two; what is none of them is an error with a cause. */
+function weighReading([value]: readonly CelValue[], budget: Budget): void {
+  const length = lengthOf(value);
+  budget.step(READING_STEPS + Math.min(length, LONGEST_DURATION));
+  budget.look(length);
 }
 
+const READING_STEPS = 8;
+const LONGEST_DURATION = 128;
+
 function weighMembership([value, list]: readonly CelValue[], budget: Budget): void {
-  if (isCelMap(list)) budget.look(lengthOf(value));
+  if (isCelMap(list)) budget.look(typeof value === 'string' ? value.length : list.size);
   else if (list !== undefined) weighValue(list, budget);
   // What is neither list nor map is the same as none of them, at once.
   if (typeof value === 'object') weighValue(value, budget);
@@ -85,8 +94,31 @@ export function weighValue(value: CelValue, budget: Budget): void {
     for (const one of value) weighPart(one, budget);
   } else if (isCelMap(value)) {
     budget.take(4 * value.size);
-    for (const [, one] of value) weighPart(one, budget);
+    for (const [key, one] of value) {
+      if (typeof key !== 'string') weighIndexed(value, budget);
+      weighPart(one, budget);
+    }
   } else if (isReflectMessage(value)) weighMessage(value, budget);
+}
+
+/**
+ * Spends what it takes to find something in a value by another key than a text: in a map all of them are gone through.
+ *
+ * @returns the value
+ */
+export function weighIndexed(value: CelValue, budget: Budget): CelValue {
+  budget.look(isCelMap(value) ? value.size : 0);
+  return value;
+}
+
+/**
+ * Spends what it takes to begin with what a macro goes through, which is copied, however soon the macro ends.
+ *
+ * @returns the value
+ */
+export function weighRange(value: CelValue, budget: Budget): CelValue {
+  if (isCelList(value) || isCelMap(value)) budget.take(value.size >> 2);
+  return value;
 }
 
 /** Building one, or comparing each of its fields. */

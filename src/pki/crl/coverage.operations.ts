@@ -1,7 +1,7 @@
 import { type App, perApp } from '../../app/app.ts';
 import { BoundedMap } from '../../core/bounded-map.ts';
-import { revocationsBetween } from '../mount-state/revocations.store.ts';
 import { type CrlScope, isListedIn } from './builder/job.ts';
+import { readBetween } from './builder/jobs.ts';
 import { type CrlContext, placeOf } from './context.operations.ts';
 import type { StoredCrl } from './store.ts';
 
@@ -34,9 +34,11 @@ export async function findCovered(
   const last = known.get(place);
   const after = Math.max(revision, last?.fingerprint === fingerprint ? last.revision : 0);
   if (after >= wanted || wanted - after > MOST) return after;
-  const belongs = isListedIn(JSON.parse(scope) satisfies CrlScope);
-  const rows = await revocationsBetween.all(app.db, { mount_id, after, up_to: wanted });
-  if (rows.some(belongs)) return after;
+  const parsed: CrlScope = JSON.parse(scope);
+  const belongs = isListedIn(parsed);
+  for await (const row of readBetween(app.db, parsed, { mount_id, after, up_to: wanted })) {
+    if (belongs(row)) return after;
+  }
   known.set(place, { fingerprint, revision: wanted });
   return wanted;
 }

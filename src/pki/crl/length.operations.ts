@@ -1,8 +1,8 @@
 import type { App } from '../../app/app.ts';
-import { revocationsJoined } from '../mount-state/joins.store.ts';
 import { readMountState } from '../mount-state/operations.ts';
-import { readRevocationState, revocationsBetween } from '../mount-state/revocations.store.ts';
-import { asSeenBy, type CrlScope, isListedIn } from './builder/job.ts';
+import { readRevocationState } from '../mount-state/revocations.store.ts';
+import { type CrlScope, isListedIn } from './builder/job.ts';
+import { readBetween } from './builder/jobs.ts';
 import { findClassOf, planScope } from './issuer-class.ts';
 import { ALL, COMPLETE, crlName } from './kind.ts';
 import { readCrlConfig } from './settings.operations.ts';
@@ -37,10 +37,10 @@ export async function warnOfLength(
   if (added <= MOST) {
     const scope: CrlScope = JSON.parse(planScope(mountState, issuers, { epoch, disable, of }));
     const belongs = isListedIn(scope);
-    const rows = await revocationsBetween.all(app.db, { mount_id, after, up_to: revision });
-    const joined = await revocationsJoined.all(app.db, { mount_id, after });
-    const later = joined.filter((row) => asSeenBy(scope, row).revision > after);
-    added = [...rows, ...later].filter(belongs).length;
+    added = 0;
+    for await (const row of readBetween(app.db, scope, { mount_id, after, up_to: revision })) {
+      if (belongs(row)) added += 1;
+    }
   }
   if (entries + added <= most) return [];
   return [

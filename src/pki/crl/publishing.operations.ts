@@ -138,12 +138,9 @@ function inputOf(mount_id: string, stored: StoredCrl): CrlInput & { this_update:
 
 /** What is revoked later is on the next CRL. While there are no deltas, theirs are as old as the complete one. */
 async function chooseRevision(app: App, context: CrlContext): Promise<number> {
-  const { mount_id, complete, config, state } = context;
+  const { mount_id, complete, config } = context;
   if (complete && !config.enable_delta) return complete.revision;
-  const { revision, epoch } = await readRevocationState(app.db, mount_id);
-  if (epoch === state.epoch) return revision;
-  // What began another epoch is found by none of the earlier CRLs that this one may be built upon.
-  return Math.max(state.revision, complete?.revision ?? 0);
+  return (await readRevocationState(app.db, mount_id)).revision;
 }
 
 /** Of a delta that says nothing since there are none, that of the complete one: it is not newer. */

@@ -6,7 +6,7 @@ import { deliver } from './client.ts';
 import { type Message, signatureOf, writeMail } from './message.ts';
 import { type Counts, DeliveryFault, type Order } from './order.ts';
 import { openSecret, readWarnings, type StoredWarnings } from './settings.operations.ts';
-import { CHANNELS, type Channel, usesChannel } from './settings.ts';
+import { type Channel, usesChannel } from './settings.ts';
 import {
   deleteMessage,
   deleteMessages,
@@ -16,7 +16,7 @@ import {
   putOff,
 } from './store.ts';
 
-/** Receivers of one channel that are told at once; as many of those that did not take what they were told last. */
+/** Receivers that are told at once; as many of those that did not take what they were told last. */
 const AT_ONCE = 4;
 /** Receivers of one run; the others come with the next. */
 const MOST_RECEIVERS = 200;
@@ -44,12 +44,12 @@ interface Receiver {
   channel: Channel;
 }
 
-/** Hands on what is due: several receivers at once, each its messages one after the other. */
-export async function deliverDue(app: App, turn: JobRun): Promise<void> {
-  const due = await listDue(app.db, app.now(), MOST_RECEIVERS);
+/** Hands on what is due by one channel: several receivers at once, each its messages one after the other. */
+export async function deliverDue(app: App, turn: JobRun, channel: Channel): Promise<void> {
+  const due = await listDue(app.db, channel, { now_ms: app.now(), limit: MOST_RECEIVERS });
   const end = performance.now() + LONGEST_RUN_MS;
-  const work = async (some: Iterable<Receiver>): Promise<void> => {
-    for (const { mount_id, channel } of some) {
+  const work = async (some: Iterable<{ mount_id: string }>): Promise<void> => {
+    for (const { mount_id } of some) {
       if (turn.stopping || performance.now() > end) return;
       const receiver = { mount_id, channel };
       await deliverTo(app, turn, receiver).catch((err: unknown) => {
@@ -59,14 +59,10 @@ export async function deliverDue(app: App, turn: JobRun): Promise<void> {
       });
     }
   };
-  // Apart: who did not take what it was told last keeps no others waiting, nor does mail webhooks.
-  const lines = CHANNELS.flatMap((channel) => {
-    const receivers = due.filter((one) => one.channel === channel);
-    const [quick, tried] = [true, false].map((isQuick) =>
-      receivers.filter(({ attempts }) => (attempts === 0) === isQuick).values(),
-    );
-    return [quick ?? [], tried ?? []];
-  });
+  // Apart: who did not take what it was told last keeps no others waiting.
+  const lines = [true, false].map((isQuick) =>
+    due.filter(({ attempts }) => (attempts === 0) === isQuick).values(),
+  );
   await Promise.all(lines.flatMap((line) => Array.from({ length: AT_ONCE }, () => work(line))));
 }
 

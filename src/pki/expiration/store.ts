@@ -121,25 +121,22 @@ export const putOff = (
       .where('channel', '=', channel),
   );
 
-/** Receivers for whom something is due, those who wait longest first. */
+/** Mounts for whose receiver something is due by a channel, those who wait longest first. */
 export async function listDue(
   db: Db,
-  now_ms: number,
-  limit: number,
-): Promise<{ mount_id: string; channel: Channel; attempts: number }[]> {
+  channel: Channel,
+  { now_ms, limit }: { now_ms: number; limit: number },
+): Promise<{ mount_id: string; attempts: number }[]> {
   const rows = await db
     .selectFrom('pki_expiration_message')
-    .select(['mount_id', 'channel', (row) => row.fn.max('attempts').as('attempts')])
+    .select(['mount_id', (row) => row.fn.max('attempts').as('attempts')])
+    .where('channel', '=', channel)
     .where('next_at_ms', '<=', now_ms)
-    .groupBy(['mount_id', 'channel'])
+    .groupBy('mount_id')
     .orderBy(sql`min(next_at_ms)`)
     .limit(limit)
     .execute();
-  return rows.map(({ mount_id, channel, attempts }) => ({
-    mount_id,
-    channel: channel === 'mail' ? 'mail' : 'webhook',
-    attempts: Number(attempts),
-  }));
+  return rows.map(({ mount_id, attempts }) => ({ mount_id, attempts: Number(attempts) }));
 }
 
 /** Ids of the messages that wait for a receiver, the oldest first. */

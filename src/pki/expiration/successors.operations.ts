@@ -32,13 +32,11 @@ export class Successors {
   readonly #lost: readonly string[];
   readonly #known = new Map<string, Known>();
 
-  /** @param issuers of the mount: what one that is revoked has signed succeeds nothing */
-  constructor(db: Db, mount_id: string, issuers: Iterable<Issuer>) {
+  /** @param issuers all of the mount: what one that is revoked has signed succeeds nothing, nor what is beneath that */
+  constructor(db: Db, mount_id: string, issuers: ReadonlyMap<string, Issuer>) {
     this.#db = db;
     this.#mount_id = mount_id;
-    this.#lost = [...issuers]
-      .filter(({ revoked_at_ms }) => revoked_at_ms !== undefined)
-      .map(({ id }) => id);
+    this.#lost = [...listLost(issuers)];
   }
 
   /**
@@ -103,11 +101,11 @@ const keyHash = memoizeWeak(({ subjectPublicKeyInfo }: Certificate): string =>
 export class IssuerSuccessors {
   readonly #latestOf = new Map<string, number>();
 
-  /** @param issuers all of the mount: what is revoked, or signed by one that is, succeeds nothing */
+  /** @param issuers all of the mount: what is revoked, or beneath one that is, succeeds nothing */
   constructor(issuers: ReadonlyMap<string, Issuer>) {
-    const isRevoked = (id: string): boolean => issuers.get(id)?.revoked_at_ms !== undefined;
-    for (const { id, certificate, signed_by } of issuers.values()) {
-      if (isRevoked(id) || isRevoked(signed_by)) continue;
+    const lost = listLost(issuers);
+    for (const { id, certificate } of issuers.values()) {
+      if (lost.has(id)) continue;
       for (const key of keysOf(certificate)) {
         const latest = this.#latestOf.get(key) ?? 0;
         this.#latestOf.set(key, Math.max(latest, certificate.notAfter));
@@ -119,6 +117,16 @@ export class IssuerSuccessors {
     return keysOf(certificate).some((key) => (this.#latestOf.get(key) ?? 0) > certificate.notAfter);
   }
 }
+
+/** Ids of issuers that are revoked, and of those beneath them. */
+const listLost = memoizeWeak((issuers: ReadonlyMap<string, Issuer>): ReadonlySet<string> => {
+  const beneath = Map.groupBy(issuers.values(), ({ signed_by }) => signed_by);
+  const revoked = [...issuers.values()].filter(({ revoked_at_ms }) => revoked_at_ms !== undefined);
+  const lost = new Set(revoked.map(({ id }) => id));
+  // What is added meanwhile comes at the end.
+  for (const id of lost) for (const one of beneath.get(id) ?? []) lost.add(one.id);
+  return lost;
+});
 
 const keysOf = (certificate: Certificate): string[] => [
   `subject ${subjectHash(certificate)}`,

@@ -162,6 +162,7 @@ eachPlace('warnings before certificates end', (newPlace, engine) => {
       ['the same end', { notAfter }, {}, false],
       ['revoked', { notAfter: later }, { revoked_at_ms: 1 }, false],
       ['signed by a revoked one', { notAfter: later }, { signed_by: 'lost' }, false],
+      ['beneath a revoked one', { notAfter: later }, { signed_by: 'below' }, false],
       ['signed by one that is not', { notAfter: later }, { signed_by: 'kept' }, true],
     ];
     for (const [why, changed, rest, has] of cases) {
@@ -175,6 +176,7 @@ eachPlace('warnings before certificates end', (newPlace, engine) => {
         old,
         { ...old, id: 'next', certificate, ...rest },
         { ...old, id: 'lost', certificate: unlike, revoked_at_ms: 1 },
+        { ...old, id: 'below', certificate: unlike, signed_by: 'lost' },
         { ...old, id: 'kept', certificate: unlike },
       ];
       const successors = new IssuerSuccessors(new Map(all.map((one) => [one.id, one])));

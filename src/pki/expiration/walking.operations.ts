@@ -155,7 +155,7 @@ function describeIssuerEnding(walk: Walk, issuer: Issuer): Ending[] {
 
 async function describeAll(walk: Walk, rows: readonly Candidate[]): Promise<Ending[]> {
   const { app, mount, settings, ahead, now, turn } = walk;
-  const successors = new Successors(app.db, mount.id, walk.state.issuers.values());
+  const successors = new Successors(app.db, mount.id, walk.state.issuers);
   const own = endsOfIssuers(walk.state);
   const endings: Ending[] = [];
   for (const row of rows) {

@@ -1,5 +1,4 @@
 import { formatTimestamp } from '../../core/timestamps.ts';
-import { encodeSubject } from '../../x509/names.ts';
 import { NO_URLS } from '../mount-state/urls.ts';
 import type { CertificatePlan, Signer } from '../profile/plan.ts';
 
@@ -102,10 +101,14 @@ function encodeCell(text: string): string {
 /** RFC 9336: the key signs documents. */
 const DOCUMENT_SIGNING = '1.3.6.1.5.5.7.3.36';
 
-/** The certificate of a key that signs one export and is gone then. Unix seconds. */
-export function planExportSigner(signer: Signer, now: number, issuer_end: number): CertificatePlan {
+/** The certificate of a key that signs one export and is gone then. Unix seconds. @param subject DER of the Name */
+export function planExportSigner(
+  signer: Signer,
+  subject: Uint8Array,
+  { now, issuer_end }: { now: number; issuer_end: number },
+): CertificatePlan {
   return {
-    subject: encodeSubject({ common_name: 'Certificate export' }),
+    subject,
     names: { dns: [], email: [], ip: [], uri: [], other: [] },
     signer,
     notBefore: now,

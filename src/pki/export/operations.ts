@@ -3,12 +3,15 @@ import { refuseDeniedNow } from '../../access/standing/operations.ts';
 import type { App } from '../../app/app.ts';
 import type { Caller } from '../../app/caller.ts';
 import type { BytesResult } from '../../app/output.ts';
+import { invalid } from '../../core/failure.ts';
 import { formatTimestamp } from '../../core/timestamps.ts';
+import { encodeSubject } from '../../x509/names.ts';
 import { certifyOwnKey, type OwnKey } from '../issuance/own-keys.operations.ts';
 import type { Issuer } from '../mount-state/issuer.ts';
 import { readMountState } from '../mount-state/operations.ts';
 import { LOOKED_UP, ownPaths } from '../mount-state/own-paths.ts';
 import { resolveSigningIssuer } from '../mount-state/state.ts';
+import { chooseOwnSubject } from '../profile/own-subject.ts';
 import { type Exported, type ExportFormat, planExportSigner } from './format.ts';
 import { readStored } from './store.ts';
 
@@ -29,9 +32,11 @@ export async function exportCertificates(
     ownPaths(caller, 'issuer', { ref: issuer_ref, id: issuer.id, name: issuer.name }, LOOKED_UP),
   );
   const now = Math.floor(app.now() / 1000);
+  const subject = requireSubject(issuer);
+  const validity = { now, issuer_end: issuer.certificate.notAfter };
   const own = await certifyOwnKey(app, caller, signing, {
     wanted: { key_type: 'ec', key_bits: 256 },
-    plan: (signer) => planExportSigner(signer, now, issuer.certificate.notAfter),
+    plan: (signer) => planExportSigner(signer, subject, validity),
     work: 'certs/export',
   });
   const pages = readStored(app.db, caller.mount.id);
@@ -41,6 +46,21 @@ export async function exportCertificates(
       pieces: () => writeExport(pages, format, { own, issuer, now }),
     },
   };
+}
+
+const COMMON_NAME = 'Certificate export';
+
+/** @throws Failure `invalid` where nobody could verify what it would be the name in */
+function requireSubject(issuer: Issuer): Uint8Array {
+  const subject = chooseOwnSubject(issuer, COMMON_NAME);
+  if (subject) return subject;
+  if (issuer.settings.disable_name_constraint_checks) {
+    return encodeSubject({ common_name: COMMON_NAME });
+  }
+  throw invalid(
+    `the name constraints of the issuer, or above it, let no certificate be made that signs an export: they have no room for "CN=${COMMON_NAME}"`,
+    { fields: { issuer_ref: 'an issuer beneath whose name constraints there is room' } },
+  );
 }
 
 /** One export: what vouches for it, and when it was begun (Unix seconds). */

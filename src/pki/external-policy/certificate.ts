@@ -7,6 +7,7 @@ import { type Extension, findExtension } from '../../x509/extensions.ts';
 import { parseExtKeyUsage } from '../../x509/key-usages.ts';
 import { EXTENSION_OID } from '../../x509/oids.ts';
 import { isForServers } from '../fields/usages.ts';
+import { checkAuthorityNames } from '../profile/authority-names.ts';
 import { commonNamesOf, subjectEmailsOf } from '../profile/csr-fields.ts';
 import { checkNameConstraints, type IssuingFacts } from '../profile/issuing.ts';
 import type { LeafContext, LeafPlan } from '../profile/leaf.ts';
@@ -122,22 +123,24 @@ function checkAuthority({ isCa }: Certificate, mode: IssuanceMode, issuer: Issui
   }
 }
 
-/** Usages by which a key serves for more than an authority. */
-const OF_AUTHORITIES: ReadonlySet<string> = new Set(['CertSign', 'CRLSign']);
-
 /** @throws Failure `invalid` for what the constraints above forbid, also of whom no name of a host is expected */
 function checkNames(certificate: Certificate, mode: IssuanceMode, issuer: IssuingFacts): void {
   const { keyUsage, extensions, subject, subjectAltNames } = certificate;
-  const usages = findExtension(extensions, EXTENSION_OID.extKeyUsage);
-  const is_for_servers = mode !== 'ica' && isForServers(extKeyUsagesOf(usages));
-  // A CA's common name is no host's, unless its key may serve as one.
-  const mayServe =
-    mode !== 'ica' || keyUsage?.some((usage) => !OF_AUTHORITIES.has(usage)) !== false;
   const names = csrNames(certificate);
-  const email = [...names.email, ...subjectEmailsOf(certificate)];
   const unknown = subjectAltNames?.unknown ?? [];
+  const common_names = commonNamesOf(certificate);
+  const subject_emails = subjectEmailsOf(certificate);
+  if (mode === 'ica') {
+    const judged = { names, unknown, subject, common_names, subject_emails };
+    checkAuthorityNames(issuer, judged, keyUsage);
+    return;
+  }
+  const is_for_servers = isForServers(
+    extKeyUsagesOf(findExtension(extensions, EXTENSION_OID.extKeyUsage)),
+  );
+  const email = [...names.email, ...subject_emails];
   const judged = { ...names, email, subject, unknown, is_for_servers };
-  for (const common_name of ['', ...(mayServe ? commonNamesOf(certificate) : [])]) {
+  for (const common_name of ['', ...common_names]) {
     checkNameConstraints(issuer, { ...judged, common_name });
   }
 }

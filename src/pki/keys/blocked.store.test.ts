@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { test } from 'node:test';
+import { type TestContext, test } from 'node:test';
 import { connectTo, eachEngine, eachPlace } from '../../../test/support/engines.ts';
 import { isConflict } from '../../core/failure.ts';
 import { preparedHold } from '../../store/held.ts';
@@ -43,23 +43,28 @@ const share = preparedHold<{ mount_id: string }>((from, { mount_id }) =>
   from.selectFrom('pki_authority').select('mount_id').where('mount_id', '=', mount_id).forShare(),
 );
 const certify = () => [share(KEY), holdUnblockedKey(KEY)];
-const TAKE = "select mount_id from pki_authority where mount_id = 'm' for";
 
 eachPlace('a key that another node is about to block', (newPlace, engine) => {
   if (engine !== 'postgres') return;
+
+  /** A store with the mounts, and another node that has taken one of them. */
+  async function openTaken(t: TestContext, how: 'update' | 'share') {
+    const place = await newPlace();
+    const store = await place.open();
+    await addMounts(store);
+    const other = await connectTo(place);
+    t.after(() => other.end());
+    await other.query('begin');
+    await other.query(`select mount_id from pki_authority where mount_id = 'm' for ${how}`);
+    return { store, other };
+  }
 
   for (const [end, refused] of [
     ['commit', true],
     ['rollback', false],
   ] as const) {
     test(`is waited for, and what certifies it is ${refused ? 'refused' : 'written'} after its ${end}`, async (t) => {
-      const place = await newPlace();
-      const store = await place.open();
-      await addMounts(store);
-      const other = await connectTo(place);
-      t.after(() => other.end());
-      await other.query('begin');
-      await other.query(`${TAKE} update`);
+      const { store, other } = await openTaken(t, 'update');
       await other.query("insert into pki_blocked_key values ('m', 'ab', '0a', 1)");
       const made = store.commit(certify()).then(() => false, isConflict);
       await other.query(end);
@@ -68,13 +73,7 @@ eachPlace('a key that another node is about to block', (newPlace, engine) => {
   }
 
   test('is blocked once what certifies it is durable', async (t) => {
-    const place = await newPlace();
-    const store = await place.open();
-    await addMounts(store);
-    const other = await connectTo(place);
-    t.after(() => other.end());
-    await other.query('begin');
-    await other.query(`${TAKE} share`);
+    const { store, other } = await openTaken(t, 'share');
     let isBlocked = false;
     const blocking = store.commit(blockKey(BLOCKED)).then(() => {
       isBlocked = true;

@@ -4,16 +4,6 @@ import { prepared, preparedWrite } from '../../store/database.ts';
 import type { Write } from '../../store/write.ts';
 import { type ClusterRevocation, grow, LISTED } from './revocations.store.ts';
 
-/** That CRLs are not made of those before: what is on them is elsewhere by now. */
-const growEpoch = preparedWrite(
-  (sql, p: { mount_id: string }) =>
-    sql
-      .updateTable('pki_revision')
-      .set((row) => ({ epoch: row('epoch', '+', 1) }))
-      .where('mount_id', '=', p.mount_id),
-  { rows: 1 },
-);
-
 const setClusters = preparedWrite(
   (sql, p: { mount_id: string; serial: string; read: string; clusters: string; name: string }) => {
     const revision = sql
@@ -46,7 +36,6 @@ export function joinRevocation(
 ): Write[] {
   return [
     grow({ mount_id }),
-    growEpoch({ mount_id }),
     setClusters({
       mount_id,
       serial,
@@ -57,12 +46,18 @@ export function joinRevocation(
   ];
 }
 
-/** Earlier revocations that a further cluster has made after a revision; they are few, ever. */
-export const revocationsJoined = prepared((sql, p: { mount_id: string; after: number }) =>
-  sql
-    .selectFrom('pki_revocation')
-    .select(LISTED)
-    .where('mount_id', '=', p.mount_id)
-    .where('joined_revision', '>', p.after)
-    .where('revision', '<=', p.after),
+/**
+ * Revocations of a revision and of earlier ones that a further cluster has made after another one, those that were joined first
+ * coming first; so many at most.
+ */
+export const revocationsJoined = prepared(
+  (sql, p: { mount_id: string; after: number; of: number; limit: number }) =>
+    sql
+      .selectFrom('pki_revocation')
+      .select([...LISTED, 'joined_revision'])
+      .where('mount_id', '=', p.mount_id)
+      .where('joined_revision', '>', p.after)
+      .where('revision', '<=', p.of)
+      .orderBy('joined_revision')
+      .limit(p.limit),
 );

@@ -18,6 +18,8 @@ interface KnownDelegate {
   /** Of whose certificate and key it is: another one needs another responder. */
   issuer: Certificate;
   key_id: string;
+  /** DER of the Name: once what is above the issuer is known, it may have to be another. */
+  subject: Uint8Array;
   delegate: Promise<Delegate>;
   isRenewing: boolean;
 }
@@ -34,6 +36,8 @@ const delegatesOf = perApp((app) => {
 interface AnsweredFor {
   issuer: Issuer;
   key: Key;
+  /** Of the responder, DER of the Name. */
+  subject: Uint8Array;
   /** Seconds that an answer is good for. */
   ocsp_expiry: number;
   /** Unix seconds. */
@@ -46,13 +50,13 @@ export async function requireDelegate(
   caller: Caller,
   asked: AnsweredFor,
 ): Promise<Delegate> {
-  const { issuer, key, now } = asked;
+  const { issuer, key, subject, now } = asked;
   const delegates = delegatesOf(app);
   const place = `${caller.mount.id}/${issuer.id}`;
   const begin = (): Promise<Delegate> => {
     const { certificate } = issuer;
     const delegate = makeDelegate(app, caller, asked);
-    const known = { issuer: certificate, key_id: key.id, delegate, isRenewing: false };
+    const known = { issuer: certificate, key_id: key.id, subject, delegate, isRenewing: false };
     delegates.set(place, known);
     delegate.catch(() => {
       if (delegates.get(place) === known) delegates.delete(place);
@@ -60,7 +64,7 @@ export async function requireDelegate(
     return delegate;
   };
   const known = delegates.get(place);
-  if (known?.issuer !== issuer.certificate || known.key_id !== key.id) return begin();
+  if (!known || !isFor(known, asked)) return begin();
   const delegate = await known.delegate;
   // The clock may have been set back.
   if (now >= delegate.not_after || now < delegate.not_before) return begin();
@@ -80,10 +84,15 @@ export async function requireDelegate(
   return delegate;
 }
 
+const isFor = (known: KnownDelegate, { issuer, key, subject }: AnsweredFor): boolean =>
+  known.issuer === issuer.certificate &&
+  known.key_id === key.id &&
+  Buffer.compare(known.subject, subject) === 0;
+
 async function makeDelegate(
   app: App,
   caller: Caller,
-  { issuer, key, ocsp_expiry, now }: AnsweredFor,
+  { issuer, key, subject, ocsp_expiry, now }: AnsweredFor,
 ): Promise<Delegate> {
   const validity = planDelegateValidity(now, ocsp_expiry, issuer.certificate.notAfter);
   const own = await certifyOwnKey(
@@ -92,7 +101,7 @@ async function makeDelegate(
     { issuer, key },
     {
       wanted: chooseDelegateKey(key),
-      plan: (signer) => planDelegate(signer, issuer.id, validity),
+      plan: (signer) => planDelegate(signer, subject, validity),
       work: 'ocsp/responder',
     },
   );

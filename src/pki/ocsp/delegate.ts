@@ -1,8 +1,10 @@
+import { memoizeWeak } from '../../core/memoize-weak.ts';
 import { nullValue } from '../../x509/der.ts';
 import type { KeyDescription } from '../../x509/keys.ts';
-import { encodeSubject } from '../../x509/names.ts';
 import { EXT_KEY_USAGE_OID, EXTENSION_OID } from '../../x509/oids.ts';
+import type { Issuer } from '../mount-state/issuer.ts';
 import { NO_URLS } from '../mount-state/urls.ts';
+import { chooseOwnSubject } from '../profile/own-subject.ts';
 import type { CertificatePlan, Signer } from '../profile/plan.ts';
 
 /** A responder's certificate is for a week, unless its answers are for longer. */
@@ -40,14 +42,19 @@ export function chooseDelegateKey(issuer: KeyDescription): KeyDescription {
   return issuer.key_type.startsWith('slhdsa') ? { key_type: 'mldsa', key_bits: 65 } : issuer;
 }
 
-/** The certificate of a responder. @see RFC 6960 §4.2.2.2 */
+/** What an issuer's responder is called; undefined where no certificate of it would be taken beneath the issuer. */
+export const chooseDelegateSubject = memoizeWeak((issuer: Issuer) =>
+  chooseOwnSubject(issuer, `OCSP Responder ${issuer.id}`),
+);
+
+/** The certificate of a responder. @param subject DER of the Name @see RFC 6960 §4.2.2.2 */
 export function planDelegate(
   signer: Signer,
-  issuer_id: string,
+  subject: Uint8Array,
   { not_before, not_after }: Pick<DelegateValidity, 'not_before' | 'not_after'>,
 ): CertificatePlan {
   return {
-    subject: encodeSubject({ common_name: `OCSP Responder ${issuer_id}` }),
+    subject,
     names: { dns: [], email: [], ip: [], uri: [], other: [] },
     signer,
     notBefore: not_before,

@@ -15,9 +15,10 @@ import {
 import { chooseCrlAlgorithm } from '../crl/algorithm.ts';
 import { type CrlConfig, crlDurations } from '../crl/config.ts';
 import { signWith, signWithKey } from '../keys/signing.operations.ts';
-import type { Issuer } from '../mount-state/issuer.ts';
+import { type Issuer, mayIssue } from '../mount-state/issuer.ts';
 import type { Key } from '../mount-state/key.ts';
 import { requireDelegate } from './delegate.operations.ts';
+import { chooseDelegateSubject } from './delegate.ts';
 import type { KeptAnswer } from './kept-answers.ts';
 
 /** Who answers, and what. */
@@ -35,9 +36,21 @@ export interface AnswerParts {
   now: number;
 }
 
-/** Nobody takes a certificate of an issuer that has ended, nor what its responder says. */
-export const isDelegated = ({ config, responder, now }: AnswerParts): boolean =>
-  config.ocsp_delegated_responder && now < responder.issuer.certificate.notAfter;
+/**
+ * The name of the responder that answers in place of the issuer: of none where there is to be none, nor of an issuer that has
+ * ended or whose certificate lets it sign no others, nor where constraints on names stop it. Nobody takes such a
+ * certificate, nor what its key says.
+ */
+function findDelegateSubject({ config, responder, now }: AnswerParts): Uint8Array | undefined {
+  const { issuer } = responder;
+  const { certificate } = issuer;
+  if (!config.ocsp_delegated_responder || now >= certificate.notAfter) return undefined;
+  if (!mayIssue(certificate)) return undefined;
+  return chooseDelegateSubject(issuer);
+}
+
+export const isDelegated = (parts: AnswerParts): boolean =>
+  findDelegateSubject(parts) !== undefined;
 
 /** Signs an answer, by the issuer or by its responder. */
 export async function signResponse(
@@ -48,7 +61,8 @@ export async function signResponse(
   const { responder, config, now } = parts;
   const { issuer, key } = responder;
   const { ocsp_expiry } = crlDurations(config);
-  if (!isDelegated(parts)) {
+  const subject = findDelegateSubject(parts);
+  if (!subject) {
     const until = ocsp_expiry > 0 ? now + ocsp_expiry : undefined;
     const data = encodeData(parts, issuer.certificate.subject, until);
     const algorithm = responseAlgorithm(issuer, key);
@@ -57,7 +71,7 @@ export async function signResponse(
     );
     return { body: assembleOcspResponse(data, algorithm, signature), until };
   }
-  const delegate = await requireDelegate(app, caller, { issuer, key, ocsp_expiry, now });
+  const delegate = await requireDelegate(app, caller, { issuer, key, subject, ocsp_expiry, now });
   const { description, private_key } = delegate;
   const until = ocsp_expiry > 0 ? Math.min(now + ocsp_expiry, delegate.not_after) : undefined;
   const data = encodeData(parts, delegate.subject, until);

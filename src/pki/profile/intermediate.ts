@@ -17,8 +17,8 @@ import { hexText, keyUsageList, pemText, withoutSeparators } from '../fields/fie
 import { checkSignatureSize } from '../fields/key-parameters.ts';
 import { warnOfUnknownUsages } from '../fields/usages.ts';
 import type { RequestedNames } from '../roles/name-policy.ts';
+import { checkAuthorityNames } from './authority-names.ts';
 import {
-  CA_KEY_USAGES,
   type CaNameRequest,
   caIssueFields,
   caKeyFields,
@@ -33,7 +33,7 @@ import {
 } from './ca-request.ts';
 import { commonNamesOf, subjectEmailsOf } from './csr-fields.ts';
 import { checkCsrKey, type SignedCsr } from './csr-rules.ts';
-import { checkNameConstraints, type IssuingFacts } from './issuing.ts';
+import type { IssuingFacts } from './issuing.ts';
 import type { CertificatePlan } from './plan.ts';
 import { chooseBehavior, NO_ROLE, planValidity } from './validity.ts';
 import { copyExtensions, csrNames } from './verbatim.ts';
@@ -93,13 +93,7 @@ export function planIntermediate(
     signed.key.key_type,
   );
   const { key_usage, ext_key_usage } = usages;
-  // A CA's common name is no host's, unless its key may serve as one.
-  const mayServe = key_usage.some((usage) => !OF_AUTHORITIES.has(usage.toLowerCase()));
-  const { names, subject, unknown } = content;
-  const email = [...names.email, ...content.subject_emails];
-  for (const common_name of ['', ...(mayServe ? content.common_names : [])]) {
-    checkNameConstraints(issuer, { ...names, email, common_name, subject, unknown });
-  }
+  checkAuthorityNames(issuer, content, key_usage);
   const validity = planValidity({
     now: context.now,
     ttl: request.ttl,
@@ -113,7 +107,7 @@ export function planIntermediate(
   });
   const subject_key_id = parseKeyIdentifier(request.skid);
   const certificate: CertificatePlan = {
-    subject,
+    subject: content.subject,
     names: content.planned_names,
     signer: issuer,
     notBefore: validity.notBefore,
@@ -134,10 +128,6 @@ export function planIntermediate(
     warnings: [...warnings, ...validity.warnings, ...content.warnings, ...usages.warnings],
   };
 }
-
-const OF_AUTHORITIES: ReadonlySet<string> = new Set(
-  CA_KEY_USAGES.map((usage) => usage.toLowerCase()),
-);
 
 /** One less than the issuer's, unless fewer are asked for. @see RFC 5280 §4.2.1.9 */
 function planPathLength(

@@ -4,12 +4,14 @@ import { test } from 'node:test';
 import { directoryConstraints, directoryName } from '../../../test/support/directory-names.ts';
 import { heapUsed } from '../../../test/support/heap.ts';
 import { makeCertificate } from '../../../test/support/made-certificate.ts';
+import { Failure } from '../../core/failure.ts';
 import { ROOMS } from '../../core/rooms.ts';
 import type { Certificate } from '../../x509/certificate.ts';
 import { basicConstraints, type Extension, subjectKeyIdentifier } from '../../x509/extensions.ts';
 import { keyIdentifier, publicKeyInfo } from '../../x509/keys.ts';
 import { nameConstraints } from '../../x509/name-constraints.ts';
 import { encodeSubject } from '../../x509/names.ts';
+import { EXTENSION_OID } from '../../x509/oids.ts';
 import { judgeNameConstraints } from '../../x509/subtrees.ts';
 import { DEFAULT_SETTINGS, type Issuer, type IssuerSettings } from '../mount-state/issuer.ts';
 import { describeIssuing } from './issuing.ts';
@@ -121,6 +123,65 @@ test('directory names that are constrained above many issuers weigh what they ta
   const grown = heapUsed() - before;
   assert.ok(grown < ROOMS.worked_out + (4 << 20), `${grown >> 20} MiB`);
   assert.equal(issuers.length, 10);
+});
+
+test('what is above an authority that has certified its new key holds beneath that, too', () => {
+  const next = generateKeyPairSync('ed25519').privateKey;
+  const by = (
+    of: typeof key,
+    signer: typeof key,
+    subject: string,
+    given: (Extension | undefined)[],
+  ) =>
+    makeCertificate({
+      subject,
+      issuer: 'R',
+      key: of,
+      signer,
+      extensions: given.flatMap((e) => e ?? []),
+    });
+  const root = by(key, key, 'R', [within('test'), limited(3)]);
+  const rollover = by(next, key, 'R', [within('a.test')]);
+  const sub = by(key, next, 'S', []);
+  const other = by(next, next, 'R', []);
+  const seen = (...chain: Certificate[]) => {
+    const { name_constraints, path_length } = describe(chain);
+    return [name_constraints.map((one) => one.permitted_dns_domains[0]), path_length];
+  };
+  assert.deepEqual(seen(root), [['test'], 3]);
+  assert.deepEqual(seen(rollover, root), [['a.test', 'test'], 3]);
+  assert.deepEqual(seen(sub, rollover, root), [['a.test', 'test'], 2]);
+  assert.deepEqual(seen(sub, root, rollover), [['a.test', 'test'], 2]);
+  // Of two that have the key which certified it nobody can say by which of them it is verified: neither constrains it for all.
+  assert.deepEqual(seen(sub, other, rollover, root), [[], undefined]);
+});
+
+test('where ways up part, constraints hold that are on each of them', () => {
+  const crossed = [within('test')];
+  const [root, again] = [makeIssuer('R', 'R', crossed), makeIssuer('R', 'X', crossed)];
+  const other = makeIssuer('R', 'Y', [within('else')]);
+  const sub = makeIssuer('S', 'R', [within('a.test')]);
+  const top = makeIssuer('X', 'X', [within('x')]);
+  const seen = (...chain: Certificate[]) =>
+    describe(chain).name_constraints.map((one) => one.permitted_dns_domains[0]);
+  assert.deepEqual(seen(sub, root, again), ['a.test', 'test']);
+  assert.deepEqual(seen(sub, root, again, top), ['a.test', 'test']);
+  assert.deepEqual(seen(sub, again, top), ['a.test', 'test', 'x']);
+  assert.deepEqual(seen(sub, root, other), ['a.test'], 'one of them has others');
+  assert.deepEqual(seen(sub, root, makeIssuer('R', 'X')), ['a.test'], 'or none');
+});
+
+test('constraints that cannot be read are told with whose they are', () => {
+  const broken = { oid: EXTENSION_OID.nameConstraints, critical: true, value: Uint8Array.of(5, 0) };
+  const chain = [makeIssuer('S', 'R'), makeIssuer('R', 'R', [broken])];
+  assert.throws(
+    () => describe(chain),
+    (error) =>
+      error instanceof Failure &&
+      error.kind === 'invalid' &&
+      error.message.startsWith('the name constraints of the authority "CN=R" cannot be read'),
+  );
+  assert.deepEqual(describe(chain, { disable_name_constraint_checks: true }).name_constraints, []);
 });
 
 test('two CAs that certify each other make no endless path', () => {

@@ -1,16 +1,19 @@
-import { invalid } from '../../core/failure.ts';
+import { hash } from 'node:crypto';
+import { Failure, invalid } from '../../core/failure.ts';
 import { WorkedOut } from '../../core/fairness/worked-out.ts';
 import { memoizeWeak } from '../../core/memoize-weak.ts';
-import { type Certificate, isSelfIssued } from '../../x509/certificate.ts';
+import { type Certificate, isSignedBy } from '../../x509/certificate.ts';
 import { type Extension, findExtension } from '../../x509/extensions.ts';
 import { keyIdentifier, kindOf } from '../../x509/keys.ts';
 import { parseNameConstraints } from '../../x509/name-constraints.ts';
+import { nameText } from '../../x509/names.ts';
 import { EXTENSION_OID } from '../../x509/oids.ts';
 import {
   type ConstrainedNames,
   type JudgedConstraints,
   judgeNameConstraints,
 } from '../../x509/subtrees.ts';
+import { isRoot } from '../mount-state/chain.ts';
 import type { Issuer, NotAfterBehavior } from '../mount-state/issuer.ts';
 import type { Key } from '../mount-state/key.ts';
 import type { AuthorityUrls } from '../mount-state/urls.ts';
@@ -68,26 +71,79 @@ function gatherFacts(issuer: Issuer, key: Key, urls: AuthorityUrls): Gathered {
     ...(length !== undefined && { path_length: length }),
   };
   const isChecked = !settings.disable_name_constraint_checks;
-  return { facts, constrained: isChecked ? path.filter(hasConstraints) : [] };
+  return { facts, constrained: isChecked ? findConstraining(issuer) : [] };
 }
+
+/**
+ * Constraints of the issuer and of those above it, whether what is asked for is held to them or not.
+ *
+ * @throws Failure `invalid` where there is one that cannot be read
+ */
+export const readConstraintsAbove = (issuer: Issuer): readonly JudgedConstraints[] =>
+  findConstraining(issuer).flatMap(readConstraints);
 
 /**
  * The issuer and the CAs above it, as far as there is only one way up: where it forks,
  * what one way forbids another may allow.
  */
-function findPath(issuer: Issuer): Certificate[] {
+function findPath({ certificate, chain }: Issuer): Certificate[] {
   const path: Certificate[] = [];
-  let at: Certificate | undefined = issuer.certificate;
+  let at: Certificate | undefined = certificate;
   while (at && !path.includes(at)) {
     path.push(at);
-    if (isSelfIssued(at)) break;
-    const child: Certificate = at;
-    const parents = issuer.chain.filter(
-      ({ subject }) => Buffer.compare(subject, child.issuer) === 0,
-    );
+    const parents = findParents(at, chain);
     at = parents.length === 1 ? parents[0] : undefined;
   }
   return path;
+}
+
+/** Those of a chain that may have signed a certificate. */
+function findParents(child: Certificate, chain: readonly Certificate[]): Certificate[] {
+  if (isRoot(child)) return [];
+  const named = chain.filter(
+    (one) => one !== child && Buffer.compare(one.subject, child.issuer) === 0,
+  );
+  // An authority that has changed its key has one name with that which certified the new one.
+  return named.length > 1 ? named.filter((one) => signersOf(child)(one)) : named;
+}
+
+/** Each pair is verified once. */
+const signersOf = memoizeWeak((child: Certificate) =>
+  memoizeWeak(({ subjectPublicKeyInfo }: Certificate) => isSignedBy(child, subjectPublicKeyInfo)),
+);
+
+/**
+ * Certificates whose constraints are met on every way up from the issuer, its own among them; of the same constraints one: an
+ * authority that another has certified as well has them in either certificate.
+ */
+function findConstraining({ certificate, chain }: Issuer): Certificate[] {
+  const parentsOf = memoizeWeak((child: Certificate) => findParents(child, chain));
+  const constrained = climb(certificate, parentsOf, () => true).filter(hasConstraints);
+  const distinct = new Map(constrained.toReversed().map((one) => [constraintsHash(one), one]));
+  return [...distinct.values()].toReversed().filter((one) => {
+    const around = climb(
+      certificate,
+      parentsOf,
+      (at) => constraintsHash(at) !== constraintsHash(one),
+    );
+    return around.every((at) => parentsOf(at).length > 0);
+  });
+}
+
+/** All that are met on the ways up from a certificate, as far as they are let pass. */
+function climb(
+  from: Certificate,
+  parentsOf: (child: Certificate) => readonly Certificate[],
+  isPassed: (at: Certificate) => boolean,
+): Certificate[] {
+  const met = new Set<Certificate>();
+  const ahead = [from];
+  for (const at of ahead) {
+    if (met.has(at) || !isPassed(at)) continue;
+    met.add(at);
+    ahead.push(...parentsOf(at));
+  }
+  return [...met];
 }
 
 /** @see RFC 5280 §4.2.1.9 */
@@ -104,6 +160,12 @@ function remainingPathLength(path: readonly Certificate[]): number | undefined {
 const findConstraints = ({ extensions }: Certificate): Extension | undefined =>
   findExtension(extensions, EXTENSION_OID.nameConstraints);
 
+/** Undefined without constraints. */
+const constraintsHash = memoizeWeak((certificate: Certificate): string | undefined => {
+  const found = findConstraints(certificate);
+  return found && hash('sha256', found.value);
+});
+
 const hasConstraints = (certificate: Certificate): boolean =>
   findConstraints(certificate) !== undefined;
 
@@ -115,9 +177,23 @@ function readConstraints(certificate: Certificate): JudgedConstraints[] {
   if (known) return [known];
   const extension = findConstraints(certificate);
   if (!extension) return [];
-  const read = parseNameConstraints(extension.value);
+  const read = parseConstraints(certificate, extension);
   const bytes = weighConstraints(read, extension.value.length);
   return [readOf(certificate).keep(read, bytes)];
+}
+
+/** @throws Failure `invalid` of one that was stored before such constraints were refused where they come in */
+function parseConstraints({ subjectName }: Certificate, { value }: Extension): JudgedConstraints {
+  try {
+    return parseNameConstraints(value);
+  } catch (error) {
+    if (!(error instanceof Failure)) throw error;
+    const name = nameText(subjectName).slice(0, 256);
+    throw invalid(
+      `the name constraints of the authority "${name}" cannot be read, and no verifier takes what is beneath them: ${error.message}`,
+      { cause: error },
+    );
+  }
 }
 
 /** A subtree as it was read and is looked up, besides its characters. */

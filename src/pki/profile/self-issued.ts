@@ -8,10 +8,11 @@ import { DerError } from '../../x509/der-reader.ts';
 import { describePublicKey, type KeyDescription } from '../../x509/keys.ts';
 import { EXTENSION_OID } from '../../x509/oids.ts';
 import { pemText } from '../fields/field-kinds.ts';
+import { checkAuthorityNames } from './authority-names.ts';
 import { CA_KEY_USAGES } from './ca-request.ts';
-import { subjectEmailsOf } from './csr-fields.ts';
+import { commonNamesOf, subjectEmailsOf } from './csr-fields.ts';
 import { checkCsrKey } from './csr-rules.ts';
-import { checkNameConstraints, type IssuingFacts } from './issuing.ts';
+import type { IssuingFacts } from './issuing.ts';
 import type { CertificatePlan } from './plan.ts';
 
 /** The body of `sign-self-issued`. */
@@ -80,9 +81,11 @@ export function planSelfIssued(request: SelfIssuedRequest, issuer: IssuingFacts)
     );
   }
   const { unknown = [], ...names } = given.subjectAltNames ?? NO_NAMES_AT_ALL;
-  const email = [...names.email, ...subjectEmailsOf(given)];
   const { pathLength, subject } = given;
-  checkNameConstraints(issuer, { ...names, email, common_name: '', subject, unknown });
+  // RFC 5280 §4.2.1.3: they have to be there; old authorities have none.
+  const key_usage = given.keyUsage ?? CA_KEY_USAGES;
+  const [common_names, subject_emails] = [commonNamesOf(given), subjectEmailsOf(given)];
+  checkAuthorityNames(issuer, { names, unknown, subject, common_names, subject_emails }, key_usage);
   const certificate: CertificatePlan = {
     subject,
     // They are copied with the extension that holds them.
@@ -90,8 +93,7 @@ export function planSelfIssued(request: SelfIssuedRequest, issuer: IssuingFacts)
     signer: issuer,
     notBefore: given.notBefore,
     notAfter: given.notAfter,
-    // RFC 5280 §4.2.1.3: it has to be there; old authorities have none.
-    key_usage: given.keyUsage ?? CA_KEY_USAGES,
+    key_usage,
     ext_key_usage: [],
     basic_constraints: pathLength === undefined ? { ca: true } : { ca: true, pathLength },
     urls: issuer.urls,

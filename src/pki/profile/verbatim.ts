@@ -1,9 +1,7 @@
 import { invalid } from '../../core/failure.ts';
 import type { Csr } from '../../x509/csr.ts';
-import { sequence } from '../../x509/der.ts';
-import { readDer } from '../../x509/der-reader.ts';
 import type { Extension } from '../../x509/extensions.ts';
-import { encodeSubject, isEmptyName } from '../../x509/names.ts';
+import { extendName, isEmptyName } from '../../x509/names.ts';
 import { EXTENSION_OID } from '../../x509/oids.ts';
 import { checkSignatureSize } from '../fields/key-parameters.ts';
 import { chooseExtKeyUsages, isForServers } from '../fields/usages.ts';
@@ -180,6 +178,5 @@ function withUserIds(csr: Csr, user_ids: readonly string[]): Uint8Array {
   const present = new Set(csr.subjectName.fields.user_ids);
   const missing = user_ids.filter((id) => id !== '' && !present.has(id));
   if (missing.length === 0) return csr.subject;
-  const added = encodeSubject({ user_ids: missing });
-  return sequence(readDer(csr.subject).content, readDer(added).content);
+  return extendName(csr.subject, { user_ids: missing });
 }

@@ -1,6 +1,7 @@
 import type { KeyObject } from 'node:crypto';
 import { z } from 'zod';
 import { signInTurn } from '../../access/concurrency/operations.ts';
+import { commitPlanned } from '../../access/standing/attempts.operations.ts';
 import type { App, LeaseKind } from '../../app/app.ts';
 import type { Caller } from '../../app/caller.ts';
 import { firstCluster, isOfCluster } from '../../core/clusters.ts';
@@ -16,7 +17,7 @@ import { warnOfLength } from '../crl/length.operations.ts';
 import { scheduleCrl } from '../crl/operations.ts';
 import { readCrlConfig } from '../crl/settings.operations.ts';
 import { readMountState } from '../mount-state/operations.ts';
-import { type ClusterRevocation, findRevocation } from '../mount-state/revocations.store.ts';
+import { findRevocation } from '../mount-state/revocations.store.ts';
 import { isOver, planFollowing, planRevocation, planTarget } from './entries.operations.ts';
 import { parseReason } from './reasons.ts';
 import { refuseElsewhere, requestRevocation } from './requests.operations.ts';
@@ -96,7 +97,7 @@ async function revoke(app: App, caller: Caller, target: RevocationTarget, reason
   if (hasEnded || stored?.revoked_at_ms !== null) {
     const known = await findRevocation(app.db, mount_id, serial);
     if (known) {
-      await followRevocation(app, caller, target, { known, reason });
+      await followRevocation(app, caller, target, reason);
       return answer(app, mount_id, target, known.revoked_at_ms);
     }
   }
@@ -114,7 +115,7 @@ async function revoke(app: App, caller: Caller, target: RevocationTarget, reason
     // Whoever asked at the same moment was first; the time that stands is theirs.
     const first = await findRevocation(app.db, mount_id, serial);
     if (isConflict(error) && first) {
-      await followRevocation(app, caller, target, { known: first, reason });
+      await followRevocation(app, caller, target, reason);
       return answer(app, mount_id, target, first.revoked_at_ms);
     }
     throw error;
@@ -127,16 +128,25 @@ async function revoke(app: App, caller: Caller, target: RevocationTarget, reason
   return answer(app, mount_id, target, now_ms);
 }
 
-/** Revokes once more what is revoked. @see P-478 */
-async function followRevocation(
+/** Revokes once more what is revoked. Others may do so at the same moment, of this cluster or of further ones. @see P-478 */
+function followRevocation(
   app: App,
   caller: Caller,
   target: RevocationTarget,
-  { known, reason }: { known: ClusterRevocation; reason: number },
+  reason: number,
 ): Promise<void> {
-  const revoking = { cluster: app.config.cluster_name, now_ms: app.now(), reason };
-  const effects = await planFollowing(app, caller.mount.id, { target, known }, revoking);
-  if (effects.length > 0) await app.commit(caller, effects);
+  const { serial } = target;
+  const mount_id = caller.mount.id;
+  return commitPlanned<void>(app, caller, async () => {
+    const known = await findRevocation(app.db, mount_id, serial);
+    // It was tidied up meanwhile.
+    if (!known) return { effects: [], result: undefined };
+    // Read after the revocation, with which it changes: what the one has of another moment, the other refuses.
+    const stored = await findCertificate(app.db, mount_id, serial);
+    const revoking = { cluster: app.config.cluster_name, reason };
+    const found = { target: { ...target, stored }, known };
+    return { effects: await planFollowing(app, mount_id, found, revoking), result: undefined };
+  });
 }
 
 const leaseData = z.object({ serial: z.string() });

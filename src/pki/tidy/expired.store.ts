@@ -76,7 +76,7 @@ const some = <Name extends Table>(table: Name, mount_id: string, serials: readon
 /** What is counted is what is removed, or nothing is. */
 const counted = (serials: readonly string[]) => ({
   rows: serials.length,
-  conflict: 'what is tidied was removed by somebody else meanwhile',
+  conflict: 'what is tidied was changed by somebody else meanwhile: tidy again',
 });
 
 const deleteWithThem = (mount_id: string, serials: readonly string[]): Write[] => [
@@ -84,17 +84,23 @@ const deleteWithThem = (mount_id: string, serials: readonly string[]): Write[] =
   countFewer({ mount_id, name: CERTIFICATES, fewer: serials.length }),
 ];
 
-/** Removes revocations that are on no CRL any more, and as many from the count. */
+/**
+ * Removes revocations that are on no CRL any more, and as many from the count.
+ *
+ * @param past.revision what a further cluster has revoked since then is to be on its CRL yet, or nothing is removed
+ */
 export function deleteRevocations(
   mount_id: string,
   serials: readonly string[],
-  before: number,
+  { before, revision }: { before: number; revision: number },
 ): Write[] {
+  const rows = some('pki_revocation', mount_id, serials)
+    .where(unindexedEnd, '<', before)
+    .where((row) =>
+      row.or([row('joined_revision', 'is', null), row('joined_revision', '<=', revision)]),
+    );
   return [
-    write(
-      some('pki_revocation', mount_id, serials).where(unindexedEnd, '<', before),
-      counted(serials),
-    ),
+    write(rows, counted(serials)),
     countFewer({ mount_id, name: REVOCATIONS, fewer: serials.length }),
   ];
 }

@@ -23,6 +23,7 @@ import { COMPLETE } from '../crl/kind.ts';
 import { readCrl } from '../crl/operations.ts';
 import { writeCrlConfig } from '../crl/settings.operations.ts';
 import { readCounts } from '../mount-state/counts.store.ts';
+import { joinRevocation } from '../mount-state/joins.store.ts';
 import { readMountState } from '../mount-state/operations.ts';
 import {
   insertRevocation,
@@ -272,6 +273,45 @@ eachEngine('tidying', (open) => {
     assert.equal(await listed(app, mount), 0);
     assert.equal((await tidy(app, mount, sent)).status.revoked_cert_deleted_count, 2);
     assert.equal(await listed(app, mount), 0);
+  });
+
+  test('what a further cluster has revoked stays until its CRL has shown it, too', async () => {
+    const { app, clock, mount, issuer_id } = await makeMount(await openShared());
+    await writeCrlConfig(app, testCaller(mount), { auto_rebuild: true });
+    const of = { not_after: clock.now + 10, revoked_by: issuer_id, clusters: 'east' };
+    await store(app, mount, { ...of, to: 2 });
+    const at = (cluster_name: string): App => ({ ...app, config: { ...app.config, cluster_name } });
+    const [east, west] = [at('east'), at('west')];
+    const shown = async () => [await listed(east, mount), await listed(west, mount)];
+    const sent = { tidy_cross_cluster_revoked_certs: true, safety_buffer: 1 };
+    const removed = async () =>
+      (await tidy(west, mount, sent)).status.cross_revoked_cert_deleted_count;
+    assert.deepEqual(await shown(), [2, 0]);
+    clock.now += 65 * HOUR;
+    assert.deepEqual(await shown(), [2, 0]);
+    clock.now += 65 * HOUR;
+    assert.deepEqual(await shown(), [0, 0]);
+    const joined = { serial: serialOf(1), clusters: 'east' };
+    const atThatMoment: App = {
+      ...west,
+      async commit(caller, effects) {
+        const removes = effects.some((one) => 'sql' in one && /"pki_revocation"/.test(one.sql));
+        if (removes) await app.store.commit(joinRevocation(mount.id, joined, 'west'));
+        await app.commit(caller, effects);
+      },
+    };
+    const { status } = await tidy(atThatMoment, mount, sent);
+    assert.deepEqual([status.state, (await revoked(app, mount)).length], ['Error', 2]);
+    assert.match(String(status.error), /changed by somebody else/);
+    assert.equal(await removed(), 1);
+    assert.deepEqual(await revoked(app, mount), [serialOf(1)]);
+    clock.now += 65 * HOUR;
+    assert.deepEqual(await shown(), [0, 1]);
+    assert.equal(await removed(), 0);
+    clock.now += 65 * HOUR;
+    assert.deepEqual(await shown(), [0, 0]);
+    assert.equal(await removed(), 1);
+    assert.deepEqual(await shown(), [0, 0]);
   });
 
   test('a revocation stays until a shard that was read has shown it, too', async () => {

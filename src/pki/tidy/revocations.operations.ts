@@ -93,7 +93,7 @@ const tidyChosen = (
       const stored = await listStored(app.db, mount_id, serials, past.before);
       yield {
         effects: [
-          ...deleteRevocations(mount_id, serials, past.before),
+          ...deleteRevocations(mount_id, serials, past),
           ...(stored.length > 0 ? deleteEndedCertificates(mount_id, stored, past.before) : []),
         ],
         counts: { [of.count]: page.length },

@@ -38,10 +38,9 @@ const FLAGS: ReadonlyMap<string, boolean> = new Map([
 const flagOf = (written: string): boolean | undefined => FLAGS.get(written.toLowerCase());
 const flagText = comparedBy(text, { form: eachText((written) => flagOf(written) ?? written) });
 
+const isHex = (written: string): boolean => /^0x(?:[0-9a-f]{2})+$/i.test(written);
 const idBytes = (written: string): Buffer =>
-  /^0x(?:[0-9a-f]{2})+$/i.test(written)
-    ? Buffer.from(written.slice(2), 'hex')
-    : Buffer.from(written, 'utf8');
+  isHex(written) ? Buffer.from(written.slice(2), 'hex') : Buffer.from(written, 'utf8');
 const keyIdText = comparedBy(text, {
   form: eachText((written) => idBytes(written).toString('hex')),
 });
@@ -154,6 +153,10 @@ export function planManagedKey(
   if (slot === '' && token_label === '') throw invalid('slot or token_label must be given');
   if (key_label === '' && key_id === '') throw invalid('key_label or key_id must be given');
   parseKeyId(key_id);
+  // As a text it would be another key's id, which is made where that is allowed.
+  if (/^0x/i.test(key_id) && !isHex(key_id)) {
+    throw invalid('key_id must have pairs of hexadecimal digits after 0x');
+  }
   const { number, key_type } = mechanismFacts(input);
   const key_bits = input.key_bits === '' ? 0 : requireNumber('key_bits', input.key_bits);
   const curve = curveOf(input.curve);

@@ -187,13 +187,18 @@ async function signThere(
   const prepared = prepareSignature(algorithm, data, { digest, hashes });
   const place = { token: tokenOf(app, managed), key: keyRefOf(managed) };
   // Another key may bear the label by now, and a device can err: what does not verify goes nowhere. Where the
-  // token was made anew, what the key was found as may mean another one: it is looked for once more.
-  for (const anew of [false, true]) {
+  // token was made anew, what the key was found as may mean another one: it is looked for once more, among all that
+  // bear its name by now.
+  for (let anew: number | undefined; ; anew = anew === undefined ? 0 : anew + 1) {
     const order = { kind: 'sign', ...place, ...prepared, anew } as const;
     const signed = await askModule(app, managed.library, order, isTried);
     if (signed.type !== 'bytes') throw new Error(`the module answered "${signed.type}"`);
-    const signature = encodeSignature(prepared.mechanism, signed.bytes);
-    if (await verifyAsync(parsePublicKey(public_key), algorithm, data, signature)) return signature;
+    if (signed.bytes.length > 0) {
+      const signature = encodeSignature(prepared.mechanism, signed.bytes);
+      const key = parsePublicKey(public_key);
+      if (await verifyAsync(key, algorithm, data, signature)) return signature;
+    }
+    if (anew !== undefined && signed.more !== true) break;
   }
   throw new Failure(
     'unavailable',

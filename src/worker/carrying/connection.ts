@@ -1,4 +1,4 @@
-import { createConnection, type Socket } from 'node:net';
+import type { Socket } from 'node:net';
 import type { TLSSocket } from 'node:tls';
 import type WebSocket from 'ws';
 import type { RawData } from 'ws';
@@ -14,22 +14,22 @@ import {
   INVALID_HANDSHAKE,
   INVALID_TOFU,
   NO_PROXYING,
+  NO_WORKER,
   NOT_AUTHORIZED,
+  NOT_BINARY,
   NOT_ESTABLISHED,
   SESSION_CANCELED,
   TOFU_NOT_ALLOWED,
 } from '../wire/close-codes.ts';
 import { decodeClientHandshake, encodeHandshakeResult } from '../wire/handshake.ts';
 import type { CarriedSession } from './carried-session.ts';
+import { dial, leave, untilClosed } from './endpoint.ts';
+import type { Ends } from './ends.ts';
 
 /** A client that has proved itself has so long for its first message. */
 const FIRST_MESSAGE_MS = 60_000;
-/** An endpoint that does not answer is given up after this. */
-const DIAL_MS = 30_000;
-/** What an endpoint has not taken so long after its client has gone is dropped. */
-const LINGER_MS = 60_000;
-/** After so long without a byte the system asks whether the other machine is still there. */
-const KEEP_ALIVE_MS = 30_000;
+/** A client that has not taken so many bytes yet is not answered when it asks whether the worker is there. */
+const UNTAKEN_BYTES = 64 << 10;
 
 /** What comes of a connection: told to the server when it is over. */
 interface Ending {
@@ -51,6 +51,7 @@ export class CarriedConnection {
   /** What the WebSocket runs on. */
   readonly #secure: TLSSocket;
   readonly #upstream: Upstream;
+  readonly #ends: Ends;
   readonly #client: { address: string; port: number };
   #connection_id = '';
   #endpoint: Socket | undefined;
@@ -60,25 +61,34 @@ export class CarriedConnection {
   #early: Buffer[] = [];
   #isPumping = false;
   #ending: Ending | undefined;
+  /** The server knows how it ended. */
+  #isTold = false;
   readonly #ended = Promise.withResolvers<void>();
+  readonly #clientGone: Promise<void>;
 
   constructor(
     session: CarriedSession,
-    { ws, secure, upstream }: { ws: WebSocket; secure: TLSSocket; upstream: Upstream },
+    by: { ws: WebSocket; secure: TLSSocket; upstream: Upstream; ends: Ends },
   ) {
+    const { ws, secure } = by;
     this.session = session;
     this.#ws = ws;
     this.#secure = secure;
-    this.#upstream = upstream;
+    this.#upstream = by.upstream;
+    this.#ends = by.ends;
+    this.#clientGone = new Promise((resolve) => ws.once('close', () => resolve()));
     this.#client = { address: secure.remoteAddress ?? '', port: secure.remotePort ?? 0 };
     ws.on('close', (code) => this.#clientLeft(code));
     // What follows is its close.
     ws.on('error', () => {});
+    ws.on('ping', (data) => {
+      if (secure.writableLength < UNTAKEN_BYTES) ws.pong(data);
+    });
   }
 
-  /** Undefined before it is authorized. */
+  /** Undefined before it is authorized, and when the server knows of its end. */
   get traffic(): Traffic | undefined {
-    if (this.#connection_id === '') return undefined;
+    if (this.#connection_id === '' || this.#isTold) return undefined;
     return {
       connection_id: this.#connection_id,
       bytes_up: this.#bytes_up,
@@ -86,7 +96,7 @@ export class CarriedConnection {
     };
   }
 
-  /** Carries it to its end. Never throws. */
+  /** Carries it until both ends are closed and the server knows how it ended. Never throws. */
   async run(): Promise<void> {
     try {
       const first = await this.#firstMessage();
@@ -96,9 +106,11 @@ export class CarriedConnection {
       this.#end({ closing: NOT_ESTABLISHED, reason: 'system error' });
     }
     await this.#ended.promise;
+    await this.#clientGone;
+    if (this.#endpoint) await untilClosed(this.#endpoint);
   }
 
-  /** Ends it from the worker's side: its session is over, or the worker is. */
+  /** Ends it from the worker's side: its session is over, or the worker is. What is on its way is lost. */
   cut(reason: ClosedReason): void {
     this.#end({ closing: DONE, reason });
     this.#ws.terminate();
@@ -113,7 +125,8 @@ export class CarriedConnection {
       this.#ws.on('message', (data, isBinary) => {
         const bytes = bytesOf(data);
         if (!isFirst) {
-          this.#take(bytes);
+          if (isBinary) this.#take(bytes);
+          else this.#end({ closing: NOT_BINARY, reason: 'network error' });
           return;
         }
         isFirst = false;
@@ -165,8 +178,9 @@ export class CarriedConnection {
       const authorized = await this.#upstream.authorize({ session_id: id });
       this.#connection_id = authorized.connection_id;
       connections_left = authorized.connections_left;
-    } catch {
-      return closingWith(NOT_AUTHORIZED);
+    } catch (error) {
+      const isUnavailable = error instanceof Failure && error.kind === 'unavailable';
+      return closingWith(isUnavailable ? NO_WORKER : NOT_AUTHORIZED);
     }
     if (this.#ending) {
       await this.#tell(this.#ending.reason);
@@ -255,44 +269,14 @@ export class CarriedConnection {
   async #tell(reason: ClosedReason): Promise<void> {
     const { traffic } = this;
     if (!traffic) return;
-    // What the server does not hear now, it finds out by itself.
-    await this.#upstream.close({ ends: [{ ...traffic, reason }] }).catch(() => {});
+    await this.#ends.tell({ ...traffic, reason });
+    this.#isTold = true;
   }
 }
 
 const closingWith = (closing: Closing): Ending => ({ closing, reason: 'unknown' });
 
-/** Lets an endpoint have what it has not taken yet, for a while. */
-function leave(endpoint: Socket): void {
-  endpoint.resume();
-  endpoint.end();
-  const timer = setTimeout(() => endpoint.destroy(), LINGER_MS);
-  endpoint.once('finish', () => endpoint.destroy());
-  endpoint.once('close', () => clearTimeout(timer));
-}
-
 function bytesOf(data: RawData): Buffer {
   if (Buffer.isBuffer(data)) return data;
   return Array.isArray(data) ? Buffer.concat(data) : Buffer.from(data);
-}
-
-/** Of a session's endpoint, e.g. `tcp://[2001:db8::1]:22`. */
-const ENDPOINT = /^[a-z]+:\/\/(?:\[([^\]]+)\]|([^:]+)):(\d{1,5})$/;
-
-/** @throws Error when the endpoint cannot be reached */
-function dial(endpoint: string): Promise<Socket> {
-  const [, bracketed, name, port] = ENDPOINT.exec(endpoint) ?? [];
-  const host = bracketed ?? name ?? '';
-  return new Promise((resolve, reject) => {
-    const socket = createConnection({ host, port: Number(port), noDelay: true });
-    socket.setKeepAlive(true, KEEP_ALIVE_MS);
-    const timer = setTimeout(() => socket.destroy(new Error('it does not answer')), DIAL_MS);
-    socket.once('error', reject);
-    socket.once('close', () => clearTimeout(timer));
-    socket.once('connect', () => {
-      clearTimeout(timer);
-      socket.off('error', reject);
-      resolve(socket);
-    });
-  });
 }

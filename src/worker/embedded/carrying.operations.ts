@@ -4,12 +4,11 @@ import { listToCut } from '../../broker/sessions/connections/carried-session.ope
 import { closeUnknown, noteTraffic } from '../../broker/sessions/connections/operations.ts';
 import { noteListening, ownWorker } from '../../broker/workers/embedded.operations.ts';
 import { Failure } from '../../core/failure.ts';
+import { ChangedTraffic } from '../changed-traffic.ts';
+import { GRACE_MS } from '../grace.ts';
 import { upstreamOf } from '../serving.operations.ts';
-import { answerCall, type Call, type Traffic } from '../upstream.ts';
+import { answerCall, type Call, type Cut, type Traffic } from '../upstream.ts';
 import { type Answering, CarryingThread } from './carrying.pool.ts';
-
-/** How long a server that cannot read its store, or is sealed, lets what it carries go on. */
-export const GRACE_MS = 15_000;
 
 /** This server's carrying: what it does of it at intervals. */
 export interface Carrying {
@@ -17,29 +16,39 @@ export interface Carrying {
   cut(): Promise<void>;
   /** Notes bytes, and closes what is not carried any more. Never throws. */
   report(): Promise<void>;
-  /** As {@link report}, once: nothing can be under way before the first connection. */
+  /** As {@link report}, at once: what this worker is said to carry from before it listened is over. */
   begin(): Promise<void>;
   close(): Promise<void>;
 }
 
-/** Begins to carry sessions: the listener is there when this returns. @throws Failure `unavailable` */
-export async function beginCarrying(app: App): Promise<Carrying> {
+/**
+ * Begins to carry sessions: the listener is there when this returns.
+ *
+ * @param cutElsewhere tells workers that stand alone what is over
+ * @throws Error when it cannot be had */
+export async function beginCarrying(
+  app: App,
+  cutElsewhere: (cuts: readonly Cut[]) => void = () => {},
+): Promise<Carrying> {
+  const begun_ms = app.now() - 1;
   const thread = new CarryingThread(app.config.proxy_listen, {
     answer: (call) => answerOwn(app, call),
     onDeath: (why) => {
       app.log.error({ why }, 'what was carried is lost, another thread takes its place');
-      void report(app, [], 0);
+      return report(app, { open: [] }, app.now());
     },
   });
   await thread.listen();
   noteListening(app, thread.address);
   let heard = performance.now();
-  const told = new Map<string, number>();
+  const changed = new ChangedTraffic();
   return {
     async cut() {
       try {
         if (!app.barrier.sealed) {
-          thread.cut(await listToCut(app));
+          const cuts = await listToCut(app);
+          thread.cut(cuts);
+          cutElsewhere(cuts);
           heard = performance.now();
           return;
         }
@@ -48,41 +57,33 @@ export async function beginCarrying(app: App): Promise<Carrying> {
       }
       if (performance.now() - heard > GRACE_MS) thread.cutAll();
     },
-    report: async () => report(app, changed(told, await thread.traffic())),
-    begin: async () => report(app, await thread.traffic(), 0),
+    async report() {
+      const open = await thread.traffic();
+      thread.cut([], await report(app, { open, news: changed.of(open) }));
+    },
+    async begin() {
+      await report(app, { open: await thread.traffic() }, begun_ms);
+    },
     close: () => thread.close(),
   };
 }
 
-/** Of what is carried, with whether there is anything new to be noted of it. */
-type Carried = Traffic & { isNews?: boolean };
-
-function changed(told: Map<string, number>, open: readonly Traffic[]): Carried[] {
-  const before = new Map(told);
-  told.clear();
-  return open.map((one) => {
-    const sum = one.bytes_up + one.bytes_down;
-    told.set(one.connection_id, sum);
-    return { ...one, isNews: before.get(one.connection_id) !== sum };
-  });
-}
-
-const PAGE = 500;
-
-async function report(app: App, open: readonly Carried[], unknown_ms?: number): Promise<void> {
+/** @returns ids of connections that are closed in the store and have to be ended */
+async function report(
+  app: App,
+  { open, news = [] }: { open: readonly Traffic[]; news?: readonly Traffic[] },
+  before_ms?: number,
+): Promise<string[]> {
   const own = ownWorker(app);
-  if (!own || app.barrier.sealed) return;
+  if (!own || app.barrier.sealed) return [];
   try {
-    const news = open.filter(({ isNews = true }) => isNews);
-    for (let at = 0; at < news.length; at += PAGE) {
-      const page = news.slice(at, at + PAGE).map(({ isNews, ...traffic }) => traffic);
-      await noteTraffic(app, own.id, page);
-    }
+    await noteTraffic(app, own.id, news);
     const ids = new Set(open.map(({ connection_id }) => connection_id));
     const caller = systemCaller(app.newId(), 'carry-session');
-    await closeUnknown(app, caller, { worker_id: own.id, open: ids }, unknown_ms);
+    return await closeUnknown(app, caller, { worker_id: own.id, open: ids }, before_ms);
   } catch (err) {
     app.log.warn({ err }, 'what is carried could not be noted');
+    return [];
   }
 }
 

@@ -19,7 +19,7 @@ export type Answering = (call: Call) => Promise<unknown>;
  */
 export class CarryingThread {
   readonly #answer: Answering;
-  readonly #onDeath: (why: string) => void;
+  readonly #onDeath: (why: string) => Promise<unknown>;
   readonly #traffic = new Map<number, (open: readonly Traffic[]) => void>();
   #worker: Worker | undefined;
   #at: { host: string; port: number };
@@ -28,11 +28,11 @@ export class CarryingThread {
 
   /**
    * @param onDeath called when the thread has ended although nobody closed it; another one
-   *   takes its place
+   *   takes its place afterwards. Never fails
    */
   constructor(
     at: { host: string; port: number },
-    { answer, onDeath }: { answer: Answering; onDeath: (why: string) => void },
+    { answer, onDeath }: { answer: Answering; onDeath: (why: string) => Promise<unknown> },
   ) {
     this.#at = at;
     this.#answer = answer;
@@ -44,7 +44,7 @@ export class CarryingThread {
     return this.#at;
   }
 
-  /** @throws Failure `unavailable` when the address cannot be had */
+  /** @throws Error with a `code` when the address cannot be had */
   async listen(): Promise<void> {
     const { host, port } = this.#at;
     const extension = import.meta.url.endsWith('.ts') ? 'ts' : 'js';
@@ -58,7 +58,10 @@ export class CarryingThread {
         this.#at = { host, port: message.port };
         listening.resolve();
       } else if (message.type === 'failed') {
-        listening.reject(new Failure('unavailable', `proxy_listener: ${message.message}`));
+        const { code, port: wanted } = message;
+        const error = new Error(`proxy_listener: ${message.message}`);
+        // As the system said it: whoever started the server is told which listener it is.
+        listening.reject(Object.assign(error, { code, port: wanted, syscall: 'listen' }));
       } else this.#hear(worker, message);
     });
     worker.on('error', (error: unknown) => listening.reject(asError(error)));
@@ -77,8 +80,9 @@ export class CarryingThread {
     worker.unref();
   }
 
-  cut(cuts: readonly Cut[]): void {
-    if (cuts.length > 0) this.#tell({ type: 'cut', cuts });
+  /** @param connection_ids what is to be ended besides, one by one */
+  cut(cuts: readonly Cut[], connection_ids: readonly string[] = []): void {
+    if (cuts.length + connection_ids.length > 0) this.#tell({ type: 'cut', cuts, connection_ids });
   }
 
   cutAll(): void {
@@ -139,7 +143,7 @@ export class CarryingThread {
     if (this.#isClosing || this.#worker !== worker) return;
     this.#worker = undefined;
     for (const done of this.#traffic.values()) done([]);
-    this.#onDeath(why);
+    await this.#onDeath(why);
     while (!this.#isClosing && !this.#worker) {
       await this.listen().catch(() => wait(AGAIN_MS, undefined, { ref: false }));
     }

@@ -5,7 +5,7 @@ import type { Call, Cut, Traffic } from '../upstream.ts';
 
 export type FromThread =
   | { type: 'listening'; port: number }
-  | { type: 'failed'; message: string }
+  | { type: 'failed'; message: string; code: string; port: number }
   | ({ type: 'call'; id: number } & Call)
   | { type: 'traffic'; id: number; open: readonly Traffic[] }
   | { type: 'closed' };
@@ -14,7 +14,7 @@ export type ToThread =
   | { type: 'listen'; host: string; port: number }
   | { type: 'answered'; id: number; answer: unknown }
   | { type: 'refused'; id: number; kind: FailureKind; message: string }
-  | { type: 'cut'; cuts: readonly Cut[] }
+  | { type: 'cut'; cuts: readonly Cut[]; connection_ids: readonly string[] }
   | { type: 'cut all' }
   | { type: 'traffic'; id: number }
   | { type: 'close' };

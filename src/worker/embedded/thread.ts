@@ -36,7 +36,8 @@ async function listen(at: { host: string; port: number }): Promise<void> {
     const { port } = await carrier.listen(at);
     send({ type: 'listening', port });
   } catch (error) {
-    send({ type: 'failed', message: error instanceof Error ? error.message : String(error) });
+    const { message, code = '' } = error as NodeJS.ErrnoException;
+    send({ type: 'failed', message, code, port: at.port });
   }
 }
 
@@ -60,7 +61,7 @@ parentPort?.on('message', (message: ToThread) => {
       waiting.delete(message.id);
       break;
     case 'cut':
-      carrier.cut(message.cuts);
+      carrier.cut(message.cuts, message.connection_ids);
       break;
     case 'cut all':
       carrier.cutAll('system error');

@@ -13,7 +13,7 @@ import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import type { Answer, Order, PublicAttributes } from '../../../src/pkcs11/orders.ts';
 
 // Stands for the process that has a module loaded, with a token whose objects lie in the file that stands for the
-// library: `{ pin, pairs: { LABEL: PEM }, secrets: { LABEL: HEX } }`. Without the file the device was pulled. Beside it
+// library: `{ pin, pairs: { LABEL: PEM }, secrets: { LABEL: HEX }, doubles: { LABEL: [PEM] } }`. Without the file the device was pulled. Beside it
 // its process is named, and how slow it is.
 
 const [file = ''] = process.argv.slice(2);
@@ -23,6 +23,8 @@ interface Objects {
   pin: string;
   pairs: Record<string, string>;
   secrets: Record<string, string>;
+  /** Further keys of a label, which are found before the one among the pairs. */
+  doubles?: Record<string, string[]>;
 }
 
 const CURVES: Readonly<Record<string, string>> = {
@@ -47,8 +49,10 @@ function answer(order: Order & { id: number }): Answer {
   const label = order.key.label ?? '';
   const pem = objects.pairs[label];
   const secret = objects.secrets[label];
+  const doubles = objects.doubles?.[label] ?? [];
   switch (order.kind) {
     case 'find pair':
+      if (doubles.length > 0) return refuse('key');
       return { id, type: 'pair', pair: pem === undefined ? undefined : describe(pem) };
     case 'make pair': {
       // A real one would have two of that label from now on.
@@ -57,11 +61,14 @@ function answer(order: Order & { id: number }): Answer {
       keep();
       return { id, type: 'pair', pair: describe(objects.pairs[label] ?? '') };
     }
-    case 'sign':
-      if (pem === undefined) return refuse('lost');
+    case 'sign': {
+      const signer = pem && [...doubles, pem][order.anew ?? 0];
+      if (signer === undefined) return refuse('lost');
       // Nor does every real one do PSS.
       if (order.mechanism.name.endsWith('PSS')) return refuse('mechanism');
-      return { id, type: 'bytes', bytes: signWith(createPrivateKey(pem), order) };
+      const bytes = signWith(createPrivateKey(signer), order);
+      return { id, type: 'bytes', bytes, more: (order.anew ?? 0) < doubles.length };
+    }
     case 'find secret':
       return { id, type: 'secret', found: secret !== undefined };
     case 'make secret':

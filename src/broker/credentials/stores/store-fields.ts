@@ -1,3 +1,4 @@
+import { isIP } from 'node:net';
 import { z } from 'zod';
 import { parseUrl } from '../../../core/domain-names.ts';
 import { outputOnly } from '../../../core/output-only.ts';
@@ -127,6 +128,10 @@ function checkVaultFields(attributes: StoreAttributes, errors: FieldErrors): voi
   if (address !== '' && !isServerAddress(address)) {
     errors.add('attributes.address', 'This must be an http or https URL of a server.');
   }
+  const { tls_server_name = '' } = attributes;
+  if (tls_server_name !== '' && !isHostName(tls_server_name)) {
+    errors.add('attributes.tls_server_name', 'This must be the name of a host, and no address.');
+  }
   if (attributes.worker_filter !== undefined) {
     errors.add('attributes.worker_filter', 'Worker Filter field is not supported by this server');
   }
@@ -143,6 +148,9 @@ function checkVaultFields(attributes: StoreAttributes, errors: FieldErrors): voi
     }
   }
 }
+
+/** As TLS takes the name of a server: one that is an address is never asked for by it. */
+const isHostName = (name: string): boolean => /^[\w.-]+$/.test(name) && isIP(name) === 0;
 
 function isServerAddress(address: string): boolean {
   const url = parseUrl(address);

@@ -18,7 +18,7 @@ import {
   insertConnection,
   listConnectionsById,
   listOpenConnections,
-  listOpenUnchangedSince,
+  listOpenOf,
   saveTraffic,
 } from './store.ts';
 
@@ -166,22 +166,27 @@ const UNKNOWN_MS = 10_000;
  * Closes what a worker does not carry any more although it is said to.
  *
  * @param open ids of all that it carries
- * @param unknown_ms how old the others must be: what is being made is not known to it yet
+ * @param before_ms when the others must have been changed last: what is being made is not known to it yet
+ * @returns ids of what it carries although it is closed here: it has to end that
  */
 export async function closeUnknown(
   app: App,
   caller: Caller,
   { worker_id, open }: { worker_id: string; open: ReadonlySet<string> },
-  unknown_ms: number = UNKNOWN_MS,
-): Promise<void> {
-  const said = await listOpenUnchangedSince(app.db, worker_id, app.now() - unknown_ms);
-  const lost = said.filter((id) => !open.has(id));
+  before_ms: number = app.now() - UNKNOWN_MS,
+): Promise<string[]> {
+  const said = await listOpenOf(app.db, worker_id);
+  const known = new Set(said.map(({ id }) => id));
+  const lost = said.flatMap(({ id, updated_ms }) =>
+    open.has(id) || updated_ms > before_ms ? [] : [id],
+  );
   const end = { bytes_up: 0, bytes_down: 0, reason: 'system error' } as const;
   for (let at = 0; at < lost.length; at += PAGE) {
     const page = lost.slice(at, at + PAGE);
     const ends = page.map((connection_id) => ({ connection_id, ...end }));
     await closeConnections(app, { ...caller, recorded: false }, ends, worker_id);
   }
+  return [...open].filter((id) => !known.has(id));
 }
 
 /** Notes bytes carried so far; not recorded, since nothing follows from it. */
@@ -191,10 +196,11 @@ export async function noteTraffic(
   connections: readonly { connection_id: string; bytes_up: number; bytes_down: number }[],
 ): Promise<void> {
   const now = app.now();
-  if (connections.length === 0) return;
-  await app.store.commit(
-    connections.map(({ connection_id, ...bytes }) =>
-      saveTraffic(connection_id, worker_id, bytes, now),
-    ),
-  );
+  for (let at = 0; at < connections.length; at += PAGE) {
+    await app.store.commit(
+      connections
+        .slice(at, at + PAGE)
+        .map(({ connection_id, ...bytes }) => saveTraffic(connection_id, worker_id, bytes, now)),
+    );
+  }
 }

@@ -67,20 +67,17 @@ export async function listOpenConnections(
   return rows.slice(0, limit).map((row) => row.id);
 }
 
-/** Open connections that a worker carries, of those that have not changed since a moment. */
-export async function listOpenUnchangedSince(
+/** Open connections that a worker carries, and when each was last changed. */
+export async function listOpenOf(
   db: Db,
   worker_id: string,
-  since_ms: number,
-): Promise<string[]> {
-  const rows = await db
+): Promise<{ id: string; updated_ms: number }[]> {
+  return db
     .selectFrom('session_connection')
-    .select('id')
+    .select(['id', 'updated_ms'])
     .where('worker_id', '=', worker_id)
     .where('status', '<>', 'closed')
-    .where('updated_ms', '<=', since_ms)
     .execute();
-  return rows.map(({ id }) => id);
 }
 
 /**

@@ -1,13 +1,14 @@
 import { z } from 'zod';
 import { systemCaller } from '../../../access/system-caller.ts';
 import type { App } from '../../../app/app.ts';
-import { isConflict } from '../../../core/failure.ts';
+import { Failure, isConflict } from '../../../core/failure.ts';
 import type { WorkerRootRow } from '../../../store/tables.ts';
 import type { Effect } from '../../../store/write.ts';
 import type { BrokerCaller } from '../../resource/caller.ts';
 import { formatTime } from '../../resource/resource.ts';
+import { LEAF_RANDOMNESS, makeLeaf } from './leaf.ts';
 import { makeRoot, OVERLAP_MS, ROOT_RANDOMNESS, type Root } from './root.ts';
-import { deleteRoots, insertRoot, listRoots } from './store.ts';
+import { deleteAllKeys, deleteRoots, insertRoot, listRoots } from './store.ts';
 
 // Workers that stand alone will be enrolled under these roots; servers' own workers need none.
 
@@ -45,12 +46,38 @@ export async function readWorkerAuthority(app: App): Promise<WorkerRoots> {
   return describeRoots(await listRoots(app.db));
 }
 
+/** Which root is in use: the hash of its key. */
+export async function currentRoot(app: App): Promise<string> {
+  return (await readWorkerAuthority(app)).certs[0]?.public_key_sha256 ?? '';
+}
+
+/** A certificate under the root in use, and the roots that those who trust it should know. */
+export async function makeWorkerLeaf(
+  app: App,
+  name: string,
+  subjectPublicKeyInfo: Uint8Array,
+): Promise<{ certificate: Uint8Array; not_after_ms: number; roots: readonly Uint8Array[] }> {
+  await readWorkerAuthority(app);
+  const rows = await listRoots(app.db);
+  const [current] = rows;
+  if (!current) throw new Failure('unavailable', 'the roots of workers are being replaced');
+  const root = rootOf(app, current);
+  const random = app.randomBytes(LEAF_RANDOMNESS);
+  const leaf = makeLeaf(root, { name, subjectPublicKeyInfo, random, from_ms: app.now() });
+  root.seed.fill(0);
+  return { ...leaf, roots: rows.map(({ certificate }) => certificate) };
+}
+
 /** Throws both roots away and makes new ones: what was enrolled under them must come anew. */
 export async function reinitializeWorkerAuthority(
   app: App,
   caller: BrokerCaller,
 ): Promise<WorkerRoots> {
-  await app.commit(caller, [...deleteRoots(await listRoots(app.db)), ...newRoots(app)]);
+  await app.commit(caller, [
+    ...deleteRoots(await listRoots(app.db)),
+    ...newRoots(app),
+    deleteAllKeys(),
+  ]);
   return describeRoots(await listRoots(app.db));
 }
 

@@ -24,6 +24,9 @@ export interface Root {
   seed: Uint8Array;
 }
 
+/** What all roots are called. */
+export const ROOT_NAME = 'Gatehouse worker root';
+
 const DAY_MS = 86_400_000;
 /** How long a root is in force, and how long before that of the one before it ends. */
 export const ROOT_MS = 365 * DAY_MS;
@@ -39,7 +42,7 @@ export function makeRoot(random: Uint8Array, from_ms: number): Root {
   serial[0] = ((serial[0] ?? 0) & 0x7f) | 0x40;
   const key = rootKey(seed);
   const subjectPublicKeyInfo = publicKeyInfo(key);
-  const name = encodeSubject({ common_name: 'Gatehouse worker root' });
+  const name = encodeSubject({ common_name: ROOT_NAME });
   // Certificates count in seconds.
   const notBefore = Math.floor((from_ms - BACKDATE_MS) / 1000);
   const notAfter = Math.floor((from_ms + ROOT_MS) / 1000);
@@ -67,7 +70,7 @@ export function makeRoot(random: Uint8Array, from_ms: number): Root {
   };
 }
 
-function rootKey(seed: Uint8Array): KeyObject {
+export function rootKey(seed: Uint8Array): KeyObject {
   return createPrivateKey({
     key: Buffer.concat([PKCS8_PREFIX, seed]),
     format: 'der',

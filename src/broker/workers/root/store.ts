@@ -16,6 +16,11 @@ export function deleteRoots(present: readonly Pick<WorkerRootRow, 'public_key_sh
   );
 }
 
+/** Of workers that were enrolled under roots which are thrown away. */
+export function deleteAllKeys(): Write {
+  return write(build.deleteFrom('worker_key'));
+}
+
 export function insertRoot(row: WorkerRootRow): Write {
   return write(build.insertInto('worker_root').values(row), { rows: 1 });
 }

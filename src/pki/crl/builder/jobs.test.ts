@@ -12,7 +12,9 @@ import { write } from '../../../store/write.ts';
 import { signSync } from '../../../x509/algorithms.ts';
 import { attachSignature, tbsOf } from '../../../x509/crl-assembly.ts';
 import { formatSerial } from '../../../x509/serial.ts';
+import { joinRevocation } from '../../mount-state/joins.store.ts';
 import { insertRevocation, readRevocationState } from '../../mount-state/revocations.store.ts';
+import { ALL } from '../kind.ts';
 import { isWithin, rangeOf } from '../shards.ts';
 import type { CrlJob, CrlScope, Past } from './job.ts';
 import { makeCrl, makeUnsignedCrl, remakeCrl, type SignedCrl } from './jobs.ts';
@@ -49,17 +51,21 @@ async function revoke(store: Store, from: number, to: number, issuer_id = 'a'): 
 const serialsOf = ({ crl }: SignedCrl): string[] =>
   [...parseCrl(crl.der).entries()].map(({ serialNumber }) => formatSerial(serialNumber));
 
-/** The same database, and how many rows were read from it. */
-function countRows(db: Store['db']): { db: Store['db']; rows(): number } {
+/** The same database, of which somebody is told before each statement, and of the rows after it. */
+function readingBy(
+  db: Store['db'],
+  before: (text: string) => Promise<void>,
+  after: (rows: number) => void = () => {},
+): Store['db'] {
   // The read-only type takes no compiled query.
   const whole: Kysely<Tables> = db as never;
-  let count = 0;
   const all: Reader['all'] = async (text, parameters) => {
+    await before(text);
     const { rows } = await whole.executeQuery(CompiledQuery.raw(text, [...parameters]));
-    count += rows.length;
+    after(rows.length);
     return rows;
   };
-  const counting = createDb({
+  return createDb({
     all,
     first: async (text, parameters) => (await all(text, parameters))[0],
     some: async (text, parameters) => ({
@@ -69,8 +75,24 @@ function countRows(db: Store['db']): { db: Store['db']; rows(): number } {
     }),
     close: async () => {},
   });
+}
+
+/** The same database, and how many rows were read from it. */
+function countRows(db: Store['db']): { db: Store['db']; rows(): number } {
+  let count = 0;
+  const counting = readingBy(
+    db,
+    async () => {},
+    (rows) => {
+      count += rows;
+    },
+  );
   return { db: counting, rows: () => count };
 }
+
+const NAMES = ['east', 'west', 'north', ALL];
+const OF_ALL: Given = { scope: { ...SCOPE, of: ALL } };
+const countOf = (made: SignedCrl): number => serialsOf(made).length;
 
 const bytesOf = ({ crl }: SignedCrl): Buffer => Buffer.from(crl.der);
 
@@ -278,6 +300,78 @@ eachEngine('making CRLs', (open) => {
         0,
       );
     }
+  });
+
+  for (const all of [30, 2500]) {
+    test(`what further clusters revoke of ${all} is on their CRLs from then on, built either way, and on none from before`, async () => {
+      const store = await open();
+      await revoke(store, 0, all);
+      await store.commit([write(build.updateTable('pki_revocation').set({ clusters: 'east' }))]);
+      const [first = '', , third = ''] = serialsOf(
+        await makeCrl(store.db, jobFor(all, OF_ALL), sign),
+      );
+      const of = (name: string) => ({ scope: { ...SCOPE, of: name } });
+      const make = (revision: number, given: Given) =>
+        makeCrl(store.db, jobFor(revision, given), sign);
+      const before = await Promise.all(NAMES.map((name) => make(all, of(name))));
+      assert.deepEqual(before.map(countOf), [all, 0, 0, all]);
+      for (const [serial, clusters, cluster] of [
+        [third, 'east', 'west'],
+        [third, 'east,west', 'north'],
+        [first, 'east', 'west'],
+      ] as const) {
+        await store.commit(joinRevocation('m', { serial, clusters }, cluster));
+      }
+      const listed: [revision: number, counts: number[]][] = [
+        [all + 1, [all, 1, 0, all]],
+        [all + 2, [all, 1, 1, all]],
+        [all + 3, [all, 2, 1, all]],
+      ];
+      for (const [at, name] of NAMES.entries()) {
+        const earlier = before[at] ?? assert.fail();
+        assert.deepEqual(bytesOf(await make(all, of(name))), bytesOf(earlier), name);
+        const basis = { ...jobFor(all, of(name)).content, crl: earlier.crl };
+        for (const [revision, counts] of listed) {
+          const whole = await make(revision, of(name));
+          assert.equal(countOf(whole), counts[at], name);
+          assert.deepEqual(bytesOf(await make(revision, { ...of(name), basis })), bytesOf(whole));
+        }
+        const delta = { scope: { ...of(name).scope, after: all } };
+        const added = await make(all + 3, delta);
+        assert.equal(countOf(added), countOf(await make(all + 3, of(name))) - countOf(earlier));
+        // Of so many revisions all revocations are read.
+        assert.deepEqual(bytesOf(await make(200_000, delta)), bytesOf(added));
+      }
+    });
+  }
+
+  test('what a further cluster revokes is on its CRL once, though one more does so while much of it is read', async () => {
+    const store = await open();
+    const all = 2100;
+    await revoke(store, 0, all);
+    const joined_revision = sql<number>`revision + ${all}`;
+    const joined = sql<string>`',west=' || (revision + ${all})`;
+    const set = { clusters: 'east,west', joined, joined_revision };
+    await store.commit([
+      write(build.updateTable('pki_revocation').set(set)),
+      write(build.updateTable('pki_revision').set({ revision: 2 * all })),
+    ]);
+    const scope = { ...SCOPE, of: 'west' };
+    const empty = await makeCrl(store.db, jobFor(all, { scope }), sign);
+    const whole = await makeCrl(store.db, jobFor(2 * all, { scope }), sign);
+    assert.deepEqual([countOf(empty), countOf(whole)], [0, all]);
+    const [serial = ''] = serialsOf(whole);
+    let pages = 0;
+    const slow = readingBy(store.db, async (text) => {
+      if (!/"joined_revision" >/.test(text)) return;
+      pages += 1;
+      if (pages !== 2) return;
+      await store.commit(joinRevocation('m', { serial, clusters: 'east,west' }, 'north'));
+    });
+    const basis = { ...jobFor(all, { scope }).content, crl: empty.crl };
+    const grown = await makeCrl(slow, jobFor(2 * all, { scope, basis }), sign);
+    assert.equal(pages, 2);
+    assert.deepEqual(bytesOf(grown), bytesOf(whole));
   });
 
   test('an entry says why, but for what nobody has said', async () => {

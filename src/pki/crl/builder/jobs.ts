@@ -184,8 +184,11 @@ async function collectSince(
   return writeInOrder(rows);
 }
 
-/** What came to CRLs of a scope between two revisions. */
-async function* readBetween(
+/**
+ * What came to CRLs of a scope between two revisions, `after` excluded, each once. Whether it belongs on them by its issuer
+ * and its serial number is for the caller to say.
+ */
+export async function* readBetween(
   db: Db,
   scope: CrlScope,
   range: { mount_id: string; after: number; up_to: number },
@@ -197,8 +200,31 @@ async function* readBetween(
     const rows = await revocationsBetween.all(db, { ...range, after, up_to });
     yield* rows.map((row) => asSeenBy(scope, row)).filter(isWithin);
   }
-  const joined = await revocationsJoined.all(db, range);
-  yield* joined.map((row) => asSeenBy(scope, row)).filter(isWithin);
+  if (range.after < range.up_to) yield* readJoined(db, scope, range, isWithin);
+}
+
+/** Earlier revocations that came to CRLs of a scope since, as its cluster has made them too. */
+async function* readJoined(
+  db: Db,
+  scope: CrlScope,
+  { mount_id, after: of }: { mount_id: string; after: number },
+  isWithin: (row: ListedRevocation) => boolean,
+): AsyncGenerator<ListedRevocation, void, undefined> {
+  // One more cluster may join meanwhile, and its row be on a later page once more.
+  const told = new Set<string>();
+  for (let after = of; ; ) {
+    // However late: the last cluster to join may be another one than that whose CRLs they are.
+    const joined = await revocationsJoined.all(db, { mount_id, after, of, limit: PAGE });
+    for (const row of joined.map((one) => asSeenBy(scope, one)).filter(isWithin)) {
+      if (told.has(row.serial)) continue;
+      told.add(row.serial);
+      yield row;
+    }
+    const last = joined.at(-1)?.joined_revision;
+    if (typeof last !== 'number' || joined.length < PAGE) return;
+    after = last;
+    await nextTurn();
+  }
 }
 
 /**

@@ -1,0 +1,164 @@
+import WebSocket, { type ClientOptions } from 'ws';
+import { SERVER_NAME } from '../../broker/workers/root/leaf.ts';
+import { Failure, type FailureKind } from '../../core/failure.ts';
+import { encodePem } from '../../core/pem.ts';
+import {
+  type FromServer,
+  type FromWorker,
+  LINK_PATH,
+  LINK_PROTOCOL,
+  MESSAGE_BYTES,
+} from '../link/messages.ts';
+import type { Call, SessionGrant, Upstream } from '../upstream.ts';
+
+const PATIENCE_MS = 10_000;
+/** A server that answers nothing for so long is not there. */
+const CALL_MS = 30_000;
+
+interface Waiting {
+  resolve(answer: unknown): void;
+  reject(error: Failure): void;
+}
+
+/** What a worker does about what its server says unasked. */
+export interface Listening {
+  welcome(message: FromServer & { type: 'welcome' }): void;
+  cut(message: FromServer & { type: 'cut' }): void;
+  renewed(message: FromServer & { type: 'renewed' }): void;
+}
+
+/** A worker's connection to its server: outbound, both sides proved. */
+export class ServerLink {
+  readonly #ws: WebSocket;
+  readonly #waiting = new Map<number, Waiting>();
+  #next = 0;
+  /** Resolves, with why, when it is over. */
+  readonly ended: Promise<string>;
+
+  private constructor(ws: WebSocket, listening: Listening) {
+    this.#ws = ws;
+    ws.on('message', (data) => this.#hear(String(data), listening));
+    this.ended = new Promise((resolve) => {
+      ws.once('close', (code, reason) => {
+        const why = reason.length > 0 ? reason.toString() : `the connection was closed (${code})`;
+        for (const { reject } of this.#waiting.values()) reject(unreachable());
+        this.#waiting.clear();
+        resolve(why);
+      });
+    });
+  }
+
+  /**
+   * @throws Failure `forbidden` when the server does not know this worker any more, `unavailable`
+   *   when it cannot be reached
+   */
+  static async open(
+    { host, port }: { host: string; port: number },
+    credentials: { key: string; certificate: Buffer; roots: Buffer[] },
+    listening: Listening,
+  ): Promise<ServerLink> {
+    const at = host.includes(':') ? `[${host}]:${port}` : `${host}:${port}`;
+    // Its types lack the name that the other end is called by.
+    const options: ClientOptions & { servername: string } = {
+      key: credentials.key,
+      cert: encodePem('CERTIFICATE', credentials.certificate),
+      ca: credentials.roots.map((root) => encodePem('CERTIFICATE', root)),
+      servername: SERVER_NAME,
+      minVersion: 'TLSv1.3',
+      perMessageDeflate: false,
+      handshakeTimeout: PATIENCE_MS,
+      maxPayload: MESSAGE_BYTES,
+    };
+    const ws = new WebSocket(`wss://${at}${LINK_PATH}`, LINK_PROTOCOL, options);
+    const link = new ServerLink(ws, listening);
+    await new Promise<void>((resolve, reject) => {
+      ws.once('open', resolve);
+      ws.on('unexpected-response', (_request, response) => {
+        ws.terminate();
+        const isKnown = response.statusCode !== 403;
+        const why = `${at} answered ${response.statusCode}`;
+        reject(isKnown ? new Failure('unavailable', why) : new Failure('forbidden', NOT_KNOWN));
+      });
+      ws.on('error', (cause) => {
+        reject(new Failure('unavailable', `${at}: ${cause.message}`, { cause }));
+      });
+    });
+    return link;
+  }
+
+  say(message: FromWorker): void {
+    if (this.#ws.readyState === WebSocket.OPEN) this.#ws.send(JSON.stringify(message));
+  }
+
+  /** Has the server answer one call. */
+  ask(call: Call): Promise<unknown> {
+    if (this.#ws.readyState !== WebSocket.OPEN) return Promise.reject(unreachable());
+    const id = this.#next++;
+    return new Promise((resolve, reject) => {
+      const timer = setTimeout(() => done(() => reject(unreachable())), CALL_MS);
+      const done = (settle: () => void): void => {
+        clearTimeout(timer);
+        this.#waiting.delete(id);
+        settle();
+      };
+      this.#waiting.set(id, {
+        resolve: (answer) => done(() => resolve(answer)),
+        reject: (error) => done(() => reject(error)),
+      });
+      this.say({ type: 'call', id, ...call });
+    });
+  }
+
+  close(): void {
+    this.#ws.close(1000);
+    setTimeout(() => this.#ws.terminate(), 1_000).unref();
+  }
+
+  #hear(text: string, listening: Listening): void {
+    const message = JSON.parse(text) as FromServer;
+    switch (message.type) {
+      case 'answered':
+        this.#waiting.get(message.id)?.resolve(message.answer);
+        break;
+      case 'refused':
+        this.#waiting.get(message.id)?.reject(new Failure(message.kind, message.message));
+        break;
+      default: {
+        const act = listening[message.type] as (message: FromServer) => void;
+        act(message);
+      }
+    }
+  }
+}
+
+const NOT_KNOWN =
+  'the server does not know this worker any more: it was deleted, or its roots were replaced';
+
+const unreachable = (kind: FailureKind = 'unavailable'): Failure =>
+  new Failure(kind, 'the server cannot be reached');
+
+/** What a worker asks, through the link that there is at the moment. */
+export function upstreamThrough(link: () => ServerLink | undefined): Upstream {
+  const ask = async (call: Call): Promise<never> => {
+    const present = link();
+    if (!present) throw unreachable();
+    return (await present.ask(call)) as never;
+  };
+  return {
+    async lookUp(request) {
+      const grant: Portable<SessionGrant> = await ask({ name: 'lookUp', request });
+      const certificate = Buffer.from(grant.certificate, 'base64');
+      return { ...grant, certificate, private_key: Buffer.from(grant.private_key, 'base64') };
+    },
+    activate: (request) => ask({ name: 'activate', request }),
+    cancel: (request) => ask({ name: 'cancel', request }),
+    authorize: (request) => ask({ name: 'authorize', request }),
+    connect: (request) => ask({ name: 'connect', request }),
+    close: (request) => ask({ name: 'close', request }),
+  };
+}
+
+/** Bytes are base64 on the way. */
+type Portable<Value> = {
+  [Name in keyof Value]: Value[Name] extends Uint8Array ? string : Value[Name];
+};

@@ -1,0 +1,51 @@
+/** Every setting of a worker's configuration file. */
+
+import { z } from 'zod';
+import { absentAsNull, address, choice, readBy, section, text, texts } from '../../config/kinds.ts';
+import { readBySchema } from '../../config/read.ts';
+import { LOG_LEVELS, publicAddress } from '../../config/settings.ts';
+import { invalid } from '../../core/failure.ts';
+
+export const workerSettings = z.strictObject({
+  name: text.optional().meta({
+    otherwise: 'that it was created with',
+    description:
+      'what filters call it, lower case; it must not be another than it was created with',
+  }),
+  description: text.optional().meta({ otherwise: 'none', description: 'for people' }),
+  servers: readBy(texts, (listed) => {
+    if (listed.length > 0) return listed;
+    throw invalid(' must name at least one server');
+  }).meta({
+    takes: 'list of `HOST:PORT`',
+    otherwise: 'none; needed',
+    description:
+      'where servers listen for workers (`worker_listener`); the worker holds a connection to one of them',
+  }),
+  listener: section({
+    address: address.prefault('127.0.0.1:9202').describe('where clients of sessions come to'),
+    public_address: publicAddress.optional().describe('where they reach it, if that is elsewhere'),
+  }),
+  state: text.meta({
+    otherwise: 'none; needed',
+    description: 'folder for its key and certificate, its own alone',
+  }),
+  activation_token: text.optional().meta({
+    otherwise: 'none: the worker prints a token of its own at its first start',
+    description:
+      'what it was created with, as it is, or where it is: `env://NAME`, `file://PATH`; used at its first start',
+  }),
+  tags: absentAsNull(
+    z.record(z.string(), texts, ' must be lists of texts, by key').default({}),
+  ).meta({
+    takes: 'lists of texts, by key',
+    otherwise: 'none',
+    description: 'what filters find it by',
+  }),
+  log_level: absentAsNull(choice(LOG_LEVELS).default('info')).describe('the least that is logged'),
+});
+export type WorkerSettings = z.output<typeof workerSettings>;
+
+/** @throws Failure `invalid` naming the key and what would be accepted */
+export const readWorkerSettings = (text: string): WorkerSettings =>
+  readBySchema(workerSettings, text);

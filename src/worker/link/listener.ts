@@ -1,0 +1,212 @@
+import { generateKeyPairSync, type X509Certificate } from 'node:crypto';
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import { createServer, type Server } from 'node:https';
+import type { AddressInfo } from 'node:net';
+import type { TLSSocket } from 'node:tls';
+import { type WebSocket, WebSocketServer } from 'ws';
+import type { App } from '../../app/app.ts';
+import {
+  enrolWorker,
+  findWorkerOfKey,
+  keyHash,
+} from '../../broker/workers/enrolment.operations.ts';
+import { LEAF_MS, SERVER_NAME } from '../../broker/workers/root/leaf.ts';
+import { currentRoot, makeWorkerLeaf } from '../../broker/workers/root/operations.ts';
+import { Failure } from '../../core/failure.ts';
+import { encodePem } from '../../core/pem.ts';
+import { shakeInTurns } from '../../sockets/handshakes.ts';
+import { Link } from './link.ts';
+import {
+  base64,
+  ENROL_PATH,
+  type EnrolmentAnswer,
+  enrolment,
+  LINK_PATH,
+  LINK_PROTOCOL,
+  MESSAGE_BYTES,
+} from './messages.ts';
+
+const PATIENCE_MS = 10_000;
+/** An enrolment is some hundred bytes. */
+const ENROLMENT_BYTES = 4 << 10;
+
+/** Where workers that stand alone come to: they alone, each by a certificate of its own. */
+export class WorkerListener {
+  readonly #app: App;
+  readonly #server: Server;
+  readonly #upgrades = new WebSocketServer({
+    noServer: true,
+    handleProtocols: () => LINK_PROTOCOL,
+    perMessageDeflate: false,
+    maxPayload: MESSAGE_BYTES,
+  });
+  readonly #links = new Set<Link>();
+  /** Its certificate towards workers, DER, the root that it is under, and when it was made. */
+  #own: { certificate: Uint8Array; root: string; made_ms: number } | undefined;
+
+  constructor(app: App) {
+    this.#app = app;
+    this.#server = createServer({
+      requestCert: true,
+      // Who comes for the first time has none; what a certificate is needed for looks at it.
+      rejectUnauthorized: false,
+      minVersion: 'TLSv1.3',
+      handshakeTimeout: PATIENCE_MS,
+      headersTimeout: PATIENCE_MS,
+      requestTimeout: PATIENCE_MS,
+      maxHeaderSize: 8 << 10,
+    });
+    shakeInTurns(this.#server, PATIENCE_MS);
+    this.#server.on('request', (request, response) => void this.#answer(request, response));
+    this.#server.on('upgrade', (request, socket, head) => {
+      this.#link(request, socket as TLSSocket, head).catch((err: unknown) => {
+        this.#app.log.warn({ err }, 'a worker could not be let in');
+        socket.destroy();
+      });
+    });
+    this.#server.on('clientError', (_error, socket) => socket.destroy());
+  }
+
+  get links(): ReadonlySet<Link> {
+    return this.#links;
+  }
+
+  /** @throws Error with a `code` when the address cannot be had */
+  listen(at: { host: string; port: number }): Promise<{ host: string; port: number }> {
+    return new Promise((resolve, reject) => {
+      this.#server.once('error', reject);
+      this.#server.listen(at.port, at.host, () => {
+        this.#server.off('error', reject);
+        const { port } = this.#server.address() as AddressInfo;
+        resolve({ host: at.host, port });
+      });
+    });
+  }
+
+  /** Proves itself by a certificate under the roots in use: at the unsealing, when half of it is over, and when the roots were replaced. */
+  async renew(): Promise<void> {
+    const app = this.#app;
+    const root = await currentRoot(app);
+    const own = this.#own;
+    if (own && own.root === root && app.now() < own.made_ms + LEAF_MS / 2) return;
+    const { privateKey, publicKey } = generateKeyPairSync('ed25519');
+    const info = publicKey.export({ type: 'spki', format: 'der' });
+    const { certificate, roots } = await makeWorkerLeaf(app, SERVER_NAME, info);
+    this.#server.setSecureContext({
+      key: privateKey.export({ type: 'pkcs8', format: 'pem' }),
+      cert: encodePem('CERTIFICATE', certificate),
+      ca: roots.map((root) => encodePem('CERTIFICATE', root)),
+      minVersion: 'TLSv1.3',
+    });
+    this.#own = { certificate, root, made_ms: app.now() };
+  }
+
+  async close(): Promise<void> {
+    const closed = new Promise<void>((resolve) => this.#server.close(() => resolve()));
+    for (const link of this.#links) link.close('the server stops');
+    this.#server.closeAllConnections();
+    await closed;
+  }
+
+  async #answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    const [status, body] = await this.#answerOf(request);
+    response.writeHead(status, { 'content-type': 'application/json', connection: 'close' });
+    response.end(JSON.stringify(body));
+  }
+
+  async #answerOf(request: IncomingMessage): Promise<[status: number, body: object]> {
+    if (request.method !== 'POST' || request.url !== ENROL_PATH) {
+      return [404, { message: 'there is nothing here but for workers' }];
+    }
+    try {
+      return [200, await this.#enrol(await readBody(request))];
+    } catch (error) {
+      if (error instanceof Failure) {
+        return [error.kind === 'unavailable' ? 503 : 403, { message: error.message }];
+      }
+      this.#app.log.error({ err: error }, 'a worker could not be enrolled');
+      return [503, { message: 'the worker could not be enrolled' }];
+    }
+  }
+
+  async #enrol(body: string): Promise<EnrolmentAnswer> {
+    const own = this.#own;
+    if (!own || this.#app.barrier.sealed) throw new Failure('unavailable', 'the server is sealed');
+    const read = enrolment.safeParse(jsonOf(body));
+    if (!read.success) throw new Failure('forbidden', 'this is no enrolment of a worker');
+    const { public_key, nonce, proof } = read.data;
+    const enrolled = await enrolWorker(this.#app, {
+      public_key: Buffer.from(public_key, 'base64'),
+      nonce: Buffer.from(nonce, 'base64'),
+      proof: Buffer.from(proof, 'base64'),
+      server_certificate: own.certificate,
+    });
+    return {
+      worker_id: enrolled.worker_id,
+      certificate: base64(enrolled.certificate),
+      roots: enrolled.roots.map(base64),
+      proof: base64(enrolled.proof),
+    };
+  }
+
+  async #link(request: IncomingMessage, socket: TLSSocket, head: Buffer): Promise<void> {
+    const shown = socket.authorized ? socket.getPeerX509Certificate() : undefined;
+    const key = shown && spkiOf(shown);
+    socket.on('error', () => socket.destroy());
+    const isFor = request.url === LINK_PATH && offersLink(request);
+    const found = isFor && key ? await this.#workerOf(key) : undefined;
+    if (socket.destroyed) return;
+    if (!key || !found || 'status' in found) {
+      const refused = isFor ? '403 Forbidden' : '404 Not Found';
+      const status = found && 'status' in found ? found.status : refused;
+      socket.end(`HTTP/1.1 ${status}\r\nConnection: close\r\nContent-Length: 0\r\n\r\n`);
+      return;
+    }
+    const { worker_id } = found;
+    this.#upgrades.handleUpgrade(request, socket, head, (ws: WebSocket) => {
+      const link = new Link(this.#app, ws, { worker_id, key_sha256: keyHash(key) });
+      this.#links.add(link);
+      ws.once('close', () => this.#links.delete(link));
+    });
+  }
+
+  async #workerOf(key: Uint8Array): Promise<{ worker_id: string } | { status: string }> {
+    try {
+      if (this.#app.barrier.sealed) return UNAVAILABLE;
+      const worker_id = await findWorkerOfKey(this.#app, key);
+      return worker_id === undefined ? { status: '403 Forbidden' } : { worker_id };
+    } catch (err) {
+      this.#app.log.warn({ err }, 'a worker’s key could not be looked up');
+      return UNAVAILABLE;
+    }
+  }
+}
+
+const UNAVAILABLE = { status: '503 Service Unavailable' };
+
+const spkiOf = (certificate: X509Certificate): Uint8Array =>
+  certificate.publicKey.export({ type: 'spki', format: 'der' });
+
+const offersLink = ({ headers }: IncomingMessage): boolean =>
+  headers['sec-websocket-protocol'] === LINK_PROTOCOL;
+
+function jsonOf(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}
+
+/** @throws Failure `forbidden` for a body that is too long */
+async function readBody(request: IncomingMessage): Promise<string> {
+  const parts: Buffer[] = [];
+  let length = 0;
+  for await (const part of request) {
+    length += part.length;
+    if (length > ENROLMENT_BYTES)
+      throw new Failure('forbidden', 'this is no enrolment of a worker');
+    parts.push(part);
+  }
+  return Buffer.concat(parts).toString('utf8');
+}

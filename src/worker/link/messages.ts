@@ -1,0 +1,113 @@
+import { z } from 'zod';
+import type { FailureKind } from '../../core/failure.ts';
+import type { CallName, Cut } from '../upstream.ts';
+
+// What a worker that stands alone and its server say to each other: JSON, bytes in base64, one
+// message a frame of a WebSocket over TLS on which both have proved who they are.
+
+/** Where on the server's listener for workers, and what both speak. */
+export const LINK_PATH = '/v1/link';
+export const LINK_PROTOCOL = 'gatehouse-worker-v1';
+export const ENROL_PATH = '/v1/enrol';
+
+/** A longer message is none. */
+export const MESSAGE_BYTES = 4 << 20;
+/** How often a worker reports, and how many connections one report may have. */
+export const REPORT_MS = 5_000;
+export const MOST_OPEN = 20_000;
+
+const id = z.string().max(64);
+const count = z.int().min(0);
+const text = z.string().max(512);
+const bytes = z.base64().max(512);
+
+/** The calls, as they come over the link. */
+export const requests = {
+  lookUp: z.strictObject({ session_id: id }),
+  activate: z.strictObject({ session_id: id, tofu_token: id, version: count }),
+  cancel: z.strictObject({ session_id: id }),
+  authorize: z.strictObject({ session_id: id }),
+  connect: z.strictObject({
+    connection_id: id,
+    client_tcp_address: text,
+    client_tcp_port: count,
+    endpoint_tcp_address: text,
+    endpoint_tcp_port: count,
+  }),
+  close: z.strictObject({
+    ends: z
+      .array(
+        z.strictObject({
+          connection_id: id,
+          bytes_up: count,
+          bytes_down: count,
+          reason: z.enum([
+            'unknown',
+            'timed out',
+            'closed by end-user',
+            'canceled',
+            'network error',
+            'system error',
+          ]),
+        }),
+      )
+      .max(1_000),
+  }),
+} satisfies Record<CallName, z.ZodType>;
+
+const callNames = Object.keys(requests) as [CallName, ...CallName[]];
+
+/** What a worker says. */
+export const fromWorker = z.discriminatedUnion('type', [
+  z.strictObject({
+    type: z.literal('hello'),
+    name: text,
+    description: text,
+    /** `host:port` where clients and other workers reach it; empty: they do not. */
+    address: text,
+    release_version: text,
+    tags: z.record(text, z.array(text).max(100)),
+  }),
+  z.strictObject({
+    type: z.literal('report'),
+    state: z.enum(['active', 'shutdown']),
+    open: z
+      .array(z.strictObject({ connection_id: id, bytes_up: count, bytes_down: count }))
+      .max(MOST_OPEN),
+  }),
+  z.strictObject({
+    type: z.literal('call'),
+    id: count,
+    name: z.enum(callNames),
+    request: z.unknown(),
+  }),
+  z.strictObject({ type: z.literal('renew'), public_key: bytes }),
+]);
+export type FromWorker = z.output<typeof fromWorker>;
+
+export type FromServer =
+  | { type: 'welcome'; worker_id: string; grace_ms: number }
+  | { type: 'answered'; id: number; answer: unknown }
+  | { type: 'refused'; id: number; kind: FailureKind; message: string }
+  | { type: 'cut'; cuts: readonly Cut[]; connection_ids: readonly string[] }
+  | { type: 'renewed'; certificate: string; roots: readonly string[] };
+
+/** The first visit of a worker. */
+export const enrolment = z.strictObject({
+  /** DER of its subjectPublicKeyInfo. */
+  public_key: bytes,
+  /** Of the activation token; empty when it has made its own. */
+  nonce: bytes.or(z.literal('')),
+  proof: bytes,
+});
+export type EnrolmentRequest = z.output<typeof enrolment>;
+
+/** What it is answered. */
+export interface EnrolmentAnswer {
+  worker_id: string;
+  certificate: string;
+  roots: readonly string[];
+  proof: string;
+}
+
+export const base64 = (value: Uint8Array): string => Buffer.from(value).toString('base64');

@@ -1,0 +1,52 @@
+import type { App } from '../../app/app.ts';
+import { listKnownKeys } from '../../broker/workers/enrolment.store.ts';
+import type { Cut } from '../upstream.ts';
+import { WorkerListener } from './listener.ts';
+
+/** This server's connections to workers that stand alone: what it does about them at intervals. */
+interface Linking {
+  /** Tells all of them what is over. */
+  cut(cuts: readonly Cut[]): void;
+  /** Closes those whose key is not known any more, and renews its own certificate. Never throws. */
+  check(): Promise<void>;
+  renew(): Promise<void>;
+  close(): Promise<void>;
+}
+
+/**
+ * Lets workers that stand alone come, if the configuration says where to.
+ *
+ * @throws Error with a `code` when the address cannot be had
+ */
+export async function beginLinking(app: App): Promise<Linking | undefined> {
+  const at = app.config.worker_listen;
+  if (!at) return undefined;
+  const listener = new WorkerListener(app);
+  const address = await listener.listen(at);
+  app.log.info({ address }, 'workers that stand alone may come');
+  return {
+    cut: (cuts) => {
+      for (const link of listener.links) link.cut(cuts);
+    },
+    async check() {
+      if (app.barrier.sealed) return;
+      try {
+        await listener.renew();
+        const links = [...listener.links];
+        if (links.length === 0) return;
+        const known = await listKnownKeys(
+          app.db,
+          links.map((link) => link.key_sha256),
+        );
+        for (const link of links) {
+          if (!known.has(link.key_sha256))
+            link.close('the server does not know this worker any more');
+        }
+      } catch (err) {
+        app.log.warn({ err }, 'workers could not be looked after');
+      }
+    },
+    renew: () => listener.renew(),
+    close: () => listener.close(),
+  };
+}
