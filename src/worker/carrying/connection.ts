@@ -4,12 +4,12 @@ import type WebSocket from 'ws';
 import type { RawData } from 'ws';
 import { type ClosedReason, TOFU_LENGTH } from '../../broker/sessions/connections/connection.ts';
 import { Failure } from '../../core/failure.ts';
+import { proxySsh } from '../ssh/proxy.ts';
 import type { Traffic, Upstream } from '../upstream.ts';
 import {
   ACTIVATION_FAILED,
   ACTIVATION_REFUSED,
   CANCEL_FAILED,
-  type Closing,
   DONE,
   INVALID_HANDSHAKE,
   INVALID_TOFU,
@@ -23,21 +23,15 @@ import {
 } from '../wire/close-codes.ts';
 import { decodeClientHandshake, encodeHandshakeResult } from '../wire/handshake.ts';
 import type { CarriedSession } from './carried-session.ts';
-import { dial, leave, untilClosed } from './endpoint.ts';
+import { ClientStream, untilSent } from './client-stream.ts';
+import { closingWith, type Ending, endingOf, NETWORK_ERROR } from './ending.ts';
+import { dial, leave, parseEndpoint, untilClosed } from './endpoint.ts';
 import type { Ends } from './ends.ts';
 
 /** A client that has proved itself has so long for its first message. */
 const FIRST_MESSAGE_MS = 60_000;
 /** A client that has not taken so many bytes yet is not answered when it asks whether the worker is there. */
 const UNTAKEN_BYTES = 64 << 10;
-
-/** What comes of a connection: told to the server when it is over. */
-interface Ending {
-  closing: Closing;
-  reason: ClosedReason;
-}
-
-const NETWORK_ERROR: Ending = { closing: DONE, reason: 'network error' };
 
 /**
  * One connection of a session on its way from a client to the endpoint: hand-shake, permission,
@@ -55,6 +49,8 @@ export class CarriedConnection {
   readonly #client: { address: string; port: number };
   #connection_id = '';
   #endpoint: Socket | undefined;
+  /** Where this side speaks the client's protocol. */
+  #stream: ClientStream | undefined;
   #bytes_up = 0;
   #bytes_down = 0;
   /** What came behind the hand-shake before the endpoint was reached. */
@@ -183,7 +179,7 @@ export class CarriedConnection {
       return closingWith(isUnavailable ? NO_WORKER : NOT_AUTHORIZED);
     }
     if (this.#ending) {
-      await this.#tell(this.#ending.reason);
+      await this.#tell(this.#ending);
       return this.#ending;
     }
     const { expires_ms, connection_limit } = facts;
@@ -201,8 +197,9 @@ export class CarriedConnection {
       endpoint.destroy();
       return this.#ending;
     }
-    endpoint.on('error', () => this.#end(NETWORK_ERROR));
-    endpoint.on('close', () => this.#end(NETWORK_ERROR));
+    const { injects } = this.session.facts;
+    endpoint.on('error', () => injects || this.#end(NETWORK_ERROR));
+    endpoint.on('close', () => injects || this.#end(NETWORK_ERROR));
     try {
       await this.#upstream.connect({
         connection_id: this.#connection_id,
@@ -215,8 +212,25 @@ export class CarriedConnection {
       endpoint.destroy();
       return closingWith(NOT_ESTABLISHED);
     }
+    if (injects) return this.#proxy(endpoint);
     if (!this.#ending) this.#pump(endpoint);
     return undefined;
+  }
+
+  /** Logs in at the endpoint for the client, and speaks SSH with both. */
+  async #proxy(endpoint: Socket): Promise<Ending> {
+    const { id, facts } = this.session;
+    const grant = await this.#upstream.logIn({ session_id: id });
+    if (this.#ending) return this.#ending;
+    const client = new ClientStream(this.#ws, this.#secure, (bytes) => {
+      this.#bytes_down += bytes;
+    });
+    this.#stream = client;
+    for (const bytes of this.#early.splice(0)) this.#take(bytes);
+    const { host: name } = parseEndpoint(facts.endpoint);
+    const end = await proxySsh({ client, endpoint, name }, grant);
+    await untilSent(client);
+    return endingOf(end);
   }
 
   #pump(endpoint: Socket): void {
@@ -240,7 +254,10 @@ export class CarriedConnection {
 
   #take(bytes: Buffer): void {
     if (this.#ending) return;
-    if (this.#endpoint && this.#isPumping) this.#write(this.#endpoint, bytes);
+    if (this.#stream) {
+      this.#bytes_up += bytes.length;
+      this.#stream.receive(bytes);
+    } else if (this.#endpoint && this.#isPumping) this.#write(this.#endpoint, bytes);
     else this.#early.push(bytes);
   }
 
@@ -250,6 +267,7 @@ export class CarriedConnection {
   }
 
   #clientLeft(code: number): void {
+    this.#stream?.destroy();
     const isOrderly = code === 1000 || code === 1001 || code === 1005;
     this.#end({ closing: DONE, reason: isOrderly ? 'closed by end-user' : 'network error' });
   }
@@ -263,18 +281,16 @@ export class CarriedConnection {
     this.#ws.resume();
     this.#ws.close(code, reason);
     if (this.#endpoint) leave(this.#endpoint);
-    void this.#tell(ending.reason).finally(() => this.#ended.resolve());
+    void this.#tell(ending).finally(() => this.#ended.resolve());
   }
 
-  async #tell(reason: ClosedReason): Promise<void> {
+  async #tell({ reason, because }: Ending): Promise<void> {
     const { traffic } = this;
     if (!traffic) return;
-    await this.#ends.tell({ ...traffic, reason });
+    await this.#ends.tell({ ...traffic, reason, ...(because ? { because } : {}) });
     this.#isTold = true;
   }
 }
-
-const closingWith = (closing: Closing): Ending => ({ closing, reason: 'unknown' });
 
 function bytesOf(data: RawData): Buffer {
   if (Buffer.isBuffer(data)) return data;
