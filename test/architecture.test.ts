@@ -22,7 +22,8 @@ const FLOORS: readonly (readonly string[])[] = [
   // The data path of sessions, in threads of its own or in a process that stands alone.
   ['worker'],
   ['broker'],
-  ['pki'],
+  // Authorities of certificates of X.509, and of SSH.
+  ['pki', 'ssh-authority'],
   ['system'],
   ['seal'],
   // Tokens, policies, identity, log-ins, leases, wrapping.

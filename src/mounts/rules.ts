@@ -10,7 +10,7 @@ import {
 import { type Failure, invalid } from '../core/failure.ts';
 
 /** Engine types that can be mounted, by kind. */
-export const SECRET_TYPES = ['pki'] as const;
+export const SECRET_TYPES = ['pki', 'ssh'] as const;
 
 /**
  * Auth types that can be mounted. Nobody can log in yet with one that has no engine here;

@@ -24,6 +24,7 @@ import { AUTH_TYPES } from '../mounts/rules.ts';
 import { certificateLease } from '../pki/revocation/operations.ts';
 import { pkiRoutes } from '../pki/routes.ts';
 import { sealRoutes } from '../seal/routes.ts';
+import { sshRoutes } from '../ssh-authority/routes.ts';
 import { managedKeyRoutes } from '../system/managed-keys/routes.ts';
 import { mountSystemRoutes } from '../system/mounts/routes.ts';
 import { serverRoutes } from '../system/routes.ts';
@@ -49,6 +50,7 @@ export const systemRoutes: readonly AnyRoute[] = [
 /** Endpoints of each engine under `/v1/{mount}/`. */
 export const secretEngines: Readonly<Record<string, readonly AnyRoute[]>> = {
   pki: pkiRoutes,
+  ssh: sshRoutes,
   cubbyhole: cubbyholeRoutes,
   identity: identityRoutes,
 };

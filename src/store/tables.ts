@@ -290,6 +290,8 @@ export interface Tables {
     client_key_sealed: Uint8Array | null;
   };
   pki_issuer: PkiIssuerRow;
+  ssh_authority: SshAuthorityRow;
+  ssh_role: SshRoleRow;
   pki_role: Tagged<{
     mount_id: string;
     name: string;
@@ -798,4 +800,20 @@ export interface SessionCredentialRow {
   /** Unix seconds. */
   expires_at: number;
   secret_sealed: Uint8Array;
+}
+
+/** The authority of an SSH mount. */
+export interface SshAuthorityRow {
+  mount_id: string;
+  /** One line. */
+  public_key: string;
+  /** PKCS#8, DER. */
+  private_key_sealed: Uint8Array;
+}
+
+/** Roles of SSH mounts; as `pki_role`. */
+export interface SshRoleRow {
+  mount_id: string;
+  name: string;
+  body: string;
 }

@@ -134,6 +134,71 @@ describe('credentials that a worker logs in with', { skip }, () => {
     assert.equal(digest(back), digest(here));
   });
 
+  for (const [path, key_type, key_bits] of [
+    ['sign', 'ed25519', 0],
+    ['sign', 'ecdsa', 384],
+    ['sign', 'rsa', 2048],
+    ['issue', 'ed25519', 0],
+    ['issue', 'rsa', 2048],
+  ] as const) {
+    test(`a certificate of this server's own authority logs in: ${path}, ${key_type}`, async (t) => {
+      const { call, url } = broker.client;
+      const mount = `ssh-${path}-${key_type}`;
+      const must = async (method: string, at: string, body: object) => {
+        const reply = await call(method, at, body);
+        assert.ok(reply.status < 300, reply.text);
+        return reply;
+      };
+      await must('POST', `sys/mounts/${mount}`, { type: 'ssh' });
+      const authority = await must('POST', `${mount}/config/ca`, { key_type: 'ssh-ed25519' });
+      await must('POST', `${mount}/roles/ops`, {
+        ...{ key_type: 'ca', allow_user_certificates: true, allowed_users: SSH_USER },
+        ...{ default_extensions: { 'permit-pty': '' }, allow_user_key_ids: true, ttl: '5m' },
+      });
+      await must('PUT', `sys/policies/acl/${mount}`, {
+        policy: ['sys/leases/revoke', `${mount}/${path}/ops`]
+          .map((one) => `path "${one}" { capabilities = ["update"] }`)
+          .join('\n'),
+      });
+      const token = await must('POST', 'auth/token/create', {
+        ...{ no_parent: true, period: '1h', policies: [mount] },
+      });
+      const vault = await broker.make('credential-stores', {
+        scope_id: broker.project,
+        type: 'vault',
+        attributes: { address: url, token: token.textAt('auth.client_token') },
+      });
+      const library = await broker.make('credential-libraries', {
+        credential_store_id: vault,
+        type: 'vault-ssh-certificate',
+        attributes: {
+          ...{ path: `${mount}/${path}/ops`, username: SSH_USER },
+          ...{ key_type, ...(key_bits > 0 ? { key_bits } : {}) },
+          key_id: 'for-{{.Account.LoginName}}',
+        },
+      });
+      const file = join(folder, `${mount}.pub`);
+      writeFileSync(file, `${authority.textAt('data.public_key')}\n`);
+      const server = await startSshd(t, { lines: [`TrustedUserCAKeys ${file}`] });
+      const pinned = { host_keys: [server.host_key.public_line] };
+      const port = await openSessionPort(t, await authorize(library, server, pinned));
+      const ran = await ssh(port, 'id -un');
+      assert.deepEqual([ran.status, ran.stdout], [0, `${SSH_USER}\n`], ran.stderr + server.log());
+      assert.match(server.log(), /Accepted publickey .* ID for-admin \(serial \d+\) CA ED25519/);
+    });
+  }
+
+  test('keys are changed on both sides while much flows', async (t) => {
+    const server = await startSshd(t, { keys: [user.public_line], lines: ['RekeyLimit 1M'] });
+    const pinned = { host_keys: [server.host_key.public_line] };
+    const port = await openSessionPort(t, await authorize(await keyOf(user), server, pinned));
+    const args = [...options('-o', 'RekeyLimit=1M'), '-p', `${port}`, 'x@127.0.0.1'];
+    const text = randomBytes(6 << 20).toString('base64');
+    const ran = await runProgram('ssh', [...args, 'cat'], text);
+    assert.equal(ran.status, 0, ran.stderr);
+    assert.ok(ran.stdout === text);
+  });
+
   test('an endpoint with another host key is refused, and hears of no user', async (t) => {
     const other = makeKeyPair(folder, 'other-host');
     const pinned = { host_keys: [other.public_line] };

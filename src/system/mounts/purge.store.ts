@@ -50,6 +50,8 @@ const PAGED: Readonly<Record<Exclude<MountTable, 'token'>, Paged>> = {
   pki_config: { keys: ['name'], long: ['body'], at_once: 32 },
   pki_authority: { keys: ['mount_id'] },
   pki_external_policy: { keys: ['mount_id'], long: ['body', 'client_key_sealed'] },
+  ssh_role: { keys: ['name'], long: ['body'] },
+  ssh_authority: { keys: ['mount_id'] },
   userpass_user: { keys: ['name'], long: ['body'], at_once: 32 },
   approle_secret_id: { keys: ['id'], long: ['body'], unordered: true },
   approle_role: { keys: ['name'], long: ['body'] },

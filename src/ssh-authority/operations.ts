@@ -1,0 +1,220 @@
+import { createPrivateKey, createPublicKey, generateKeyPair, type KeyObject } from 'node:crypto';
+import { askerOf, makeKeyInTurn } from '../access/concurrency/operations.ts';
+import { commitPlanned } from '../access/standing/attempts.operations.ts';
+import type { App } from '../app/app.ts';
+import type { Caller } from '../app/caller.ts';
+import type { DataResult, NothingResult } from '../app/output.ts';
+import { Failure, invalid } from '../core/failure.ts';
+import { listKeys } from '../core/key-list.ts';
+import { encodePublicKey, encodeSshPublicKey, parsePublicKey } from '../ssh/public-key.ts';
+import { parsePrivateKey } from '../x509/private-keys.ts';
+import { roleSchema, type SshRole } from './role.ts';
+import {
+  deleteAuthority,
+  deleteRole,
+  findAuthority,
+  findRoleBody,
+  insertAuthority,
+  listRoleNames,
+  saveRole,
+} from './store.ts';
+
+/** Kinds of keys by the names that requests have for them. */
+export type KeyKind = 'rsa' | 'ec' | 'ed25519';
+
+const CURVES: Readonly<Record<number, string>> = { 256: 'P-256', 384: 'P-384', 521: 'P-521' };
+const RSA_BITS = [2048, 3072, 4096];
+
+/**
+ * Makes a key.
+ *
+ * @param bits 0: as its kind has it unless told
+ * @throws Failure `invalid` for bits that its kind does not have
+ */
+export async function makeKey(
+  app: App,
+  caller: Caller,
+  { kind, bits }: { kind: KeyKind; bits: number },
+): Promise<KeyObject> {
+  if (kind === 'ed25519') return generate((done) => generateKeyPair('ed25519', {}, done));
+  if (kind === 'ec') {
+    const namedCurve = CURVES[bits || 256];
+    if (!namedCurve) throw invalid('key_bits of ec is one of 256, 384, 521');
+    return generate((done) => generateKeyPair('ec', { namedCurve }, done));
+  }
+  const modulusLength = bits || 4096;
+  if (!RSA_BITS.includes(modulusLength)) {
+    throw invalid(`key_bits of rsa is one of ${RSA_BITS.join(', ')}`);
+  }
+  const make = () => generate((done) => generateKeyPair('rsa', { modulusLength }, done));
+  return makeKeyInTurn(app, askerOf(caller), make);
+}
+
+type Done = (error: Error | null, publicKey: KeyObject, privateKey: KeyObject) => void;
+
+function generate(begin: (done: Done) => void): Promise<KeyObject> {
+  return new Promise((resolve, reject) => {
+    begin((error, _publicKey, privateKey) => (error ? reject(error) : resolve(privateKey)));
+  });
+}
+
+const placeOf = (mount_id: string) =>
+  ({ table: 'ssh_authority', column: 'private_key_sealed', row: mount_id }) as const;
+
+const NO_AUTHORITY = "keys haven't been configured yet";
+
+export interface AuthorityInput {
+  generate_signing_key: boolean;
+  key_type: string;
+  key_bits: number;
+  private_key: string;
+}
+
+type PublicKeyAnswer = DataResult<{ public_key: string }>;
+
+/** Names of Vault's for kinds of keys, and ours. */
+const KINDS: Readonly<Record<string, KeyKind>> = {
+  'ssh-rsa': 'rsa',
+  'ssh-ed25519': 'ed25519',
+  'ecdsa-sha2-nistp256': 'ec',
+  'ecdsa-sha2-nistp384': 'ec',
+  'ecdsa-sha2-nistp521': 'ec',
+  rsa: 'rsa',
+  ec: 'ec',
+  ed25519: 'ed25519',
+};
+
+/** Gives a mount its authority: a key of its own, or one that is brought. It has one until that is deleted. */
+export async function writeAuthority(
+  app: App,
+  caller: Caller,
+  input: AuthorityInput,
+): Promise<PublicKeyAnswer> {
+  const key = await authorityKey(app, caller, input);
+  const mount_id = caller.mount.id;
+  const public_key = encodeSshPublicKey(createPublicKey(key));
+  const der = key.export({ type: 'pkcs8', format: 'der' });
+  const private_key_sealed = app.barrier.encrypt('pki-key', placeOf(mount_id), der);
+  der.fill(0);
+  await commitPlanned(app, caller, async () => {
+    const found = (await findAuthority(app.db, mount_id)) !== undefined;
+    if (found) throw invalid('keys are already configured; delete them before reconfiguring');
+    return {
+      effects: [insertAuthority({ mount_id, public_key, private_key_sealed })],
+      result: {},
+      found,
+    };
+  });
+  return { data: { public_key } };
+}
+
+async function authorityKey(
+  app: App,
+  caller: Caller,
+  { generate_signing_key, key_type, key_bits, private_key }: AuthorityInput,
+): Promise<KeyObject> {
+  if (private_key !== '') {
+    const key = parsePrivateKey(private_key);
+    if (!canSign(key))
+      throw invalid(
+        'private_key: Ed25519, ECDSA on P-256, P-384, P-521, or RSA with 2048 bits or more',
+      );
+    return key;
+  }
+  if (!generate_signing_key) throw invalid('missing private_key: or set generate_signing_key');
+  const kind = KINDS[key_type];
+  if (!kind) throw invalid(`unknown key_type "${key_type.slice(0, 64)}"`);
+  const [, bits = ''] = /^ecdsa-sha2-nistp(\d+)$/.exec(key_type) ?? [];
+  return makeKey(app, caller, { kind, bits: key_bits || Number(bits) });
+}
+
+function canSign(key: KeyObject): boolean {
+  try {
+    return parsePublicKey(encodePublicKey(createPublicKey(key)).blob) !== undefined;
+  } catch {
+    return false;
+  }
+}
+
+export async function readAuthority(app: App, caller: Caller): Promise<PublicKeyAnswer> {
+  const row = await findAuthority(app.db, caller.mount.id);
+  if (!row) throw invalid(NO_AUTHORITY);
+  return { data: { public_key: row.public_key } };
+}
+
+/** As servers take it for `TrustedUserCAKeys`. */
+export async function readPublicKey(app: App, caller: Caller): Promise<{ bytes: Uint8Array }> {
+  const row = await findAuthority(app.db, caller.mount.id);
+  if (!row) throw new Failure('not_found', '');
+  return { bytes: Buffer.from(`${row.public_key}\n`) };
+}
+
+/** What it has signed stays as it is. */
+export async function removeAuthority(app: App, caller: Caller): Promise<NothingResult> {
+  await app.commit(caller, [deleteAuthority(caller.mount.id)]);
+  return {};
+}
+
+/** @throws Failure `invalid` for a mount without an authority */
+export async function openAuthority(app: App, caller: Caller): Promise<KeyObject> {
+  const mount_id = caller.mount.id;
+  const row = await findAuthority(app.db, mount_id);
+  if (!row) throw invalid(NO_AUTHORITY);
+  const der = app.barrier.decrypt('pki-key', placeOf(mount_id), row.private_key_sealed);
+  const key = createPrivateKey({ key: Buffer.from(der), format: 'der', type: 'pkcs8' });
+  der.fill(0);
+  return key;
+}
+
+export async function findRole(
+  app: App,
+  caller: Caller,
+  name: string,
+): Promise<SshRole | undefined> {
+  const body = await findRoleBody(app.db, caller.mount.id, name);
+  return body === undefined ? undefined : roleSchema.parse(JSON.parse(body));
+}
+
+export async function readRole(
+  app: App,
+  caller: Caller,
+  { name }: { name: string },
+): Promise<DataResult<SshRole>> {
+  const role = await findRole(app, caller, name);
+  if (!role) throw new Failure('not_found', '');
+  return { data: role };
+}
+
+export function listRoles(
+  app: App,
+  caller: Caller,
+  input: { after?: string | undefined; limit?: number | undefined },
+) {
+  return listKeys((page) => listRoleNames(app.db, { mount_id: caller.mount.id, ...page }), input);
+}
+
+/** Writes a role whole: what is left out falls to its default. */
+export async function writeRole(
+  app: App,
+  caller: Caller,
+  { name, ...role }: SshRole & { name: string },
+): Promise<NothingResult> {
+  if (role.max_ttl > 0 && role.ttl > role.max_ttl) {
+    throw invalid('ttl value must be less than max_ttl when both specified');
+  }
+  const body = JSON.stringify(role);
+  return commitPlanned<NothingResult>(app, caller, async () => ({
+    effects: saveRole(caller.mount.id, name, body),
+    result: {},
+    found: (await findRoleBody(app.db, caller.mount.id, name)) !== undefined,
+  }));
+}
+
+export async function removeRole(
+  app: App,
+  caller: Caller,
+  { name }: { name: string },
+): Promise<NothingResult> {
+  await app.commit(caller, [deleteRole(caller.mount.id, name)]);
+  return {};
+}

@@ -1,0 +1,89 @@
+import { createPublicKey, type KeyObject } from 'node:crypto';
+import type { App } from '../app/app.ts';
+import type { Caller } from '../app/caller.ts';
+import { effectiveLeaseTtls } from '../app/mount.ts';
+import type { DataResult } from '../app/output.ts';
+import { invalid } from '../core/failure.ts';
+import { certificateType, makeCertificate } from '../ssh/certificate.ts';
+import { encodePrivateKeyFile } from '../ssh/private-key-file.ts';
+import { encodePublicKey, parsePublicKeyLine, type SshPublicKey } from '../ssh/public-key.ts';
+import { findRole, type KeyKind, makeKey, openAuthority } from './operations.ts';
+import { type CertificateRequest, planCertificate } from './plan.ts';
+
+const NONCE_BYTES = 32;
+const SERIAL_BYTES = 8;
+
+interface Signed {
+  /** Hexadecimal. */
+  serial_number: string;
+  /** One line. */
+  signed_key: string;
+}
+
+/** Signs a public key within the bounds of a role. */
+export async function signKey(
+  app: App,
+  caller: Caller,
+  { public_key, ...request }: CertificateRequest & { role: string; public_key: string },
+): Promise<DataResult<Signed>> {
+  const key = parsePublicKeyLine(public_key.trim());
+  if (!key) {
+    throw invalid(
+      'failed to parse public_key as SSH key: Ed25519, ECDSA, or RSA with 2048 bits or more, on one line',
+    );
+  }
+  return { data: await certify(app, caller, key, request) };
+}
+
+/** Makes a key, and signs it within the bounds of a role. The key is kept nowhere. */
+export async function issueKey(
+  app: App,
+  caller: Caller,
+  {
+    key_type,
+    key_bits,
+    ...request
+  }: CertificateRequest & { role: string; key_type: KeyKind; key_bits: number },
+): Promise<DataResult<Signed & { private_key: string; private_key_type: string }>> {
+  // Before a key is made for nothing.
+  await requireRole(app, caller, request.role);
+  const key = await makeKey(app, caller, { kind: key_type, bits: key_bits });
+  const signed = await certify(app, caller, encodePublicKey(createPublicKey(key)), request);
+  return {
+    data: { ...signed, private_key: encodePrivateKeyFile(key), private_key_type: key_type },
+  };
+}
+
+async function requireRole(app: App, caller: Caller, name: string) {
+  const role = await findRole(app, caller, name);
+  if (!role) throw invalid(`unknown role: ${name}`);
+  return role;
+}
+
+async function certify(
+  app: App,
+  caller: Caller,
+  key: SshPublicKey,
+  { role: role_name, ...request }: CertificateRequest & { role: string },
+): Promise<Signed> {
+  const role = await requireRole(app, caller, role_name);
+  const authority: KeyObject = await openAuthority(app, caller);
+  const serial = Buffer.from(app.randomBytes(SERIAL_BYTES)).readBigUInt64BE();
+  const fields = planCertificate(role, key, request, {
+    role_name,
+    display_name: caller.token?.display_name ?? '',
+    now: Math.floor(app.now() / 1000),
+    serial,
+    ...effectiveLeaseTtls(caller.mount.config),
+  });
+  const blob = makeCertificate(key.key, fields, {
+    key: authority,
+    public_key: encodePublicKey(createPublicKey(authority)),
+    nonce: app.randomBytes(NONCE_BYTES),
+  });
+  const serial_number = serial.toString(16).padStart(2 * SERIAL_BYTES, '0');
+  Object.assign(caller.record.outcome, { serial_number, key_id: fields.key_id });
+  // Nothing is stored but that it was done: the record is durable before anybody has the certificate.
+  await app.commit(caller, []);
+  return { serial_number, signed_key: `${certificateType(key.type)} ${blob.toString('base64')}\n` };
+}
