@@ -1,7 +1,6 @@
 import type { Socket } from 'node:net';
 import type { TLSSocket } from 'node:tls';
 import type WebSocket from 'ws';
-import type { RawData } from 'ws';
 import { type ClosedReason, TOFU_LENGTH } from '../../broker/sessions/connections/connection.ts';
 import { Failure } from '../../core/failure.ts';
 import type { Traffic, Upstream } from '../upstream.ts';
@@ -23,11 +22,16 @@ import {
 } from '../wire/close-codes.ts';
 import { decodeClientHandshake, encodeHandshakeResult } from '../wire/handshake.ts';
 import type { CarriedSession } from './carried-session.ts';
+import { sendBinary, takeBinary } from './client-frames.ts';
 import { dial, leave, untilClosed } from './endpoint.ts';
 import type { Ends } from './ends.ts';
 
 /** A client that has proved itself has so long for its first message. */
 const FIRST_MESSAGE_MS = 60_000;
+/** It is a token of 20 letters and a number. */
+const FIRST_MESSAGE_BYTES = 4096;
+/** Bytes that are kept of what one side has sent and the other has not taken: then it is not read from. */
+const KEPT_BYTES = 256 << 10;
 /** A client that has not taken so many bytes yet is not answered when it asks whether the worker is there. */
 const UNTAKEN_BYTES = 64 << 10;
 
@@ -121,18 +125,23 @@ export class CarriedConnection {
   #firstMessage(): Promise<Buffer | undefined> {
     return new Promise((resolve) => {
       const timer = setTimeout(() => resolve(undefined), FIRST_MESSAGE_MS);
-      let isFirst = true;
-      this.#ws.on('message', (data, isBinary) => {
-        const bytes = bytesOf(data);
-        if (!isFirst) {
-          if (isBinary) this.#take(bytes);
-          else this.#end({ closing: NOT_BINARY, reason: 'network error' });
+      let first: Buffer | undefined = Buffer.alloc(0);
+      takeBinary(this.#secure, (bytes, isEnd) => {
+        if (!first) {
+          this.#take(bytes);
           return;
         }
-        isFirst = false;
+        first = Buffer.concat([first, bytes]);
+        if (!isEnd && first.length <= FIRST_MESSAGE_BYTES) return;
         clearTimeout(timer);
         this.#ws.pause();
-        resolve(isBinary ? bytes : undefined);
+        resolve(first.length > FIRST_MESSAGE_BYTES ? undefined : first);
+        first = undefined;
+      });
+      // No other messages are left than texts.
+      this.#ws.on('message', () => {
+        if (first) resolve(undefined);
+        else this.#end({ closing: NOT_BINARY, reason: 'network error' });
       });
       this.#ended.promise.finally(() => {
         clearTimeout(timer);
@@ -222,11 +231,11 @@ export class CarriedConnection {
   #pump(endpoint: Socket): void {
     this.#isPumping = true;
     const secure = this.#secure;
-    endpoint.on('data', (bytes) => {
+    endpoint.on('data', (bytes: Buffer) => {
       if (this.#ending) return;
       this.#bytes_down += bytes.length;
-      this.#ws.send(bytes);
-      if (secure.writableNeedDrain) endpoint.pause();
+      sendBinary(this.#ws, secure, bytes);
+      if (secure.writableLength >= KEPT_BYTES) endpoint.pause();
     });
     secure.on('drain', () => endpoint.resume());
     endpoint.on('drain', () => this.#ws.resume());
@@ -235,7 +244,7 @@ export class CarriedConnection {
     const early = this.#early;
     this.#early = [];
     for (const bytes of early) this.#write(endpoint, bytes);
-    if (!endpoint.writableNeedDrain) this.#ws.resume();
+    if (endpoint.writableLength < KEPT_BYTES) this.#ws.resume();
   }
 
   #take(bytes: Buffer): void {
@@ -246,7 +255,13 @@ export class CarriedConnection {
 
   #write(endpoint: Socket, bytes: Buffer): void {
     this.#bytes_up += bytes.length;
-    if (!endpoint.write(bytes)) this.#ws.pause();
+    // Pieces that come in one go are written in one.
+    if (endpoint.writableCorked === 0) {
+      endpoint.cork();
+      setImmediate(() => endpoint.uncork());
+    }
+    endpoint.write(bytes);
+    if (endpoint.writableLength >= KEPT_BYTES) this.#ws.pause();
   }
 
   #clientLeft(code: number): void {
@@ -275,8 +290,3 @@ export class CarriedConnection {
 }
 
 const closingWith = (closing: Closing): Ending => ({ closing, reason: 'unknown' });
-
-function bytesOf(data: RawData): Buffer {
-  if (Buffer.isBuffer(data)) return data;
-  return Array.isArray(data) ? Buffer.concat(data) : Buffer.from(data);
-}
