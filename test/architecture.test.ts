@@ -38,7 +38,7 @@ const FLOORS: readonly (readonly string[])[] = [
   // Pure rules of permission; envelope encryption; the configuration.
   ['acl', 'barrier', 'config'],
   // Pure formats; the seam to the database.
-  ['x509', 'store'],
+  ['x509', 'ssh', 'store'],
   // What all listeners do with connections: whose they are, handshakes in turns.
   ['sockets'],
   // Knows nothing of the product.

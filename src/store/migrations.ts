@@ -68,6 +68,7 @@ import { revocationRequests } from './migrations/0104-revocation-requests.ts';
 import { expirationWarnings } from './migrations/0105-expiration-warnings.ts';
 import { pssOfDevices } from './migrations/0106-pss-of-devices.ts';
 import { joinedRevocations } from './migrations/0108-joined-revocations.ts';
+import { injectingSessions } from './migrations/0109-injecting-sessions.ts';
 import { workersAlone } from './migrations/0112-workers-alone.ts';
 
 /** In order of their numbers; a new one is added at the end. */
@@ -140,6 +141,7 @@ export const MIGRATIONS: readonly Migration[] = [
   pssOfDevices,
   joinedRevocations,
   workersAlone,
+  injectingSessions,
 ];
 
 /**

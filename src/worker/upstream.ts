@@ -1,5 +1,6 @@
 import type { ClosedReason, ConnectionEnds } from '../broker/sessions/connections/connection.ts';
 import type { SessionStatus } from '../broker/sessions/session.ts';
+import type { SshGrant } from '../broker/targets/injection.operations.ts';
 
 /** A session as a worker is told of it, with all that it needs to carry it. */
 export interface SessionGrant {
@@ -19,6 +20,8 @@ export interface SessionGrant {
   connection_limit: number;
   /** Where it leads to: a URL of scheme, host and port. */
   endpoint: string;
+  /** Whether this side logs in at the endpoint for the client: by what {@link Calls.logIn} gives. */
+  injects: boolean;
 }
 
 /** Bytes that a connection has carried so far. */
@@ -33,6 +36,8 @@ export interface Traffic {
 /** How a connection ended. */
 export interface ConnectionEnd extends Traffic {
   reason: ClosedReason;
+  /** Where the reason alone does not tell: goes into the record. */
+  because?: string | undefined;
 }
 
 /** What a worker asks of the server that it belongs to, wherever that runs. */
@@ -55,6 +60,8 @@ export interface Calls {
     request: { connection_id: string } & ConnectionEnds;
     answer: { status: 'connected' };
   };
+  /** What it logs in with at the endpoint of a session with injected credentials: asked for each time. */
+  logIn: { request: { session_id: string }; answer: SshGrant };
   close: { request: { ends: readonly ConnectionEnd[] }; answer: { closed: number } };
 }
 

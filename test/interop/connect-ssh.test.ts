@@ -9,7 +9,7 @@ import { setTimeout as wait } from 'node:timers/promises';
 import { type Connecting, startCommand, startConnecting } from '../support/connect.ts';
 import { newDirectory } from '../support/node-process.ts';
 import { runProgram } from '../support/program.ts';
-import { canHavePasswords, findSshd, type Sshd, startSshd } from '../support/sshd.ts';
+import { canHavePasswords, findSshd, type Sshd, startSshd } from '../support/sshd-accounts.ts';
 
 const { skip } = findSshd();
 const MAIN = join(import.meta.dirname, '../../src/main.ts');

@@ -30,6 +30,7 @@ export interface NewSession {
   created_ms: number;
   expires_ms: number;
   worker_filter: string;
+  injects: boolean;
   certificate: Uint8Array;
   private_key_sealed: Uint8Array;
 }
@@ -118,6 +119,7 @@ const insertFacts = preparedWrite<{
   created_ms: number;
   expires_ms: number;
   worker_filter: string;
+  injects: number;
   certificate: Uint8Array;
   private_key_sealed: Uint8Array;
 }>(
@@ -137,6 +139,7 @@ const insertFacts = preparedWrite<{
       connection_limit: p.connection_limit,
       expires_ms: p.expires_ms,
       worker_filter: p.worker_filter,
+      injects: p.injects,
       certificate: p.certificate,
       private_key_sealed: p.private_key_sealed,
       tofu_sealed: null,
@@ -184,6 +187,7 @@ export function insertSession(session: NewSession): Write[] {
       created_ms,
       expires_ms: facts.expires_ms,
       worker_filter: facts.worker_filter,
+      injects: facts.injects ? 1 : 0,
       certificate: facts.certificate,
       private_key_sealed: facts.private_key_sealed,
     }),

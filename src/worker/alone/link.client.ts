@@ -154,6 +154,7 @@ export function upstreamThrough(link: () => ServerLink | undefined): Upstream {
     cancel: (request) => ask({ name: 'cancel', request }),
     authorize: (request) => ask({ name: 'authorize', request }),
     connect: (request) => ask({ name: 'connect', request }),
+    logIn: (request) => ask({ name: 'logIn', request }),
     close: (request) => ask({ name: 'close', request }),
   };
 }

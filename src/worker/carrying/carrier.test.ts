@@ -53,6 +53,7 @@ async function startCarrier(
     status: 'pending',
     expires_ms: Date.now() + 60_000,
     connection_limit: -1,
+    injects: false,
     ...grant,
     endpoint,
   };
@@ -64,6 +65,7 @@ async function startCarrier(
     cancel: async () => ({ status: 'canceling' }),
     authorize: async () => ({ connection_id: `sc_${++connections}`, connections_left: -1 }),
     connect: async () => ({ status: 'connected' }),
+    logIn: () => refuse(),
     async close(request) {
       ends.push(...request.ends);
       wake();
@@ -84,6 +86,7 @@ async function startCarrier(
     cancel: noting('cancel', upstream.cancel),
     authorize: noting('authorize', upstream.authorize),
     connect: noting('connect', upstream.connect),
+    logIn: noting('logIn', upstream.logIn),
     close: noting('close', upstream.close),
   });
   const { port } = await carrier.listen({ host: '127.0.0.1', port: 0 });

@@ -3,12 +3,9 @@ import type { TLSSocket } from 'node:tls';
 import type WebSocket from 'ws';
 import { type ClosedReason, TOFU_LENGTH } from '../../broker/sessions/connections/connection.ts';
 import { Failure } from '../../core/failure.ts';
+import { proxySsh } from '../ssh/proxy.ts';
 import type { Traffic, Upstream } from '../upstream.ts';
 import {
-  ACTIVATION_FAILED,
-  ACTIVATION_REFUSED,
-  CANCEL_FAILED,
-  type Closing,
   DONE,
   INVALID_HANDSHAKE,
   INVALID_TOFU,
@@ -17,13 +14,14 @@ import {
   NOT_AUTHORIZED,
   NOT_BINARY,
   NOT_ESTABLISHED,
-  SESSION_CANCELED,
-  TOFU_NOT_ALLOWED,
 } from '../wire/close-codes.ts';
 import { decodeClientHandshake, encodeHandshakeResult } from '../wire/handshake.ts';
+import { admit, cancelFor } from './admission.ts';
 import type { CarriedSession } from './carried-session.ts';
 import { sendBinary, takeBinary } from './client-frames.ts';
-import { dial, leave, untilClosed } from './endpoint.ts';
+import { ClientStream, untilSent } from './client-stream.ts';
+import { closingWith, type Ending, endingOf, NETWORK_ERROR } from './ending.ts';
+import { dial, leave, parseEndpoint, untilClosed } from './endpoint.ts';
 import type { Ends } from './ends.ts';
 
 /** A client that has proved itself has so long for its first message. */
@@ -34,14 +32,6 @@ const FIRST_MESSAGE_BYTES = 4096;
 const KEPT_BYTES = 256 << 10;
 /** A client that has not taken so many bytes yet is not answered when it asks whether the worker is there. */
 const UNTAKEN_BYTES = 64 << 10;
-
-/** What comes of a connection: told to the server when it is over. */
-interface Ending {
-  closing: Closing;
-  reason: ClosedReason;
-}
-
-const NETWORK_ERROR: Ending = { closing: DONE, reason: 'network error' };
 
 /**
  * One connection of a session on its way from a client to the endpoint: hand-shake, permission,
@@ -59,6 +49,8 @@ export class CarriedConnection {
   readonly #client: { address: string; port: number };
   #connection_id = '';
   #endpoint: Socket | undefined;
+  /** Where this side speaks the client's protocol. */
+  #stream: ClientStream | undefined;
   #bytes_up = 0;
   #bytes_down = 0;
   /** What came behind the hand-shake before the endpoint was reached. */
@@ -156,28 +148,8 @@ export class CarriedConnection {
     if (!handshake) return closingWith(INVALID_HANDSHAKE);
     const { tofu_token, cancels } = handshake;
     if (Buffer.byteLength(tofu_token) !== TOFU_LENGTH) return closingWith(INVALID_TOFU);
-    if (cancels) return this.#cancel();
-    return (await this.#admit(tofu_token)) ?? (await this.#authorize()) ?? this.#reach();
-  }
-
-  async #cancel(): Promise<Ending> {
-    try {
-      await this.#upstream.cancel({ session_id: this.session.id });
-      return { closing: SESSION_CANCELED, reason: 'canceled' };
-    } catch {
-      return closingWith(CANCEL_FAILED);
-    }
-  }
-
-  async #admit(tofu_token: string): Promise<Ending | undefined> {
-    try {
-      const admission = await this.session.admit(tofu_token);
-      if (admission === 'other client') return closingWith(TOFU_NOT_ALLOWED);
-      return admission === 'admitted' ? undefined : closingWith(ACTIVATION_REFUSED);
-    } catch (error) {
-      const isOther = error instanceof Failure && error.message.includes(TOFU_NOT_ALLOWED.reason);
-      return closingWith(isOther ? TOFU_NOT_ALLOWED : ACTIVATION_FAILED);
-    }
+    if (cancels) return cancelFor(this.#upstream, this.session.id);
+    return (await admit(this.session, tofu_token)) ?? (await this.#authorize()) ?? this.#reach();
   }
 
   async #authorize(): Promise<Ending | undefined> {
@@ -192,7 +164,7 @@ export class CarriedConnection {
       return closingWith(isUnavailable ? NO_WORKER : NOT_AUTHORIZED);
     }
     if (this.#ending) {
-      await this.#tell(this.#ending.reason);
+      await this.#tell(this.#ending);
       return this.#ending;
     }
     const { expires_ms, connection_limit } = facts;
@@ -210,8 +182,9 @@ export class CarriedConnection {
       endpoint.destroy();
       return this.#ending;
     }
-    endpoint.on('error', () => this.#end(NETWORK_ERROR));
-    endpoint.on('close', () => this.#end(NETWORK_ERROR));
+    const { injects } = this.session.facts;
+    endpoint.on('error', () => injects || this.#end(NETWORK_ERROR));
+    endpoint.on('close', () => injects || this.#end(NETWORK_ERROR));
     try {
       await this.#upstream.connect({
         connection_id: this.#connection_id,
@@ -224,8 +197,25 @@ export class CarriedConnection {
       endpoint.destroy();
       return closingWith(NOT_ESTABLISHED);
     }
+    if (injects) return this.#proxy(endpoint);
     if (!this.#ending) this.#pump(endpoint);
     return undefined;
+  }
+
+  /** Logs in at the endpoint for the client, and speaks SSH with both. */
+  async #proxy(endpoint: Socket): Promise<Ending> {
+    const { id, facts } = this.session;
+    const grant = await this.#upstream.logIn({ session_id: id });
+    if (this.#ending) return this.#ending;
+    const client = new ClientStream(this.#ws, this.#secure, (bytes) => {
+      this.#bytes_down += bytes;
+    });
+    this.#stream = client;
+    for (const bytes of this.#early.splice(0)) this.#take(bytes);
+    const { host: name } = parseEndpoint(facts.endpoint);
+    const end = await proxySsh({ client, endpoint, name }, grant);
+    await untilSent(client);
+    return endingOf(end);
   }
 
   #pump(endpoint: Socket): void {
@@ -249,7 +239,10 @@ export class CarriedConnection {
 
   #take(bytes: Buffer): void {
     if (this.#ending) return;
-    if (this.#endpoint && this.#isPumping) this.#write(this.#endpoint, bytes);
+    if (this.#stream) {
+      this.#bytes_up += bytes.length;
+      this.#stream.receive(bytes);
+    } else if (this.#endpoint && this.#isPumping) this.#write(this.#endpoint, bytes);
     else this.#early.push(bytes);
   }
 
@@ -265,6 +258,7 @@ export class CarriedConnection {
   }
 
   #clientLeft(code: number): void {
+    this.#stream?.destroy();
     const isOrderly = code === 1000 || code === 1001 || code === 1005;
     this.#end({ closing: DONE, reason: isOrderly ? 'closed by end-user' : 'network error' });
   }
@@ -278,15 +272,13 @@ export class CarriedConnection {
     this.#ws.resume();
     this.#ws.close(code, reason);
     if (this.#endpoint) leave(this.#endpoint);
-    void this.#tell(ending.reason).finally(() => this.#ended.resolve());
+    void this.#tell(ending).finally(() => this.#ended.resolve());
   }
 
-  async #tell(reason: ClosedReason): Promise<void> {
+  async #tell({ reason, because }: Ending): Promise<void> {
     const { traffic } = this;
     if (!traffic) return;
-    await this.#ends.tell({ ...traffic, reason });
+    await this.#ends.tell({ ...traffic, reason, ...(because ? { because } : {}) });
     this.#isTold = true;
   }
 }
-
-const closingWith = (closing: Closing): Ending => ({ closing, reason: 'unknown' });

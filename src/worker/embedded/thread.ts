@@ -28,6 +28,7 @@ const carrier = new Carrier({
   cancel: (request) => ask({ name: 'cancel', request }),
   authorize: (request) => ask({ name: 'authorize', request }),
   connect: (request) => ask({ name: 'connect', request }),
+  logIn: (request) => ask({ name: 'logIn', request }),
   close: (request) => ask({ name: 'close', request }),
 });
 

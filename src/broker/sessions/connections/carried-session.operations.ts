@@ -56,6 +56,8 @@ interface CarriedSession {
   /** Empty before the first use. */
   tofu_token: string;
   connections_left: number;
+  /** Whether its worker logs in for the client. */
+  injects: boolean;
 }
 
 /**
@@ -73,7 +75,7 @@ export async function lookUpSession(
     requireSession(app, session_id),
     findResource(app.db, session_id),
   ]);
-  const { private_key_sealed, tofu_sealed, ...facts } = session;
+  const { private_key_sealed, tofu_sealed, injects, ...facts } = session;
   if (!resource || !private_key_sealed || session.expires_ms <= app.now()) {
     throw new Failure('forbidden', UNKNOWN);
   }
@@ -87,6 +89,7 @@ export async function lookUpSession(
     private_key: app.barrier.decrypt('credential', keyPlace(session_id), private_key_sealed),
     tofu_token: tofu_sealed ? openTofu(app, session_id, tofu_sealed) : '',
     connections_left: connectionsLeft(session),
+    injects: injects === 1,
   };
 }
 

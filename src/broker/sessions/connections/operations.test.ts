@@ -107,6 +107,7 @@ async function makeWorld(open: Open): Promise<World> {
           created_ms: app.now(),
           expires_ms: app.now() + 3_600_000,
           worker_filter,
+          injects: false,
           certificate: randomBytes(300),
           private_key_sealed: app.barrier.encrypt('credential', keyPlace(id), new Uint8Array(64)),
         }),

@@ -77,6 +77,7 @@ interface ConnectionEnd {
   bytes_up: number;
   bytes_down: number;
   reason: ClosedReason;
+  because?: string | undefined;
 }
 
 /** A conflict means that somebody else closed one of them meanwhile. */
@@ -99,7 +100,11 @@ export async function closeConnections(
     if (open.length === 0) return;
     const now = app.now();
     const session_ids = [...new Set(open.map(({ row }) => row.session_id))];
-    caller.record.outcome.connection_ids = open.map(({ row }) => row.id);
+    const reasons = open.flatMap(({ end }) => end.because ?? []);
+    Object.assign(caller.record.outcome, {
+      connection_ids: open.map(({ row }) => row.id),
+      ...(reasons.length > 0 ? { because: reasons } : {}),
+    });
     try {
       await app.commit(caller, [
         ...open.flatMap(({ row, end }) => close(row, end, now)),
