@@ -335,6 +335,17 @@ test('16 first connections at once become of one activation; another client is n
   assert.equal(await stranger.closing(), '1008 tofu token not allowed');
 });
 
+test('a client that says goodbye has left, although it stays connected', async (t) => {
+  const { port, ends, ended } = await startCarrier(t);
+  const secure = await openSecure(session, port);
+  secure.write(Buffer.concat([Buffer.from(UPGRADE), firstMessage(), binary('12345')]));
+  secure.write(frameOf(OPCODE.close, Buffer.from([3, 232])));
+  secure.pause();
+  await ended(1);
+  assert.equal(ends[0]?.reason, 'closed by end-user');
+  secure.destroy();
+});
+
 const leavings: [why: string, reason: string, leave: (heard: Heard) => void][] = [
   [
     'a client that says goodbye',

@@ -118,7 +118,7 @@ export class CarriedConnection {
     return new Promise((resolve) => {
       const timer = setTimeout(() => resolve(undefined), FIRST_MESSAGE_MS);
       let first: Buffer | undefined = Buffer.alloc(0);
-      takeBinary(this.#secure, (bytes, isEnd) => {
+      const take = (bytes: Buffer<ArrayBuffer>, isEnd: boolean): void => {
         if (!first) {
           this.#take(bytes);
           return;
@@ -129,7 +129,9 @@ export class CarriedConnection {
         this.#ws.pause();
         resolve(first.length > FIRST_MESSAGE_BYTES ? undefined : first);
         first = undefined;
-      });
+      };
+      const both = { ws: this.#ws, secure: this.#secure };
+      takeBinary(both, take, () => this.#end({ closing: DONE, reason: 'closed by end-user' }));
       // No other messages are left than texts.
       this.#ws.on('message', () => {
         if (first) resolve(undefined);
@@ -224,7 +226,7 @@ export class CarriedConnection {
     endpoint.on('data', (bytes: Buffer) => {
       if (this.#ending) return;
       this.#bytes_down += bytes.length;
-      sendBinary(this.#ws, secure, bytes);
+      sendBinary({ ws: this.#ws, secure }, bytes);
       if (secure.writableLength >= KEPT_BYTES) endpoint.pause();
     });
     secure.on('drain', () => endpoint.resume());
