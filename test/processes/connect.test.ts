@@ -464,6 +464,7 @@ const refusals: [what: string, args: string[], more: Record<string, string>, lin
   ['two tokens', [target, '-token=env://A', '-token-file=b'], {}, /either -token or -token-file/],
   ['a server that is away', [target, '-addr=http://127.0.0.1:1'], {}, /nothing listens there/],
   ['an address that is none', [target, '-listen=x'], {}, /-listen must be HOST:PORT/],
+  ['a tool that is not there', ['psql', target], { PATH: '/nonexistent' }, /psql cannot be run: /],
   ['arguments for no tool', [target, '--', 'canary'], {}, /too many arguments/],
 ];
 for (const [what, args, more, line] of refusals) {
