@@ -6,13 +6,18 @@ import { VERSION } from '../../core/version.ts';
 import { Carrier } from '../carrying/carrier.ts';
 import { GRACE_MS } from '../grace.ts';
 import { REPORT_MS } from '../link/messages.ts';
+import { ServerCalls } from './calls.ts';
 import { enrolAt, type FirstToken } from './enrolling.client.ts';
 import { type Identity, newKey } from './identity.ts';
-import { ServerLink, upstreamThrough } from './link.client.ts';
+import { ServerLink } from './link.client.ts';
 import type { WorkerSettings } from './settings.ts';
 
-/** Between two attempts to reach a server; longer each time, up to this. */
-const WAITS_MS = { first: 500, most: 10_000 };
+/** Between two attempts to reach a server; longer each time, but several within the grace. */
+const WAITS_MS = { first: 250, most: 2_000 };
+/** How often it is looked at whether something is due. */
+const TICK_MS = 1_000;
+/** A server that has not taken a report in for so long is not there: another one is tried. */
+const SILENCE_MS = 8_000;
 /** A worker that has shown its own token asks this often whether it is expected by now. */
 const EXPECTED_MS = 3_000;
 
@@ -35,11 +40,15 @@ export class StandingWorker {
   readonly #options: WorkerOptions;
   readonly #identity: Identity;
   readonly #carrier: Carrier;
+  readonly #calls = new ServerCalls();
   readonly #stopping = new AbortController();
   #link: ServerLink | undefined;
   #address: ServerAddress | undefined;
-  /** When the server was heard of last, by a clock that only goes on. */
+  /** When the last report was sent that a server took in, by a clock that only goes on. */
   #heard = performance.now();
+  #reported = 0;
+  /** When the connection to the server began. */
+  #began = 0;
   #grace_ms = GRACE_MS;
   /** The key that a renewed certificate is asked for. */
   #nextKey: string | undefined;
@@ -48,12 +57,17 @@ export class StandingWorker {
   constructor(identity: Identity, options: WorkerOptions) {
     this.#identity = identity;
     this.#options = options;
-    this.#carrier = new Carrier(upstreamThrough(() => this.#link));
+    this.#carrier = new Carrier(this.#calls.upstream);
   }
 
-  /** Where it listens. @throws Error with a `code` when the address cannot be had */
-  async listen(): Promise<ServerAddress> {
-    this.#address = await this.#carrier.listen(this.#options.settings.listener.address.at);
+  /**
+   * Takes connections, if its configuration says where.
+   *
+   * @throws Error with a `code` when the address cannot be had
+   */
+  async listen(): Promise<ServerAddress | undefined> {
+    const { listener } = this.#options.settings;
+    if (listener) this.#address = await this.#carrier.listen(listener.address.at);
     return this.#address;
   }
 
@@ -63,7 +77,7 @@ export class StandingWorker {
    * @throws Failure `forbidden` or `invalid` for what only its operator can mend
    */
   async run(): Promise<void> {
-    this.#timer = setInterval(() => this.#tick(), REPORT_MS);
+    this.#timer = setInterval(() => this.#tick(), TICK_MS);
     let wait_ms = WAITS_MS.first;
     for (let at = 0; !this.#stopping.signal.aborted; at += 1) {
       const { servers } = this.#options;
@@ -73,7 +87,8 @@ export class StandingWorker {
         if (!this.#identity.credentials) await this.#enrol(server);
         const began = performance.now();
         await this.#hold(server);
-        if (performance.now() - began > WAITS_MS.most) wait_ms = WAITS_MS.first;
+        // One that lets it in and away again at once is not asked without end.
+        if (performance.now() - began > SILENCE_MS) wait_ms = WAITS_MS.first;
       } catch (error) {
         if (!(error instanceof Failure)) throw error;
         if (error.kind !== 'unavailable') throw error;
@@ -117,49 +132,65 @@ export class StandingWorker {
     const { log } = this.#options;
     if (!credentials || this.#stopping.signal.aborted) return;
     const link = await ServerLink.open(server, credentials, {
-      welcome: ({ grace_ms }) => {
+      welcome: async ({ grace_ms }) => {
         this.#grace_ms = grace_ms;
-        this.#link = link;
-        this.#report('active');
-        this.#renewIfDue();
+        await this.#calls.join(link);
+        this.#begin(link);
         log.info({ server: formatAddress(server) }, 'the worker is at work');
       },
       cut: ({ cuts, connection_ids }) => this.#carrier.cut(cuts, connection_ids),
       renewed: ({ certificate, roots }) => this.#keepRenewed({ certificate, roots }),
+      heard: ({ report_id }) => {
+        this.#heard = Math.max(this.#heard, report_id);
+      },
     });
     link.say(this.#introduction());
     const why = await link.ended;
+    this.#calls.leave(link);
     if (this.#link === link) this.#link = undefined;
     if (!this.#stopping.signal.aborted) log.warn({ why }, 'the connection to the server is over');
   }
 
+  #begin(link: ServerLink): void {
+    if (!link.isOpen) return;
+    this.#link = link;
+    this.#began = performance.now();
+    this.#report('active');
+    // What was asked by another connection is not answered by this one.
+    this.#nextKey = undefined;
+    this.#renewIfDue();
+  }
+
   #introduction() {
     const { name = '', description = '', listener, tags } = this.#options.settings;
-    const own = this.#address ?? listener.address.at;
     return {
       type: 'hello' as const,
       name,
       description,
-      address: listener.public_address ?? formatAddress(own),
+      address: listener?.public_address ?? (this.#address ? formatAddress(this.#address) : ''),
       release_version: `Gatehouse v${VERSION}`,
       tags: Object.fromEntries(Object.entries(tags).map(([key, values]) => [key, [...values]])),
     };
   }
 
   #tick(): void {
-    if (this.#link) {
+    const now = performance.now();
+    // The server takes all of it to be over by now.
+    if (now - this.#heard > this.#grace_ms) this.#carrier.cutAll('system error');
+    if (!this.#link) return;
+    if (now - Math.max(this.#heard, this.#began) > SILENCE_MS) {
+      this.#link.drop();
+    } else if (now - this.#reported >= REPORT_MS) {
       this.#report('active');
       this.#renewIfDue();
-    } else if (performance.now() - this.#heard > this.#grace_ms) {
-      // The server takes all of it to be over by now.
-      this.#carrier.cutAll('system error');
     }
   }
 
   #report(state: 'active' | 'shutdown'): void {
     if (!this.#link) return;
-    this.#heard = performance.now();
-    this.#link.say({ type: 'report', state, open: this.#carrier.traffic() });
+    this.#reported = performance.now();
+    const report_id = Math.floor(this.#reported);
+    this.#link.say({ type: 'report', report_id, state, open: this.#carrier.traffic() });
   }
 
   #renewIfDue(): void {

@@ -55,7 +55,12 @@ export async function openSessionStream(
     ws.terminate();
     throw new SessionRefused(0, 'the worker’s answer is none');
   }
-  return { stream: createWebSocketStream(ws), result };
+  const stream = createWebSocketStream(ws);
+  // One that was cut waits without end for what it cannot write any more.
+  stream.once('end', () => {
+    if (ws.readyState === WebSocket.CLOSED) stream.destroy();
+  });
+  return { stream, result };
 }
 
 /** Ends a session, by the client that has used it. @throws SessionRefused */

@@ -24,6 +24,8 @@ export class Link {
   readonly #news = new ChangedTraffic();
   #reports = 0;
   #isWelcome = false;
+  /** By a clock that only goes on. */
+  #heard = performance.now();
   /** One report after the other. */
   #reporting = Promise.resolve();
 
@@ -43,6 +45,11 @@ export class Link {
     if (cuts.length + connection_ids.length > 0) this.#send({ type: 'cut', cuts, connection_ids });
   }
 
+  /** Nothing was heard of it for so long that it is taken to be gone. */
+  get isSilent(): boolean {
+    return performance.now() - this.#heard > GRACE_MS;
+  }
+
   close(why: string): void {
     this.#ws.close(1008, why.slice(0, 120));
     // What does not answer is not waited for.
@@ -50,6 +57,7 @@ export class Link {
   }
 
   #hear(text: string): void {
+    this.#heard = performance.now();
     const message = parse(text);
     if (!message) {
       this.close('this is no message of a worker of this version');
@@ -80,7 +88,7 @@ export class Link {
         break;
       case 'renew': {
         const key = Buffer.from(message.public_key, 'base64');
-        const { certificate, roots } = await renewWorker(this.#app, this.worker_id, key);
+        const { certificate, roots } = await renewWorker(this.#app, this, key);
         this.#send({
           type: 'renewed',
           certificate: base64(certificate),
@@ -107,9 +115,10 @@ export class Link {
     }
   }
 
-  async #report({ state, open }: FromWorker & { type: 'report' }): Promise<void> {
+  async #report({ report_id, state, open }: FromWorker & { type: 'report' }): Promise<void> {
     const { worker_id } = this;
     await reportWorker(this.#app, worker_id, state);
+    this.#send({ type: 'heard', report_id });
     this.#reports += 1;
     if (this.#reports % NOTED_EVERY !== 1) return;
     const news: Traffic[] = this.#news.of(open);

@@ -41,8 +41,8 @@ export class WorkerListener {
     maxPayload: MESSAGE_BYTES,
   });
   readonly #links = new Set<Link>();
-  /** Its certificate towards workers, DER, the root that it is under, and when it was made. */
-  #own: { certificate: Uint8Array; root: string; made_ms: number } | undefined;
+  /** Of its certificate towards workers: the root that it is under, and when it was made. */
+  #own: { root: string; made_ms: number } | undefined;
 
   constructor(app: App) {
     this.#app = app;
@@ -98,7 +98,7 @@ export class WorkerListener {
       ca: roots.map((root) => encodePem('CERTIFICATE', root)),
       minVersion: 'TLSv1.3',
     });
-    this.#own = { certificate, root, made_ms: app.now() };
+    this.#own = { root, made_ms: app.now() };
   }
 
   async close(): Promise<void> {
@@ -119,7 +119,9 @@ export class WorkerListener {
       return [404, { message: 'there is nothing here but for workers' }];
     }
     try {
-      return [200, await this.#enrol(await readBody(request))];
+      // The one that the worker sees, also when it is being renewed.
+      const shown = (request.socket as TLSSocket).getX509Certificate()?.raw;
+      return [200, await this.#enrol(await readBody(request), shown)];
     } catch (error) {
       if (error instanceof Failure) {
         return [error.kind === 'unavailable' ? 503 : 403, { message: error.message }];
@@ -129,9 +131,10 @@ export class WorkerListener {
     }
   }
 
-  async #enrol(body: string): Promise<EnrolmentAnswer> {
-    const own = this.#own;
-    if (!own || this.#app.barrier.sealed) throw new Failure('unavailable', 'the server is sealed');
+  async #enrol(body: string, server_certificate?: Uint8Array): Promise<EnrolmentAnswer> {
+    if (!server_certificate || this.#app.barrier.sealed) {
+      throw new Failure('unavailable', 'the server is sealed');
+    }
     const read = enrolment.safeParse(jsonOf(body));
     if (!read.success) throw new Failure('forbidden', 'this is no enrolment of a worker');
     const { public_key, nonce, proof } = read.data;
@@ -139,7 +142,7 @@ export class WorkerListener {
       public_key: Buffer.from(public_key, 'base64'),
       nonce: Buffer.from(nonce, 'base64'),
       proof: Buffer.from(proof, 'base64'),
-      server_certificate: own.certificate,
+      server_certificate,
     });
     return {
       worker_id: enrolled.worker_id,
@@ -164,6 +167,10 @@ export class WorkerListener {
     }
     const { worker_id } = found;
     this.#upgrades.handleUpgrade(request, socket, head, (ws: WebSocket) => {
+      for (const other of this.#links) {
+        // It has come anew before its former connection was seen to be gone.
+        if (other.worker_id === worker_id) other.close('the worker has come anew');
+      }
       const link = new Link(this.#app, ws, { worker_id, key_sha256: keyHash(key) });
       this.#links.add(link);
       ws.once('close', () => this.#links.delete(link));

@@ -70,6 +70,8 @@ export const fromWorker = z.discriminatedUnion('type', [
   }),
   z.strictObject({
     type: z.literal('report'),
+    /** Said again once the report is taken in. */
+    report_id: count,
     state: z.enum(['active', 'shutdown']),
     open: z
       .array(z.strictObject({ connection_id: id, bytes_up: count, bytes_down: count }))
@@ -87,6 +89,7 @@ export type FromWorker = z.output<typeof fromWorker>;
 
 export type FromServer =
   | { type: 'welcome'; worker_id: string; grace_ms: number }
+  | { type: 'heard'; report_id: number }
   | { type: 'answered'; id: number; answer: unknown }
   | { type: 'refused'; id: number; kind: FailureKind; message: string }
   | { type: 'cut'; cuts: readonly Cut[]; connection_ids: readonly string[] }

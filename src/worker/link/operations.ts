@@ -39,8 +39,8 @@ export async function beginLinking(app: App): Promise<Linking | undefined> {
           links.map((link) => link.key_sha256),
         );
         for (const link of links) {
-          if (!known.has(link.key_sha256))
-            link.close('the server does not know this worker any more');
+          if (!known.has(link.key_sha256)) link.close('the worker’s key is not known any more');
+          else if (link.isSilent) link.close('nothing was heard of the worker');
         }
       } catch (err) {
         app.log.warn({ err }, 'workers could not be looked after');
