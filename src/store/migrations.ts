@@ -69,6 +69,7 @@ import { expirationWarnings } from './migrations/0105-expiration-warnings.ts';
 import { pssOfDevices } from './migrations/0106-pss-of-devices.ts';
 import { joinedRevocations } from './migrations/0108-joined-revocations.ts';
 import { workersAlone } from './migrations/0112-workers-alone.ts';
+import { hops } from './migrations/0113-hops.ts';
 
 /** In order of their numbers; a new one is added at the end. */
 export const MIGRATIONS: readonly Migration[] = [
@@ -140,6 +141,7 @@ export const MIGRATIONS: readonly Migration[] = [
   pssOfDevices,
   joinedRevocations,
   workersAlone,
+  hops,
 ];
 
 /**

@@ -12,6 +12,7 @@ import {
   connectConnection,
 } from '../broker/sessions/connections/operations.ts';
 import { requireWorker } from '../broker/workers/selection.operations.ts';
+import { reachEndpoint } from './hops/operations.ts';
 import type { Upstream } from './upstream.ts';
 
 /** What a server answers the worker of an id, whatever it asks by. */
@@ -26,7 +27,7 @@ export function upstreamOf(app: App, worker_id: string): Upstream {
       const worker = await requireWorker(app, worker_id);
       const { session, ...rest } = await lookUpSession(app, worker, session_id);
       const { certificate, status, expires_ms, connection_limit, endpoint } = session;
-      const { private_key, tofu_token, version } = rest;
+      const { private_key, tofu_token, version, dials } = rest;
       return {
         session_id,
         certificate,
@@ -37,6 +38,7 @@ export function upstreamOf(app: App, worker_id: string): Upstream {
         expires_ms,
         connection_limit,
         endpoint,
+        dials,
       };
     },
     activate: async (request) => ({ status: await activateSession(app, caller(), request) }),
@@ -44,6 +46,7 @@ export function upstreamOf(app: App, worker_id: string): Upstream {
       status: await cancelCarriedSession(app, caller(), session_id),
     }),
     authorize: ({ session_id }) => authorizeConnection(app, caller(), { session_id, worker_id }),
+    reach: (request) => reachEndpoint(app, worker_id, request),
     connect: async (request) => ({
       status: await connectConnection(app, caller(), { ...request, worker_id }),
     }),

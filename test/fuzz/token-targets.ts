@@ -50,7 +50,7 @@ function readMessage(bytes: Uint8Array): void {
   } catch {
     throw invalid('no JSON');
   }
-  enrolment.safeParse(value);
+  if (enrolment.safeParse(value).success) return;
   const read = fromWorker.safeParse(value);
   if (!read.success) throw invalid('no message');
   if (read.data.type === 'call') requests[read.data.name].safeParse(read.data.request);

@@ -15,6 +15,7 @@ import { sqlitePlace } from './engines.ts';
 import {
   initialiseNode,
   type NodeProcess,
+  type NodeSettings,
   newDirectory,
   type Scope,
   settingsOf,
@@ -78,16 +79,16 @@ export interface CarryingServer {
   ask(method: string, path: string, body?: unknown): Promise<Reply>;
   kill(): Promise<void>;
   start(): Promise<void>;
+  log(): string;
 }
 
-export async function startCarryingServer(test: Scope): Promise<CarryingServer> {
-  const place = sqlitePlace();
-  test.after(() => place.remove());
+/** @param storing where it keeps everything; a place of its own */
+export async function startCarryingServer(
+  test: Scope,
+  storing: NodeSettings = ownSettings(test),
+): Promise<CarryingServer> {
   const worker_address = `127.0.0.1:${await freePort()}`;
-  const settings = {
-    ...settingsOf(place, newDirectory(test)),
-    worker_listener: { address: worker_address },
-  };
+  const settings = { ...storing, worker_listener: { address: worker_address } };
   let node: NodeProcess = await startNodeProcess(test, settings);
   const token = await initialiseNode(node);
   const call: CarryingServer['call'] = (...request) => node.as(token)(...request);
@@ -104,10 +105,17 @@ export async function startCarryingServer(test: Scope): Promise<CarryingServer> 
       return reply;
     },
     kill: () => node.kill(),
+    log: () => node.log(),
     start: async () => {
       node = await startNodeProcess(test, settings);
     },
   };
+}
+
+function ownSettings(test: Scope): NodeSettings {
+  const place = sqlitePlace();
+  test.after(() => place.remove());
+  return settingsOf(place, newDirectory(test));
 }
 
 /** A worker in a process of its own. */
@@ -212,7 +220,8 @@ export async function addTarget(server: CarryingServer, fields: object): Promise
 export interface SessionClient {
   id: string;
   worker_addresses: readonly string[];
-  open(): Promise<Duplex>;
+  /** @param through which of its workers; the first */
+  open(through?: string): Promise<Duplex>;
 }
 
 const TOFU = 'abcdefghij0123456789';
@@ -225,8 +234,8 @@ export async function beginSession(server: CarryingServer, target: string): Prom
   return {
     id: authorization.session_id,
     worker_addresses,
-    open: async () => {
-      const [address = ''] = worker_addresses;
+    open: async (through) => {
+      const address = through ?? worker_addresses[0] ?? '';
       return (await openSessionStream(authorization, address, TOFU)).stream;
     },
   };

@@ -30,6 +30,8 @@ export interface NewSession {
   created_ms: number;
   expires_ms: number;
   worker_filter: string;
+  /** Absent: clients come to the workers that reach the endpoint. */
+  ingress_worker_filter?: string;
   certificate: Uint8Array;
   private_key_sealed: Uint8Array;
 }
@@ -118,6 +120,7 @@ const insertFacts = preparedWrite<{
   created_ms: number;
   expires_ms: number;
   worker_filter: string;
+  ingress_worker_filter: string;
   certificate: Uint8Array;
   private_key_sealed: Uint8Array;
 }>(
@@ -137,6 +140,7 @@ const insertFacts = preparedWrite<{
       connection_limit: p.connection_limit,
       expires_ms: p.expires_ms,
       worker_filter: p.worker_filter,
+      ingress_worker_filter: p.ingress_worker_filter,
       certificate: p.certificate,
       private_key_sealed: p.private_key_sealed,
       tofu_sealed: null,
@@ -184,6 +188,7 @@ export function insertSession(session: NewSession): Write[] {
       created_ms,
       expires_ms: facts.expires_ms,
       worker_filter: facts.worker_filter,
+      ingress_worker_filter: facts.ingress_worker_filter ?? '',
       certificate: facts.certificate,
       private_key_sealed: facts.private_key_sealed,
     }),

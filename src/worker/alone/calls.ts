@@ -47,6 +47,7 @@ export class ServerCalls {
     activate: (request) => this.#ask({ name: 'activate', request }),
     cancel: (request) => this.#ask({ name: 'cancel', request }),
     authorize: (request) => this.#ask({ name: 'authorize', request }),
+    reach: (request) => this.#ask({ name: 'reach', request }),
     connect: (request) => this.#ask({ name: 'connect', request }),
     close: async (request) => {
       const { ends } = request;

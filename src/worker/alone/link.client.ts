@@ -26,6 +26,7 @@ export interface Listening {
   cut(message: FromServer & { type: 'cut' }): void;
   renewed(message: FromServer & { type: 'renewed' }): void;
   heard(message: FromServer & { type: 'heard' }): void;
+  bring(message: FromServer & { type: 'bring' }): void;
 }
 
 /** A worker's connection to its server: outbound, both sides proved. */

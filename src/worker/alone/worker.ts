@@ -6,6 +6,7 @@ import { VERSION } from '../../core/version.ts';
 import { Carrier } from '../carrying/carrier.ts';
 import { GRACE_MS } from '../grace.ts';
 import { REPORT_MS } from '../link/messages.ts';
+import type { Errand } from '../wire/hop.ts';
 import { ServerCalls } from './calls.ts';
 import { enrolAt, type FirstToken } from './enrolling.client.ts';
 import { type Identity, newKey } from './identity.ts';
@@ -131,6 +132,7 @@ export class StandingWorker {
     const { credentials } = this.#identity;
     const { log } = this.#options;
     if (!credentials || this.#stopping.signal.aborted) return;
+    this.#carrier.prove(credentials);
     const link = await ServerLink.open(server, credentials, {
       welcome: async ({ grace_ms }) => {
         this.#grace_ms = grace_ms;
@@ -140,6 +142,7 @@ export class StandingWorker {
       },
       cut: ({ cuts, connection_ids }) => this.#carrier.cut(cuts, connection_ids),
       renewed: ({ certificate, roots }) => this.#keepRenewed({ certificate, roots }),
+      bring: ({ id, errand }) => this.#bring(link, id, errand),
       heard: ({ report_id }) => {
         this.#heard = Math.max(this.#heard, report_id);
       },
@@ -159,6 +162,16 @@ export class StandingWorker {
     // What was asked by another connection is not answered by this one.
     this.#nextKey = undefined;
     this.#renewIfDue();
+  }
+
+  /** Has the carrier reach an endpoint for another worker, and says what came of it. */
+  async #bring(link: ServerLink, id: number, errand: Errand): Promise<void> {
+    try {
+      link.say({ type: 'brought', id, ...(await this.#carrier.bring(errand)) });
+    } catch (error) {
+      if (!(error instanceof Failure)) throw error;
+      link.say({ type: 'not brought', id, why: error.message });
+    }
   }
 
   #introduction() {

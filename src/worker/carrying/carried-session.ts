@@ -34,7 +34,7 @@ export class CarriedSession {
     this.#noteTofu(grant.tofu_token);
   }
 
-  get facts(): Pick<SessionGrant, 'endpoint' | 'expires_ms' | 'connection_limit'> {
+  get facts(): Pick<SessionGrant, 'endpoint' | 'dials' | 'expires_ms' | 'connection_limit'> {
     return this.#grant;
   }
 

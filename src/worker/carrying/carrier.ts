@@ -8,9 +8,13 @@ import type { TLSSocket } from 'node:tls';
 import { type ServerOptions, WebSocketServer } from 'ws';
 import type { ClosedReason } from '../../broker/sessions/connections/connection.ts';
 import { shakeInTurns } from '../../sockets/handshakes.ts';
+import type { WorkerCredentials } from '../hops/credentials.ts';
+import { HopDesk } from '../hops/desk.ts';
+import { Errands } from '../hops/errands.ts';
 import type { Cut, SessionGrant, Traffic, Upstream } from '../upstream.ts';
 import { PROXY_PATH, SUBPROTOCOL } from '../wire/handshake.ts';
 import { readHelloNames, sessionOf } from '../wire/hello-names.ts';
+import { type Brought, type Errand, HOP_PROTOCOL } from '../wire/hop.ts';
 import { CarriedSession, FRESH_MS } from './carried-session.ts';
 import { CarriedConnection } from './connection.ts';
 
@@ -49,6 +53,8 @@ export class Carrier {
   /** By the connection that TLS has made. */
   readonly #admitted = new WeakMap<Socket, CarriedSession>();
   readonly #connections = new Set<CarriedConnection>();
+  readonly #desk: HopDesk;
+  readonly #errands = new Errands();
   readonly #sockets = new Set<Socket>();
   readonly #sweep: NodeJS.Timeout;
 
@@ -56,6 +62,7 @@ export class Carrier {
   constructor(upstream: Upstream, now: () => number = Date.now) {
     this.#upstream = upstream;
     this.#now = now;
+    this.#desk = new HopDesk(upstream, (secure) => this.#server.emit('secureConnection', secure));
     this.#http = this.#httpServer();
     this.#server = createServer({ noDelay: true, keepAlive: true }, (socket) =>
       this.#accept(socket),
@@ -75,6 +82,17 @@ export class Carrier {
         resolve({ host: at.host, port });
       });
     });
+  }
+
+  /** What this worker proves itself by towards other workers. */
+  prove(credentials: WorkerCredentials): void {
+    this.#desk.prove(credentials);
+    this.#errands.prove(credentials);
+  }
+
+  /** Dials an endpoint for another worker. @throws Failure `unresolved` */
+  bring(errand: Errand): Promise<Brought> {
+    return this.#errands.run(errand);
   }
 
   /** Bytes of all that is open. */
@@ -97,6 +115,7 @@ export class Carrier {
   cutAll(reason: ClosedReason): void {
     this.#cutWhere(() => reason);
     this.#sessions.clear();
+    this.#errands.cut();
   }
 
   /** Takes nothing new, ends what there is, and returns once the server has been told. */
@@ -141,6 +160,11 @@ export class Carrier {
     const read: unknown = socket.read();
     const hello = Buffer.isBuffer(read) ? read : undefined;
     const names = hello && readHelloNames(hello);
+    if (hello && names?.protocols.includes(HOP_PROTOCOL)) {
+      socket.unshift(hello);
+      this.#desk.accept(socket);
+      return;
+    }
     const session_id = names && sessionOf(names);
     const session = session_id && (await this.#session(session_id).catch(() => undefined));
     if (socket.destroyed) return;
@@ -213,7 +237,8 @@ export class Carrier {
       return;
     }
     this.#upgrades.handleUpgrade(request, secure, head, (ws) => {
-      const connection = new CarriedConnection(session, { ws, secure, upstream: this.#upstream });
+      const [upstream, hops] = [this.#upstream, this.#desk];
+      const connection = new CarriedConnection(session, { ws, secure, upstream, hops });
       this.#connections.add(connection);
       const run = connection.run().finally(() => {
         this.#connections.delete(connection);

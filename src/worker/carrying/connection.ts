@@ -1,9 +1,10 @@
-import { createConnection, type Socket } from 'node:net';
+import type { Socket } from 'node:net';
 import type { TLSSocket } from 'node:tls';
 import type WebSocket from 'ws';
 import type { RawData } from 'ws';
 import { type ClosedReason, TOFU_LENGTH } from '../../broker/sessions/connections/connection.ts';
 import { Failure } from '../../core/failure.ts';
+import type { HopDesk, Reached } from '../hops/desk.ts';
 import type { Traffic, Upstream } from '../upstream.ts';
 import {
   ACTIVATION_FAILED,
@@ -21,15 +22,10 @@ import {
 } from '../wire/close-codes.ts';
 import { decodeClientHandshake, encodeHandshakeResult } from '../wire/handshake.ts';
 import type { CarriedSession } from './carried-session.ts';
+import { dial, leave } from './endpoint.ts';
 
 /** A client that has proved itself has so long for its first message. */
 const FIRST_MESSAGE_MS = 60_000;
-/** An endpoint that does not answer is given up after this. */
-const DIAL_MS = 30_000;
-/** What an endpoint has not taken so long after its client has gone is dropped. */
-const LINGER_MS = 60_000;
-/** After so long without a byte the system asks whether the other machine is still there. */
-const KEEP_ALIVE_MS = 30_000;
 
 /** What comes of a connection: told to the server when it is over. */
 interface Ending {
@@ -51,6 +47,7 @@ export class CarriedConnection {
   /** What the WebSocket runs on. */
   readonly #secure: TLSSocket;
   readonly #upstream: Upstream;
+  readonly #hops: HopDesk;
   readonly #client: { address: string; port: number };
   #connection_id = '';
   #endpoint: Socket | undefined;
@@ -64,12 +61,14 @@ export class CarriedConnection {
 
   constructor(
     session: CarriedSession,
-    { ws, secure, upstream }: { ws: WebSocket; secure: TLSSocket; upstream: Upstream },
+    by: { ws: WebSocket; secure: TLSSocket; upstream: Upstream; hops: HopDesk },
   ) {
+    const { ws, secure } = by;
     this.session = session;
     this.#ws = ws;
     this.#secure = secure;
-    this.#upstream = upstream;
+    this.#upstream = by.upstream;
+    this.#hops = by.hops;
     this.#client = { address: secure.remoteAddress ?? '', port: secure.remotePort ?? 0 };
     ws.on('close', (code) => this.#clientLeft(code));
     // What follows is its close.
@@ -180,8 +179,9 @@ export class CarriedConnection {
   /** Dials the endpoint, says so, and lets the bytes flow. */
   async #reach(): Promise<Ending | undefined> {
     if (this.#ending) return this.#ending;
-    const endpoint = await dial(this.session.facts.endpoint).catch(() => undefined);
-    if (!endpoint) return { closing: NO_PROXYING, reason: 'network error' };
+    const reached = await this.#dial().catch(() => undefined);
+    if (!reached) return { closing: NO_PROXYING, reason: 'network error' };
+    const { socket: endpoint, address, port } = reached;
     this.#endpoint = endpoint;
     if (this.#ending) {
       endpoint.destroy();
@@ -194,8 +194,8 @@ export class CarriedConnection {
         connection_id: this.#connection_id,
         client_tcp_address: this.#client.address,
         client_tcp_port: this.#client.port,
-        endpoint_tcp_address: endpoint.remoteAddress ?? '',
-        endpoint_tcp_port: endpoint.remotePort ?? 0,
+        endpoint_tcp_address: address,
+        endpoint_tcp_port: port,
       });
     } catch {
       endpoint.destroy();
@@ -203,6 +203,14 @@ export class CarriedConnection {
     }
     if (!this.#ending) this.#pump(endpoint);
     return undefined;
+  }
+
+  /** Itself, or through a worker that may. @throws Error when that cannot be */
+  async #dial(): Promise<Reached> {
+    const { dials, endpoint } = this.session.facts;
+    if (!dials) return this.#hops.reach(this.#connection_id);
+    const socket = await dial(endpoint);
+    return { socket, address: socket.remoteAddress ?? '', port: socket.remotePort ?? 0 };
   }
 
   #pump(endpoint: Socket): void {
@@ -262,37 +270,7 @@ export class CarriedConnection {
 
 const closingWith = (closing: Closing): Ending => ({ closing, reason: 'unknown' });
 
-/** Lets an endpoint have what it has not taken yet, for a while. */
-function leave(endpoint: Socket): void {
-  endpoint.resume();
-  endpoint.end();
-  const timer = setTimeout(() => endpoint.destroy(), LINGER_MS);
-  endpoint.once('finish', () => endpoint.destroy());
-  endpoint.once('close', () => clearTimeout(timer));
-}
-
 function bytesOf(data: RawData): Buffer {
   if (Buffer.isBuffer(data)) return data;
   return Array.isArray(data) ? Buffer.concat(data) : Buffer.from(data);
-}
-
-/** Of a session's endpoint, e.g. `tcp://[2001:db8::1]:22`. */
-const ENDPOINT = /^[a-z]+:\/\/(?:\[([^\]]+)\]|([^:]+)):(\d{1,5})$/;
-
-/** @throws Error when the endpoint cannot be reached */
-function dial(endpoint: string): Promise<Socket> {
-  const [, bracketed, name, port] = ENDPOINT.exec(endpoint) ?? [];
-  const host = bracketed ?? name ?? '';
-  return new Promise((resolve, reject) => {
-    const socket = createConnection({ host, port: Number(port), noDelay: true });
-    socket.setKeepAlive(true, KEEP_ALIVE_MS);
-    const timer = setTimeout(() => socket.destroy(new Error('it does not answer')), DIAL_MS);
-    socket.once('error', reject);
-    socket.once('close', () => clearTimeout(timer));
-    socket.once('connect', () => {
-      clearTimeout(timer);
-      socket.off('error', reject);
-      resolve(socket);
-    });
-  });
 }

@@ -9,10 +9,14 @@ import { ChangedTraffic } from '../changed-traffic.ts';
 import { GRACE_MS } from '../grace.ts';
 import { upstreamOf } from '../serving.operations.ts';
 import { answerCall, type Cut, type Traffic } from '../upstream.ts';
+import type { Brought, Errand } from '../wire/hop.ts';
 import { base64, type FromServer, type FromWorker, fromWorker, requests } from './messages.ts';
 
 /** What was carried is noted with every so many-th report. */
 const NOTED_EVERY = 2;
+
+/** A worker that is sent somewhere has so long to come back. */
+const ERRAND_MS = 25_000;
 
 /** The connection of one worker that stands alone, as its server has it. */
 export class Link {
@@ -22,6 +26,8 @@ export class Link {
   readonly #app: App;
   readonly #ws: WebSocket;
   readonly #news = new ChangedTraffic();
+  readonly #errands = new Map<number, PromiseWithResolvers<Brought>>();
+  #sent = 0;
   #reports = 0;
   #isWelcome = false;
   /** By a clock that only goes on. */
@@ -35,6 +41,9 @@ export class Link {
     this.worker_id = who.worker_id;
     this.key_sha256 = who.key_sha256;
     ws.on('error', () => ws.terminate());
+    ws.once('close', () => {
+      for (const { reject } of this.#errands.values()) reject(lost());
+    });
     ws.on('message', (data, isBinary) => {
       if (isBinary) this.close('messages are text');
       else this.#hear(String(data));
@@ -43,6 +52,21 @@ export class Link {
 
   cut(cuts: readonly Cut[], connection_ids: readonly string[] = []): void {
     if (cuts.length + connection_ids.length > 0) this.#send({ type: 'cut', cuts, connection_ids });
+  }
+
+  /** Has it dial an endpoint and bring that to another worker. @throws Failure `unresolved` */
+  async bring(errand: Errand): Promise<Brought> {
+    const id = this.#sent++;
+    const answer = Promise.withResolvers<Brought>();
+    this.#errands.set(id, answer);
+    const timer = setTimeout(() => answer.reject(lost()), ERRAND_MS);
+    try {
+      this.#send({ type: 'bring', id, errand });
+      return await answer.promise;
+    } finally {
+      clearTimeout(timer);
+      this.#errands.delete(id);
+    }
   }
 
   /** Nothing was heard of it for so long that it is taken to be gone. */
@@ -81,6 +105,14 @@ export class Link {
     switch (message.type) {
       case 'call':
         await this.#answer(message);
+        break;
+      case 'brought': {
+        const { id, endpoint_tcp_address, endpoint_tcp_port } = message;
+        this.#errands.get(id)?.resolve({ endpoint_tcp_address, endpoint_tcp_port });
+        break;
+      }
+      case 'not brought':
+        this.#errands.get(message.id)?.reject(new Failure('unresolved', message.why));
         break;
       case 'report':
         this.#reporting = this.#reporting.then(() => this.#report(message));
@@ -133,6 +165,8 @@ export class Link {
     this.#ws.send(JSON.stringify(message));
   }
 }
+
+const lost = (): Failure => new Failure('unresolved', 'the worker does not answer');
 
 /** Bytes as base64, by the names of their fields. */
 const portable = (answer: object): object =>

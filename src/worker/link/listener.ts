@@ -11,10 +11,11 @@ import {
   keyHash,
 } from '../../broker/workers/enrolment.operations.ts';
 import { LEAF_MS, SERVER_NAME } from '../../broker/workers/root/leaf.ts';
-import { currentRoot, makeWorkerLeaf } from '../../broker/workers/root/operations.ts';
+import { makeWorkerLeaf } from '../../broker/workers/root/operations.ts';
 import { Failure } from '../../core/failure.ts';
 import { encodePem } from '../../core/pem.ts';
 import { shakeInTurns } from '../../sockets/handshakes.ts';
+import { addSender } from '../hops/senders.ts';
 import { Link } from './link.ts';
 import {
   base64,
@@ -83,10 +84,14 @@ export class WorkerListener {
     });
   }
 
-  /** Proves itself by a certificate under the roots in use: at the unsealing, when half of it is over, and when the roots were replaced. */
-  async renew(): Promise<void> {
+  /**
+   * Proves itself by a certificate under the roots in use: at the unsealing, when half of it is over, and
+   * when the roots were replaced.
+   *
+   * @param root which one is in use
+   */
+  async renew(root: string): Promise<void> {
     const app = this.#app;
-    const root = await currentRoot(app);
     const own = this.#own;
     if (own && own.root === root && app.now() < own.made_ms + LEAF_MS / 2) return;
     const { privateKey, publicKey } = generateKeyPairSync('ed25519');
@@ -173,7 +178,11 @@ export class WorkerListener {
       }
       const link = new Link(this.#app, ws, { worker_id, key_sha256: keyHash(key) });
       this.#links.add(link);
-      ws.once('close', () => this.#links.delete(link));
+      const takeAway = addSender(this.#app, worker_id, (errand) => link.bring(errand));
+      ws.once('close', () => {
+        this.#links.delete(link);
+        takeAway();
+      });
     });
   }
 

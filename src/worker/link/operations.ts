@@ -7,9 +7,10 @@ import { WorkerListener } from './listener.ts';
 interface Linking {
   /** Tells all of them what is over. */
   cut(cuts: readonly Cut[]): void;
-  /** Closes those whose key is not known any more, and renews its own certificate. Never throws. */
+  /** Closes those whose key is not known any more. Never throws. */
   check(): Promise<void>;
-  renew(): Promise<void>;
+  /** Proves itself under the root in use. */
+  renew(root: string): Promise<void>;
   close(): Promise<void>;
 }
 
@@ -31,7 +32,6 @@ export async function beginLinking(app: App): Promise<Linking | undefined> {
     async check() {
       if (app.barrier.sealed) return;
       try {
-        await listener.renew();
         const links = [...listener.links];
         if (links.length === 0) return;
         const known = await listKnownKeys(
@@ -46,7 +46,7 @@ export async function beginLinking(app: App): Promise<Linking | undefined> {
         app.log.warn({ err }, 'workers could not be looked after');
       }
     },
-    renew: () => listener.renew(),
+    renew: (root) => listener.renew(root),
     close: () => listener.close(),
   };
 }

@@ -1,0 +1,49 @@
+import { createConnection, type Socket } from 'node:net';
+
+/** An endpoint that does not answer is given up after this. */
+const DIAL_MS = 30_000;
+/** What an endpoint has not taken so long after its client has gone is dropped. */
+const LINGER_MS = 60_000;
+/** After so long without a byte the system asks whether the other machine is still there. */
+const KEEP_ALIVE_MS = 30_000;
+
+/** Of a session's endpoint, e.g. `tcp://[2001:db8::1]:22`. */
+const ENDPOINT = /^[a-z]+:\/\/(?:\[([^\]]+)\]|([^:]+)):(\d{1,5})$/;
+
+/** Where an endpoint's URL leads to. */
+export function parseEndpoint(endpoint: string): { host: string; port: number } {
+  const [, bracketed, name, port] = ENDPOINT.exec(endpoint) ?? [];
+  return { host: bracketed ?? name ?? '', port: Number(port) };
+}
+
+/** @throws Error when the endpoint cannot be reached */
+export function dial(endpoint: string): Promise<Socket> {
+  return new Promise((resolve, reject) => {
+    const socket = createConnection({ ...parseEndpoint(endpoint), noDelay: true });
+    socket.setKeepAlive(true, KEEP_ALIVE_MS);
+    const timer = setTimeout(() => socket.destroy(new Error('it does not answer')), DIAL_MS);
+    socket.once('error', reject);
+    socket.once('close', () => clearTimeout(timer));
+    socket.once('connect', () => {
+      clearTimeout(timer);
+      socket.off('error', reject);
+      resolve(socket);
+    });
+  });
+}
+
+/**
+ * Lets an endpoint have what it has not taken yet, for a while. It is read from until it ends as well: a
+ * connection that is closed with something unread is reset, and the other side then loses what it has not read.
+ */
+export function leave(endpoint: Socket): void {
+  endpoint.resume();
+  endpoint.end();
+  const timer = setTimeout(() => endpoint.destroy(), LINGER_MS);
+  endpoint.once('close', () => clearTimeout(timer));
+}
+
+/** When it is closed. */
+export async function untilClosed(endpoint: Socket): Promise<void> {
+  if (!endpoint.closed) await new Promise((resolve) => endpoint.once('close', resolve));
+}
