@@ -68,6 +68,7 @@ import { revocationRequests } from './migrations/0104-revocation-requests.ts';
 import { expirationWarnings } from './migrations/0105-expiration-warnings.ts';
 import { pssOfDevices } from './migrations/0106-pss-of-devices.ts';
 import { joinedRevocations } from './migrations/0108-joined-revocations.ts';
+import { injectingSessions } from './migrations/0109-injecting-sessions.ts';
 import { workersAlone } from './migrations/0112-workers-alone.ts';
 import { hops } from './migrations/0113-hops.ts';
 
@@ -142,6 +143,7 @@ export const MIGRATIONS: readonly Migration[] = [
   joinedRevocations,
   workersAlone,
   hops,
+  injectingSessions,
 ];
 
 /**

@@ -691,6 +691,8 @@ export interface SessionRow {
   /** Connections that were ever authorized. */
   connections: number;
   open_connections: number;
+  /** 1: its worker logs in for the client, by injected credentials. */
+  injects: number;
   /** When the job has to look at it. */
   due_ms: number;
 }

@@ -11,6 +11,7 @@ import {
   closeConnections,
   connectConnection,
 } from '../broker/sessions/connections/operations.ts';
+import { readSshGrant } from '../broker/targets/injection.operations.ts';
 import { requireWorker } from '../broker/workers/selection.operations.ts';
 import { reachEndpoint } from './hops/operations.ts';
 import type { Upstream } from './upstream.ts';
@@ -27,7 +28,7 @@ export function upstreamOf(app: App, worker_id: string): Upstream {
       const worker = await requireWorker(app, worker_id);
       const { session, ...rest } = await lookUpSession(app, worker, session_id);
       const { certificate, status, expires_ms, connection_limit, endpoint } = session;
-      const { private_key, tofu_token, version, dials } = rest;
+      const { private_key, tofu_token, version, dials, injects } = rest;
       return {
         session_id,
         certificate,
@@ -39,6 +40,7 @@ export function upstreamOf(app: App, worker_id: string): Upstream {
         connection_limit,
         endpoint,
         dials,
+        injects,
       };
     },
     activate: async (request) => ({ status: await activateSession(app, caller(), request) }),
@@ -50,6 +52,10 @@ export function upstreamOf(app: App, worker_id: string): Upstream {
     connect: async (request) => ({
       status: await connectConnection(app, caller(), { ...request, worker_id }),
     }),
+    async logIn({ session_id }) {
+      const worker = await requireWorker(app, worker_id);
+      return readSshGrant(app, caller(), { worker, session_id });
+    },
     async close({ ends }) {
       await closeConnections(app, caller(), ends, worker_id);
       return { closed: ends.length };

@@ -1,5 +1,6 @@
 import type { ClosedReason, ConnectionEnds } from '../broker/sessions/connections/connection.ts';
 import type { SessionStatus } from '../broker/sessions/session.ts';
+import type { SshGrant } from '../broker/targets/injection.operations.ts';
 import type { Brought } from './wire/hop.ts';
 
 /** A session as a worker is told of it, with all that it needs to carry it. */
@@ -22,6 +23,8 @@ export interface SessionGrant {
   endpoint: string;
   /** Whether this worker reaches the endpoint itself; otherwise it asks for one that does. */
   dials: boolean;
+  /** Whether this side logs in at the endpoint for the client: by what {@link Calls.logIn} gives. */
+  injects: boolean;
 }
 
 /** Bytes that a connection has carried so far. */
@@ -36,6 +39,8 @@ export interface Traffic {
 /** How a connection ended. */
 export interface ConnectionEnd extends Traffic {
   reason: ClosedReason;
+  /** Where the reason alone does not tell: goes into the record. */
+  because?: string | undefined;
 }
 
 /** What a worker asks of the server that it belongs to, wherever that runs. */
@@ -63,6 +68,8 @@ export interface Calls {
     request: { connection_id: string } & ConnectionEnds;
     answer: { status: 'connected' };
   };
+  /** What it logs in with at the endpoint of a session with injected credentials: asked for each time. */
+  logIn: { request: { session_id: string }; answer: SshGrant };
   close: { request: { ends: readonly ConnectionEnd[] }; answer: { closed: number } };
 }
 

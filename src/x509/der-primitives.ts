@@ -52,6 +52,11 @@ export function readUnsigned(value: DerValue): Uint8Array {
   return content.length > 1 && content[0] === 0 ? content.subarray(1) : content;
 }
 
+/** The number of a big-endian magnitude. */
+export function magnitudeOf(bytes: Uint8Array): bigint {
+  return BigInt(`0x${Buffer.from(bytes).toString('hex')}`);
+}
+
 interface BitString {
   bytes: Uint8Array;
   /** How many of the last byte's low bits do not belong to it, 0 to 7; they are zero. */

@@ -73,6 +73,12 @@ function isMapped(bytes: Uint8Array): boolean {
   );
 }
 
+/** The one form of an address that has several; what is no address stays as it is. */
+export function canonicalAddress(text: string): string {
+  const bytes = parseIpAddress(text);
+  return (bytes && formatIpAddress(bytes)) ?? text;
+}
+
 /**
  * The text of 4 or 16 bytes, in the form of RFC 5952.
  *

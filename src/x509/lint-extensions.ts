@@ -140,9 +140,16 @@ function lintCa(tbs: TbsCertificate, ca: boolean, report: Report): void {
   if (!usage) report('keyUsage must be there for an authority');
 }
 
+/** §4.2.1.7; of the period of use of a private key RFC 3280 §4.2.1.4 says so. */
+const NEVER_EMPTY: ReadonlySet<string> = new Set([EXTENSION_OID.issuerAltName, '2.5.29.16']);
+
 /** An extension we know nothing of is passed on; it must at least be one whole value. */
-function lintUnknown({ value }: Extension): void {
-  requireWellFormed(readDer(value));
+function lintUnknown({ oid, value }: Extension, _tbs: TbsCertificate, report: Report): void {
+  const whole = readDer(value);
+  requireWellFormed(whole);
+  if (NEVER_EMPTY.has(oid) && whole.content.length === 0) {
+    report(`the extension ${oid} must not be empty`);
+  }
 }
 
 /** Most leaves have the same extension of their role's. */

@@ -98,6 +98,19 @@ for (const [usages, sound] of usagesOfSigningKeys) {
   });
 }
 
+for (const [type, value, sound] of [
+  ['2.5.29.16', sequence(), false],
+  ['2.5.29.16', sequence(contextPrimitive(0, Buffer.from('20260101000000Z'))), true],
+  ['2.5.29.18', sequence(), false],
+  ['2.5.29.18', sequence(contextPrimitive(6, Buffer.from('https://a.test/'))), true],
+  ['1.2.3.4', sequence(), true],
+] as const) {
+  test(`the extension ${type} of ${value.length} bytes ${sound ? 'passes' : 'is found empty'}`, () => {
+    const problems = lintTbsCertificate({ ...leaf, ...add(leaf, raw(type, value)) });
+    assert.equal(problems.join(), sound ? '' : `the extension ${type} must not be empty`);
+  });
+}
+
 test('a leaf and a root as we make them have no problems', () => {
   assert.deepEqual(lintTbsCertificate(leaf), []);
   assert.deepEqual(lintTbsCertificate(root), []);

@@ -1,24 +1,30 @@
 /** Private keys in the forms clients send and receive: PKCS #1, SEC 1 and PKCS #8. */
 
 import { createPrivateKey, type KeyObject } from 'node:crypto';
-import { type Failure, invalid } from '../core/failure.ts';
+import { invalid } from '../core/failure.ts';
 import { encodePem, type PemBlock, parsePem } from '../core/pem.ts';
 import { chooseSignatureAlgorithm, signAsync, verifyAsync } from './algorithms.ts';
-import { bitString, contextConstructed, integer, octetString, oid, sequence, TAG } from './der.ts';
-import { readOid, readSmallInteger, readUnsigned } from './der-primitives.ts';
-import { children, DerFields, type DerValue, onlyChild, readDer } from './der-reader.ts';
+import { bitString, contextConstructed, integer, octetString, oid, sequence } from './der.ts';
+import { readBitString } from './der-primitives.ts';
+import { children, readDer } from './der-reader.ts';
 import {
   type CurveBits,
   describePublicKey,
   ecAlgorithmIdentifier,
-  fieldBytes,
   findCurveByName,
-  findCurveByOid,
   parsePublicKey,
   publicKeyInfo,
 } from './keys.ts';
-import { CURVE_OID, KEY_OID } from './oids.ts';
-import { findParameterSetByOid, isPostQuantumKey, type ParameterSet } from './post-quantum.ts';
+import { CURVE_OID } from './oids.ts';
+import { isPostQuantumKey } from './post-quantum.ts';
+import {
+  MAX_KEY_BYTES,
+  mismatchedKey,
+  requireEc,
+  requirePkcs8,
+  requireRsa,
+  unusableKey,
+} from './private-key-parts.ts';
 
 /** `traditional` is PKCS #1 for RSA and SEC 1 for curves; all others have only PKCS #8. */
 export type PrivateKeyForm = 'traditional' | 'pkcs8';
@@ -115,14 +121,17 @@ export function parsePrivateKey(pem: string): KeyObject {
 export function parsePrivateKeyBlock({ label, der }: PemBlock): KeyObject {
   const options = { key: Buffer.from(der), format: 'der' } as const;
   switch (label) {
-    case 'PRIVATE KEY':
-      requirePkcs8(readDer(der, MAX_KEY_BYTES));
-      return load(() => createPrivateKey({ ...options, type: 'pkcs8' }));
+    case 'PRIVATE KEY': {
+      const stated = requirePkcs8(readDer(der, MAX_KEY_BYTES));
+      const key = load(() => createPrivateKey({ ...options, type: 'pkcs8' }));
+      if (stated && !isPublicPart(stated, key)) throw mismatchedKey();
+      return key;
+    }
     case 'RSA PRIVATE KEY':
       requireRsa(readDer(der, MAX_KEY_BYTES));
       return load(() => createPrivateKey({ ...options, type: 'pkcs1' }));
     case 'EC PRIVATE KEY':
-      requireEc(readDer(der, MAX_KEY_BYTES), undefined);
+      requireEc(readDer(der, MAX_KEY_BYTES));
       return load(() => createPrivateKey({ ...options, type: 'sec1' }));
     case 'ENCRYPTED PRIVATE KEY':
       throw invalid('the private key is encrypted; keys are accepted in the clear only');
@@ -133,117 +142,22 @@ export function parsePrivateKeyBlock({ label, der }: PemBlock): KeyObject {
   }
 }
 
-/** An RSA key of 8,192 bits with all its numbers fits twice. */
-const MAX_KEY_BYTES = 16 << 10;
-
 function load(read: () => KeyObject): KeyObject {
   let key: KeyObject;
   try {
     key = read();
   } catch {
     // The library's own words may quote the input, and the input is a secret.
-    throw unusable();
+    throw unusableKey();
   }
   describePublicKey(publicKeyInfo(key));
   return key;
 }
 
-const unusable = (): Failure =>
-  invalid(
-    'the private key could not be read; RSA, EC, Ed25519, ML-DSA and SLH-DSA keys are accepted',
-  );
-
-/** OneAsymmetricKey, RFC 5958 §2. */
-function requirePkcs8(value: DerValue): void {
-  const fields = new DerFields(value);
-  readSmallInteger(fields.take(), 1);
-  const [algorithm, parameters] = children(fields.take(TAG.sequence));
-  const { content } = fields.take(TAG.octetString);
-  fields.takeIf(0xa0);
-  fields.takeIf(0x81);
-  fields.end();
-  const type = algorithm && readOid(algorithm);
-  const set = type === undefined ? undefined : findParameterSetByOid(type);
-  if (set) {
-    if (parameters) throw unusable();
-    requirePostQuantum(set, content);
-    return;
-  }
-  const inner = readDer(content, MAX_KEY_BYTES);
-  switch (type) {
-    case KEY_OID.rsaEncryption:
-      requireRsa(inner);
-      return;
-    case KEY_OID.ecPublicKey:
-      requireEc(inner, parameters);
-      return;
-    case KEY_OID.ed25519:
-      if (inner.tag !== TAG.octetString || inner.content.length !== 32) throw unusable();
-      return;
-    default:
-      throw unusable();
-  }
-}
-
-const SEED_BYTES = 32;
-/** FIPS 204 §4, table 2: bytes of private keys that are written out. */
-const EXPANDED_BYTES = new Map([
-  [44, 2_560],
-  [65, 4_032],
-  [87, 4_896],
-]);
-
-/**
- * ML-DSA: the seed, the key that is made of it, or both, which the library compares (RFC 9881 §6). SLH-DSA: four
- * numbers one after the other, nothing around them (RFC 9909).
- */
-function requirePostQuantum(set: ParameterSet, content: Uint8Array): void {
-  if (set.key_type !== 'mldsa') {
-    if (content.length !== 2 * set.public_bytes) throw unusable();
-    return;
-  }
-  const isExpanded = ({ tag, content: bytes }: DerValue): boolean =>
-    tag === TAG.octetString && bytes.length === EXPANDED_BYTES.get(set.key_bits);
-  const inner = readDer(content, MAX_KEY_BYTES);
-  if (inner.tag === 0x80 && inner.content.length === SEED_BYTES) return;
-  if (isExpanded(inner)) return;
-  if (inner.tag !== TAG.sequence) throw unusable();
-  const both = new DerFields(inner);
-  const seed = both.take(TAG.octetString).content;
-  const expanded = both.take();
-  both.end();
-  if (seed.length !== SEED_BYTES || !isExpanded(expanded)) throw unusable();
-}
-
-/** RSAPrivateKey, RFC 8017 §A.1.2, of two primes; no part longer than it can be in a real key. */
-function requireRsa(value: DerValue): void {
-  const fields = new DerFields(value);
-  readSmallInteger(fields.take(), 0);
-  const modulus = readUnsigned(fields.take()).length;
-  const publicExponent = readUnsigned(fields.take()).length;
-  const privateExponent = readUnsigned(fields.take()).length;
-  // Crafted lengths would make a signature take as long as the sender likes.
-  if (publicExponent > 4 || privateExponent > modulus) throw unusable();
-  for (let part = 0; part < 5; part++) {
-    if (readUnsigned(fields.take()).length > Math.ceil(modulus / 2) + 1) throw unusable();
-  }
-  fields.end();
-}
-
-/** ECPrivateKey, RFC 5915 §3, with a named curve here or around it. */
-function requireEc(value: DerValue, around: DerValue | undefined): void {
-  const fields = new DerFields(value);
-  if (readSmallInteger(fields.take(), 1) !== 1) throw unusable();
-  const secret = fields.take(TAG.octetString).content;
-  const own = fields.takeIf(0xa0);
-  fields.takeIf(0xa1);
-  fields.end();
-  const curve = own ? onlyChild(own) : around;
-  if (curve?.tag !== TAG.oid) throw unusable();
-  const type = readOid(curve);
-  if (around && readOid(around) !== type) throw unusable();
-  const bits = findCurveByOid(type);
-  if (!bits || secret.length > fieldBytes(bits)) throw unusable();
+/** Whether it is that of the key, which has it from its private part. */
+function isPublicPart(stated: Uint8Array, key: KeyObject): boolean {
+  const [, own] = children(readDer(publicKeyInfo(key)));
+  return own !== undefined && Buffer.compare(readBitString(own).bytes, stated) === 0;
 }
 
 const PROBE = Buffer.from('proof of possession of a private key');

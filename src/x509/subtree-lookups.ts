@@ -2,6 +2,7 @@
 
 import { type AddressBlock, AddressBlocks } from '../core/address-blocks.ts';
 import { domainInAscii, isConvertible } from '../core/domain-names.ts';
+import { withoutTrailing } from '../core/edges.ts';
 import { parseIpAddress, parseIpBlock } from './ip-addresses.ts';
 
 /** `unclear` refuses either way: a name that cannot be understood is neither permitted nor safe from exclusion. */
@@ -18,7 +19,7 @@ export type Lookup = (name: string) => Found;
 
 const NOWHERE: Found = { match: 'no', subtree: '' };
 
-/** By the form in which they are compared; of several the first stands for all. */
+/** By the form in which they are compared; of several the first stands for all, before it one without the root's dot. */
 function keyed(
   subtrees: readonly string[],
   keyOf: (subtree: string) => string | undefined,
@@ -26,7 +27,7 @@ function keyed(
   const known = new Map<string, string>();
   for (const subtree of subtrees) {
     const key = keyOf(subtree);
-    if (key !== undefined && !known.has(key)) known.set(key, subtree);
+    if (key !== undefined && known.get(key)?.endsWith('.') !== false) known.set(key, subtree);
   }
   return known;
 }
@@ -47,31 +48,37 @@ function endsOf(entries: ReadonlyMap<string, string>): (name: string) => string 
 
 /** A domain holds itself and what is beneath; with a leading dot only that, as many CAs write it. */
 export function indexDomains(subtrees: readonly string[]): Lookup {
-  const whole = keyed(subtrees, (domain) => domain.toLowerCase());
+  const whole = keyed(subtrees, foldDomain);
   const dotted = keyed(subtrees, (domain) => {
-    const lower = domain.toLowerCase();
-    return lower.startsWith('.') ? lower : `.${lower}`;
+    const folded = foldDomain(domain);
+    return folded.startsWith('.') ? folded : `.${folded}`;
   });
   const findEnd = endsOf(dotted);
   // The wildcard also stands for hosts inside the subtree: *.example.com covers a.example.com.
   const parents = keyed(subtrees, (domain) => {
-    const base = domain.replace(/^\./, '').toLowerCase();
+    const base = foldDomain(domain).replace(/^\./, '');
     return base.includes('.') ? base.slice(base.indexOf('.') + 1) : undefined;
   });
   const everything = whole.get('');
   return (name) => {
     if (!isUnderstood(name)) return { match: 'unclear', subtree: subtrees[0] ?? '' };
     const lower = name.toLowerCase();
-    const host = lower.endsWith('.') ? lower.slice(0, -1) : lower;
+    const host = withoutTrailing(lower, '.');
     const within = everything ?? findWhole(whole, host) ?? findEnd(host);
-    // With the root's dot some verifiers find it within, others do not.
-    if (within !== undefined) {
-      return { match: name.endsWith('.') ? 'unclear' : 'yes', subtree: within };
-    }
-    const covered = parents.get(baseOf(lower));
+    if (within !== undefined) return foundIn(name, within);
+    const covered = parents.get(baseOf(host));
     return covered === undefined ? NOWHERE : { match: 'unclear', subtree: covered };
   };
 }
+
+/** In lower case, without the dot of the root. */
+const foldDomain = (domain: string): string => withoutTrailing(domain.toLowerCase(), '.');
+
+/** Where name or subtree ends with the root's dot some verifiers find the one within the other, others do not. */
+const foundIn = (name: string, subtree: string): Found => ({
+  match: name.endsWith('.') || subtree.endsWith('.') ? 'unclear' : 'yes',
+  subtree,
+});
 
 /**
  * Of a `*` beyond the first label, or a second one, nobody can say what it covers; nor what a name in
@@ -118,12 +125,14 @@ const isDotted = (subtree: string): boolean => subtree.startsWith('.');
 
 /** Hosts, and `.domain` for those beneath one. */
 function indexHosts(subtrees: readonly string[]): Lookup {
-  const known = keyed(subtrees, (subtree) => subtree.toLowerCase());
+  const known = keyed(subtrees, foldDomain);
   const everything = known.get('');
-  const findEnd = endsOf(keyed(subtrees.filter(isDotted), (subtree) => subtree.toLowerCase()));
-  return (host) => {
+  const findEnd = endsOf(keyed(subtrees.filter(isDotted), foldDomain));
+  return (name) => {
+    const host = foldDomain(name);
+    if (host === '') return { match: 'unclear', subtree: subtrees[0] ?? '' };
     const subtree = everything ?? findWhole(known, host) ?? findEnd(host);
-    return subtree === undefined ? NOWHERE : { match: 'yes', subtree };
+    return subtree === undefined ? NOWHERE : foundIn(name, subtree);
   };
 }
 
@@ -135,8 +144,8 @@ export function indexMailboxes(subtrees: readonly string[]): Lookup {
   return (address) => {
     if (address.lastIndexOf('@') <= 0) return { match: 'unclear', subtree: subtrees[0] ?? '' };
     const subtree = mailboxes.get(foldHost(address));
-    if (subtree !== undefined) return { match: 'yes', subtree };
-    return findHost(address.slice(address.lastIndexOf('@') + 1).toLowerCase());
+    if (subtree !== undefined) return foundIn(address, subtree);
+    return findHost(address.slice(address.lastIndexOf('@') + 1));
   };
 }
 
@@ -160,7 +169,7 @@ export function indexUtf8Mailboxes(subtrees: readonly string[]): Lookup {
 /** The part before "@" is case-sensitive, the host is not. */
 function foldHost(address: string): string {
   const at = address.lastIndexOf('@');
-  return address.slice(0, at) + address.slice(at).toLowerCase();
+  return address.slice(0, at) + foldDomain(address.slice(at));
 }
 
 const URI_HOST = /^[a-z][a-z0-9+.-]*:\/\/(?:[^/?#@\\]*@)?([a-z0-9._-]+)(?::\d*)?(?:[/?#]|$)/i;
@@ -170,9 +179,9 @@ export function indexUriHosts(subtrees: readonly string[]): Lookup {
   const findHost = indexHosts(subtrees);
   return (uri) => {
     const host = URI_HOST.exec(uri)?.[1];
-    if (host === undefined || parseIpAddress(host)) {
+    if (host === undefined || parseIpAddress(foldDomain(host))) {
       return { match: 'unclear', subtree: subtrees[0] ?? '' };
     }
-    return findHost(host.toLowerCase());
+    return findHost(host);
   };
 }

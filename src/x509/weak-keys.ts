@@ -4,6 +4,7 @@
  */
 
 import { checkPrimeSync, createECDH } from 'node:crypto';
+import { magnitudeOf } from './der-primitives.ts';
 import {
   CURVE_NAME,
   type CurveBits,
@@ -63,8 +64,8 @@ function judgeMlDsa(encoded: Uint8Array): WeaknessVerdict {
 const LEAST_EXPONENT = 65_537n;
 
 function judgeRsa(parts: Extract<PublicKeyParts, { key_type: 'rsa' }>): WeaknessVerdict {
-  const modulus = toBigInt(parts.modulus);
-  const exponent = toBigInt(parts.exponent);
+  const modulus = magnitudeOf(parts.modulus);
+  const exponent = magnitudeOf(parts.exponent);
   if (exponent < LEAST_EXPONENT) {
     return refuse(`its public exponent is ${exponent}, at least ${LEAST_EXPONENT} is accepted`);
   }
@@ -80,10 +81,6 @@ function judgeRsa(parts: Extract<PublicKeyParts, { key_type: 'rsa' }>): Weakness
     return refuse('a factor of its modulus, less one, is a product of small numbers');
   }
   return SOUND;
-}
-
-function toBigInt(magnitude: Uint8Array): bigint {
-  return BigInt(`0x${Buffer.from(magnitude).toString('hex')}`);
 }
 
 /** Private keys that are looked for: whoever tries keys begins with these. */
@@ -123,7 +120,7 @@ const SMALL_ORDER = new Set([0n, 1n, P - 1n, ORDER_EIGHT, P - ORDER_EIGHT]);
 function judgeEd25519(point: Uint8Array): WeaknessVerdict {
   const littleEndian = Uint8Array.from(point).reverse();
   littleEndian[0] = (littleEndian[0] ?? 0) & 0x7f;
-  const y = toBigInt(littleEndian);
+  const y = magnitudeOf(littleEndian);
   // Anybody can sign for a point of small order.
   if (SMALL_ORDER.has(y % P)) return refuse('its point is of small order');
   return y < P ? SOUND : refuse('its point is not written in the one form that it has');

@@ -29,6 +29,7 @@ import { brokerTargets } from './broker-targets.ts';
 import * as corpus from './corpus.ts';
 import { policyTargets } from './policy-targets.ts';
 import type { FuzzTarget } from './run.ts';
+import { sessionTargets } from './session-targets.ts';
 import { textTargets } from './text-targets.ts';
 import { tokenTargets } from './token-targets.ts';
 
@@ -155,6 +156,7 @@ export const fuzzTargets: readonly FuzzTarget[] = [
     read: (bytes) => parsePrivateKey(text(bytes)),
   },
   ...authorityTargets,
+  ...sessionTargets,
   ...textTargets,
   ...policyTargets,
   ...brokerTargets,

@@ -155,6 +155,21 @@ test('a responder that turns out to be excluded by an authority above makes room
   assert.equal(await nameOf(), `CN=${own}`);
 });
 
+test('an authority whose certificate lets it sign no others answers by itself', async () => {
+  for (const [mount, usage, isDelegated] of [
+    ['lists', ['CRLSign', 'DigitalSignature'], false],
+    ['issuing', ['CertSign', 'CRLSign'], true],
+  ] as const) {
+    const authority = makeAuthority('No issuer', { usage });
+    await call('POST', `sys/mounts/${mount}`, { type: 'pki' });
+    await call('POST', `${mount}/config/ca`, { pem_bundle: authority.pem + authority.keyPem });
+    await call('POST', `${mount}/config/crl`, { ocsp_delegated_responder: true });
+    const answer = await ask(mount, authority.certificate, NEVER_ISSUED);
+    assert.equal(readOcspVerdict(answer.bytes), 'good');
+    assert.equal(responderOf(answer) !== undefined, isDelegated);
+  }
+});
+
 test('what was never issued is unknown where the mount says so, and what was is good', async () => {
   const ca = await newMount('strict', { ocsp_unissued_status: 'unknown' });
   const { serial, serial_number } = await issue('strict');

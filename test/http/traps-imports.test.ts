@@ -4,7 +4,7 @@ import assert from 'node:assert/strict';
 import { generateKeyPairSync } from 'node:crypto';
 import { after, describe, test } from 'node:test';
 import { encodePem } from '../../src/core/pem.ts';
-import { encodeBareEcKey } from '../../src/x509/private-keys.ts';
+import { encodeBareEcKey, encodePrivateKey } from '../../src/x509/private-keys.ts';
 import { makeCsr } from '../support/leaves.ts';
 import { type Authority, makeAuthority, newKey, pkcs8Of } from '../support/made-authorities.ts';
 import { type Reply, startTestServer } from '../support/server.ts';
@@ -202,6 +202,14 @@ function mismatched(): string {
   return encodePem(label, der, { trailingNewline: true });
 }
 
+/** A key whose last number, by which it is used in the shortest way, is another. */
+function contradicting(): string {
+  const { der } = encodePrivateKey(RSA, 'traditional');
+  const bytes = Uint8Array.from(der);
+  bytes[bytes.length - 1] = (bytes.at(-1) ?? 0) ^ 1;
+  return encodePem('RSA PRIVATE KEY', bytes, { trailingNewline: true });
+}
+
 const refused: [what: string, at: ImportPath, pem: string, says: RegExp][] = [
   ['a key where none is taken', 'issuers/import/cert', withKey(good), /use \/issuers\/import\/bundle/],
   ['a server', 'issuers/import/cert', makeAuthority('S', { ca: false }).pem, /Error parsing issuer 0: Refusing to import non-CA certificate/],
@@ -216,6 +224,7 @@ const refused: [what: string, at: ImportPath, pem: string, says: RegExp][] = [
   ['a key on brainpoolP256r1', 'config/ca', good.pem + curveKey('brainpoolP256r1'), /RSA, EC, Ed25519, ML-DSA and SLH-DSA keys are accepted/],
   ['a key on secp256k1', 'config/ca', good.pem + curveKey('secp256k1'), /RSA, EC, Ed25519, ML-DSA and SLH-DSA keys are accepted/],
   ['a key that is not its public part', 'config/ca', good.pem + mismatched(), /Error parsing key 0: the private key does not go with the public key/],
+  ['an RSA key that contradicts itself', 'config/ca', good.pem + contradicting(), /Error parsing key 0: the parts of the RSA private key do not go together: coefficient/],
   ['a request', 'config/ca', encodePem('CERTIFICATE REQUEST', Buffer.alloc(80)), /CERTIFICATE or a private key is accepted/],
   ['a public key', 'issuers/import/cert', encodePem('PUBLIC KEY', Buffer.alloc(80)), /where CERTIFICATE is accepted/],
 ]; // biome-ignore format: one table
@@ -277,6 +286,53 @@ test('an issuer whose certificate lets it sign no CRLs does not, and cannot be m
   const refusal = await call('PATCH', `${path}/issuer/default`, { usage });
   assert.equal(refusal.status, 400);
   assert.match(refusal.text, /lacks the CRLSign KeyUsage value/);
+});
+
+test('an issuer whose certificate lets it sign no certificates does not, and cannot be made to', async () => {
+  const path = await mount();
+  const lists = makeAuthority('Lists alone', { usage: ['CRLSign', 'DigitalSignature'] });
+  const [id = ''] = toldBy(await take(path, lists.pem)).imported_issuers ?? [];
+  const linked = await call('POST', `${path}/keys/import`, { pem_bundle: lists.keyPem });
+  const told = /The certificate of issuer [-0-9a-f]{36} lacks the CertSign KeyUsage value/;
+  assert.match(warningsOf(linked), told);
+  const whole = await mount();
+  assert.match(warningsOf(await take(whole, withKey(lists))), told);
+  await call('POST', `${path}/config/issuers`, { default: id });
+  const read = await call('GET', `${path}/issuer/${id}`);
+  assert.equal(read.textAt('data.usage'), 'crl-signing,ocsp-signing,read-only');
+  const refusal = await call('PATCH', `${path}/issuer/${id}`, {
+    usage: 'crl-signing,issuing-certificates',
+  });
+  assert.equal(refusal.status, 400);
+  assert.match(refusal.text, /lacks the CertSign KeyUsage value: issuing-certificates/);
+  const renamed = await call('PATCH', `${path}/issuer/${id}`, { issuer_name: 'lists' });
+  assert.equal(renamed.status, 200, renamed.text);
+
+  await call('POST', `${path}/roles/any`, { allow_any_name: true, key_type: 'ec' });
+  const csr = makeCsr({ subject: { common_name: 'leaf.example' } });
+  const asked: [at: string, body: object][] = [
+    ['issue/any', { common_name: 'leaf.example' }],
+    ['sign/any', { csr, common_name: 'leaf.example' }],
+    ['sign-verbatim', { csr }],
+    ['root/sign-intermediate', { csr, common_name: 'Beneath' }],
+  ];
+  for (const [at, body] of asked) {
+    const reply = await call('POST', `${path}/${at}`, body);
+    assert.equal(reply.status, 400, reply.text);
+    assert.match(reply.text, /issuer \[.*\] lacks the CertSign KeyUsage value: no verifier would/);
+  }
+  assert.equal((await call('GET', `${path}/crl/rotate`)).status, 200, 'its lists go on');
+});
+
+test('an issuer whose certificate says nothing of what its key is for issues and signs lists', async () => {
+  const path = await mount();
+  const reply = await take(path, withKey(makeAuthority('Anything')));
+  assert.doesNotMatch(warningsOf(reply), /KeyUsage/);
+  const read = await call('GET', `${path}/issuer/default`);
+  assert.equal(
+    read.textAt('data.usage'),
+    'crl-signing,issuing-certificates,ocsp-signing,read-only',
+  );
 });
 
 test('a default issuer that comes again and has no key is told', async () => {
@@ -457,6 +513,7 @@ describe('a single key', () => {
       { pem_bundle: pkcs8Of(dsa) },
       /RSA, EC, Ed25519, ML-DSA and SLH-DSA keys are accepted/,
     ],
+    ['an RSA key that contradicts itself', { pem_bundle: contradicting() }, /coefficient is not/],
     ['a reserved name', { pem_bundle: key, key_name: 'Default' }, /reserved keyword 'default'/],
     ['an empty name', { pem_bundle: key, key_name: '' }, /expected non-empty key name/],
     ["another key's name", { pem_bundle: key, key_name: 'taken' }, /key name already in use/],

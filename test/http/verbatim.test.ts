@@ -110,6 +110,18 @@ test('an end beyond that of the issuer is cut, unless the issuer is to decide', 
   assert.match(refused.text, /beyond the expiration of the CA certificate at/);
 });
 
+test('an end that is past is refused where it would be cut, and warned about otherwise', async () => {
+  const past = { csr, not_before: '2020-01-01T00:00:00Z', not_after: '2020-01-02T00:00:00Z' };
+  const refused = await call('POST', 'pki/sign-verbatim', past);
+  assert.equal(refused.status, 400);
+  assert.match(refused.text, /the requested end 2020-01-02T00:00:00Z is in the past/);
+  const enforced = { ...past, enforce_leaf_not_after_behavior: true };
+  const signed = await must(call('POST', 'pki/sign-verbatim', enforced));
+  assert.match(signed.text, /end 2020-01-02T00:00:00Z is in the past: no verifier accepts it/);
+  const current = await must(call('POST', 'pki/sign-verbatim', { csr, ttl: '1h' }));
+  assert.doesNotMatch(current.text, /in the past/);
+});
+
 test('a CA, a weak key and what nobody may certify are not signed verbatim', async () => {
   const usage = keyUsage(['CertSign']);
   assert.ok(usage);

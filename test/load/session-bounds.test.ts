@@ -128,7 +128,8 @@ eachPlace('bounds of one session', (newPlace) => {
     user.call('POST', `targets/${target}:authorize-session`, {});
 
   test('a target has 64 credential sources of both purposes and no more', async () => {
-    const target = await targetWith('stored', 60);
+    const target = await newTarget({ type: 'ssh', address: '10.0.0.5' });
+    await link(target, 'target-brokered', sourcesOf('stored', 60));
     const [a, b] = [stored.slice(60, 62), stored.slice(62, 64)];
     const change = (verb: string, version: number, lists: object): Promise<Reply> =>
       broker.admin('POST', `targets/${target}:${verb}-credential-sources`, { version, ...lists });

@@ -9,6 +9,7 @@ import { build } from '../../src/store/database.ts';
 import { write } from '../../src/store/write.ts';
 import { CommitHolder } from '../support/held-commit.ts';
 import { startBroker } from '../support/seeded-broker.ts';
+import { SSH_HOST_KEY } from '../support/ssh-host-key.ts';
 import { GOOD_TOKEN, startFakeVault } from '../support/vault.ts';
 
 type Broker = Awaited<ReturnType<typeof startBroker>>;
@@ -102,7 +103,7 @@ async function makeTarget(
     type: 'ssh',
     name: `${how.library} ${how.stored}`,
     address: '127.0.0.1',
-    attributes: { default_port: 1 },
+    attributes: { default_port: 1, host_keys: [SSH_HOST_KEY] },
   });
   const added = await admin('POST', `targets/${target}:add-credential-sources`, {
     version: 1,

@@ -8,6 +8,7 @@ import { after, test } from 'node:test';
 import { askAwake, NotAsked } from '../../src/broker/vault/leases/asking.operations.ts';
 import { SEED_DEFAULTS } from '../../src/config/seed.ts';
 import { type Reply, startTestServer } from '../support/server.ts';
+import { SSH_HOST_KEY } from '../support/ssh-host-key.ts';
 import { GOOD_TOKEN, startFakeVault } from '../support/vault.ts';
 import { connectionTo } from '../support/vault-connection.ts';
 
@@ -71,7 +72,7 @@ async function targetOf(type: string, sources: object): Promise<string> {
     type,
     name: `target ${Math.random()}`,
     address: '127.0.0.1',
-    ...(type === 'tcp' ? { attributes: { default_port: 22 } } : {}),
+    attributes: type === 'tcp' ? { default_port: 22 } : { host_keys: [SSH_HOST_KEY] },
   });
   await must('POST', `targets/${id}:set-credential-sources`, { version: 1, ...sources });
   return id;

@@ -32,6 +32,7 @@ export interface NewSession {
   worker_filter: string;
   /** Absent: clients come to the workers that reach the endpoint. */
   ingress_worker_filter?: string;
+  injects: boolean;
   certificate: Uint8Array;
   private_key_sealed: Uint8Array;
 }
@@ -121,6 +122,7 @@ const insertFacts = preparedWrite<{
   expires_ms: number;
   worker_filter: string;
   ingress_worker_filter: string;
+  injects: number;
   certificate: Uint8Array;
   private_key_sealed: Uint8Array;
 }>(
@@ -141,6 +143,7 @@ const insertFacts = preparedWrite<{
       expires_ms: p.expires_ms,
       worker_filter: p.worker_filter,
       ingress_worker_filter: p.ingress_worker_filter,
+      injects: p.injects,
       certificate: p.certificate,
       private_key_sealed: p.private_key_sealed,
       tofu_sealed: null,
@@ -189,6 +192,7 @@ export function insertSession(session: NewSession): Write[] {
       expires_ms: facts.expires_ms,
       worker_filter: facts.worker_filter,
       ingress_worker_filter: facts.ingress_worker_filter ?? '',
+      injects: facts.injects ? 1 : 0,
       certificate: facts.certificate,
       private_key_sealed: facts.private_key_sealed,
     }),

@@ -58,7 +58,9 @@ const byId = prepared<{ id: string }, SessionRow>((from, { id }) =>
 export async function findSession(
   db: Db,
   id: string,
-): Promise<(SessionFacts & Pick<SessionRow, 'private_key_sealed' | 'tofu_sealed'>) | undefined> {
+): Promise<
+  (SessionFacts & Pick<SessionRow, 'private_key_sealed' | 'tofu_sealed' | 'injects'>) | undefined
+> {
   const row = await byId.first(db, { id });
   return row && { ...row, status: row.status as SessionStatus };
 }

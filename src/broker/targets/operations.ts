@@ -111,6 +111,8 @@ function describeFields({ body }: Resource<TargetBody>): ShownOf<TargetKind> {
       default_client_port: body.default_client_port,
       storage_bucket_id: body.storage_bucket_id,
       enable_session_recording: body.enable_session_recording,
+      host_keys: body.host_keys,
+      host_ca_keys: body.host_ca_keys,
     }),
     address: body.address,
   };

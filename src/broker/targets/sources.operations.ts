@@ -77,6 +77,9 @@ export async function changeCredentialSources(
   caller: BrokerCaller,
   { resource, change, checked }: LinkVerbRequest<TargetKind, SourcesByPurpose>,
 ): Promise<Resource<TargetBody>> {
+  if (change !== 'remove' && checked.injected_application.length > 0) {
+    requireInjectable(resource);
+  }
   const plan = (): Promise<Effect[]> => planSources(app, resource, checked, change);
   const effects = await planInTime(app, targetDefinition, resource, plan);
   try {
@@ -86,6 +89,15 @@ export async function changeCredentialSources(
     if (isConflict(error)) await plan();
     throw error;
   }
+}
+
+/** @throws Failure `invalid` for a target whose protocol no worker logs in by @see B-130 */
+function requireInjectable({ subtype }: Resource<TargetBody>): void {
+  if (subtype === 'ssh') return;
+  refuseField(
+    fieldOf('injected_application'),
+    `Credentials are injected on targets of type "ssh" only; this target is of type "${subtype}".`,
+  );
 }
 
 async function planSources(

@@ -62,7 +62,7 @@ const kinds: [id: string, brokered: boolean, injected: boolean, taken_away: bool
   ['clvlt_1', true, true, true],
   ['clvllt_1', true, true, true],
   ['clvsclt_1', false, true, true],
-  ['clca_1', true, true, true],
+  ['clca_1', true, false, true],
   ['credup_1', true, true, true],
   ['cred_1', true, true, true],
   ['credupd_1', true, true, true],

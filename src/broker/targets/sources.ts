@@ -41,7 +41,6 @@ const KINDS: Readonly<Record<Purpose, readonly string[]>> = {
     'vault-generic',
     'vault-ssh-certificate',
     'vault-ldap',
-    'authority-certificate',
     'username_password',
     'username_password_domain',
     'ssh_private_key',
@@ -85,8 +84,8 @@ function canServe(id: string, purpose: Purpose, change: LinkChange): boolean {
   const parsed = parseId(id);
   if (parsed?.type !== 'credential' && parsed?.type !== 'credential-library') return false;
   // What was once attached can be taken away.
-  if (change === 'remove' && purpose === 'injected_application' && parsed.subtype === 'json') {
-    return true;
+  if (change === 'remove' && purpose === 'injected_application') {
+    if (parsed.subtype === 'json' || parsed.subtype === 'authority-certificate') return true;
   }
   return KINDS[purpose].includes(parsed.subtype);
 }

@@ -6,6 +6,7 @@ import { checkLengths, type FieldErrors } from '../resource/field-errors.ts';
 import { wholeNumber } from '../resource/fields.ts';
 import { parseExpression } from '../resource/filter/expression.ts';
 import type { ItemOf, Kind } from '../resource/handler.ts';
+import { checkHostKeys } from './host-keys.ts';
 import { includedAliases, readAliases } from './included-aliases.ts';
 
 /** What a target keeps; host and credential sources are links. */
@@ -24,6 +25,9 @@ export interface TargetBody {
   default_client_port: number;
   storage_bucket_id: string;
   enable_session_recording: boolean;
+  /** Absent for none. */
+  host_keys?: readonly string[] | undefined;
+  host_ca_keys?: readonly string[] | undefined;
 }
 
 export const TARGET_TYPES = ['tcp', 'ssh', 'rdp'] as const;
@@ -54,9 +58,20 @@ const recording = {
   enable_session_recording: z.boolean().optional().describe('Whether sessions are recorded.'),
 };
 
+const publicKeys = (about: string) =>
+  z.array(z.string()).optional().describe(`${about} Lines as ssh-keygen writes public keys.`);
+const hostKeys = {
+  host_keys: publicKeys(
+    'Host keys of the endpoint: with injected credentials no other is trusted.',
+  ),
+  host_ca_keys: publicKeys(
+    'Authorities whose host certificates are trusted that name the address of the endpoint.',
+  ),
+};
+
 export const targetAttributes = {
   tcp: z.object(ports),
-  ssh: z.object({ ...ports, ...recording }),
+  ssh: z.object({ ...ports, ...recording, ...hostKeys }),
   rdp: z.object({ ...ports, ...recording }),
 };
 
@@ -101,6 +116,8 @@ export const targetShown = {
     default_client_port: z.int().optional(),
     storage_bucket_id: z.string().optional(),
     enable_session_recording: z.boolean().optional(),
+    host_keys: z.array(z.string()).optional().describe('Of targets that speak SSH.'),
+    host_ca_keys: z.array(z.string()).optional().describe('Of targets that speak SSH.'),
   }),
   address: z.string().describe('Empty for one that is reached through host sets.'),
   host_source_ids: shownIds,
@@ -200,6 +217,7 @@ function checkPorts(
 /** @returns the item with its address as it is kept */
 function checkCommon(item: TargetItem, errors: FieldErrors): TargetItem {
   checkLengths(item.attributes ?? {}, { storage_bucket_id: 128 }, errors, 'attributes.');
+  checkHostKeys(item.attributes ?? {}, errors);
   const { session_connection_limit: limit, session_max_seconds: seconds, address } = item;
   if (limit !== undefined && (limit === 0 || limit < -1 || limit > 2 ** 31 - 1)) {
     errors.add('session_connection_limit', 'This must be -1 (unlimited) or greater than zero.');
@@ -232,6 +250,8 @@ const ATTRIBUTES = [
   'default_client_port',
   'storage_bucket_id',
   'enable_session_recording',
+  'host_keys',
+  'host_ca_keys',
 ] as const;
 
 /** Paths of `update_mask` that a target of some type can change. */

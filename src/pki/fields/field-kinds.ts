@@ -3,12 +3,7 @@ import { domainInUnicode } from '../../core/domain-names.ts';
 import type { FieldKind } from '../../core/field.ts';
 import { duration, list, longText, text } from '../../core/fields.ts';
 import { parsePem } from '../../core/pem.ts';
-import {
-  formatIpAddress,
-  formatIpRange,
-  parseIpAddress,
-  parseIpRange,
-} from '../../x509/ip-addresses.ts';
+import { canonicalAddress, formatIpRange, parseIpRange } from '../../x509/ip-addresses.ts';
 import { EXT_KEY_USAGE_NAMES, KEY_USAGE_NAMES } from '../../x509/key-usages.ts';
 import { canonicaliseSerial } from '../../x509/serial.ts';
 import { isAscii, toAsciiDnsName, toAsciiHostName } from './host-name.ts';
@@ -79,10 +74,7 @@ export const otherSanList: FieldKind<string[]> = comparedBy(list, {
 });
 
 export const addressList: FieldKind<string[]> = comparedBy(list, {
-  form: eachText((written) => {
-    const bytes = parseIpAddress(written);
-    return (bytes && formatIpAddress(bytes)) ?? written;
-  }, COST.address),
+  form: eachText(canonicalAddress, COST.address),
 });
 
 /** The prefix with which a range of IPv6 addresses is one of IPv4 addresses. */

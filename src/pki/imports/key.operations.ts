@@ -12,7 +12,7 @@ import { changeMountState } from '../mount-state/operations.ts';
 import { ownPaths } from '../mount-state/own-paths.ts';
 import { requireRoomForKey } from '../mount-state/room.ts';
 import { pathsOf, planIssuers, planKeys, publicKeys } from './linking.operations.ts';
-import { stateAfter, textOf, warnOfCrls } from './plan.ts';
+import { stateAfter, textOf, warnOfCrls, warnOfUsages } from './plan.ts';
 
 /**
  * Takes one private key into the mount. One that the mount has stays as it is there, by its own name.
@@ -55,7 +55,10 @@ export async function importKey(
         defaults: { default_key: mountState.defaults.default_key || key.id },
         result: {
           data: describeKey(key),
-          warnings: warnOfCrls(stateAfter(mountState, imported, added), imported),
+          warnings: [
+            ...warnOfUsages(imported),
+            ...warnOfCrls(stateAfter(mountState, imported, added), imported),
+          ],
         },
       };
     },

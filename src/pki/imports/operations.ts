@@ -32,6 +32,7 @@ import {
   textOf,
   warnOfCrls,
   warnOfDefault,
+  warnOfUsages,
 } from './plan.ts';
 
 /** PEM, in one of the two. */
@@ -173,6 +174,7 @@ async function planImport(
       warnings: [
         ...chosen.warnings,
         ...warnOfDefault(imported, default_issuer),
+        ...warnOfUsages(imported),
         ...warnOfCrls(stateAfter(mountState, imported, keys.added), imported),
       ],
     },

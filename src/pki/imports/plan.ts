@@ -5,7 +5,9 @@ import {
   DEFAULT_SETTINGS,
   type Issuer,
   type IssuerSettings,
+  mayIssue,
   maySignCrls,
+  type Usage,
 } from '../mount-state/issuer.ts';
 import type { Key } from '../mount-state/key.ts';
 import type { MountState } from '../mount-state/state.ts';
@@ -14,12 +16,15 @@ import type { MountState } from '../mount-state/state.ts';
 export const textOf = (bytes: Uint8Array): string =>
   Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length).toString('latin1');
 
-/** Settings of an issuer that is imported: it signs no CRLs where its certificate does not let it. @see P-237 */
+/** Settings of an issuer that is imported: it signs nothing that its certificate does not let it. @see P-237, P-470 */
 export function settingsOf(certificate: Certificate): IssuerSettings {
-  if (maySignCrls(certificate)) return DEFAULT_SETTINGS;
+  const lacking: Usage[] = [];
+  if (!maySignCrls(certificate)) lacking.push('crl-signing');
+  if (!mayIssue(certificate)) lacking.push('issuing-certificates');
+  if (lacking.length === 0) return DEFAULT_SETTINGS;
   return {
     ...DEFAULT_SETTINGS,
-    usage: DEFAULT_SETTINGS.usage.filter((word) => word !== 'crl-signing'),
+    usage: DEFAULT_SETTINGS.usage.filter((word) => !lacking.includes(word)),
   };
 }
 
@@ -72,6 +77,21 @@ export function warnOfDefault({ issuers }: Imported, default_issuer: string): st
 
 /** Of so many issuers at most something is told. */
 const MOST_TOLD = 20;
+
+/** Warns of issuers that have a key and a certificate that lets it sign no others. @see P-470 */
+export function warnOfUsages({ added, linked }: Imported): string[] {
+  const silent = [...added, ...linked].filter(
+    ({ key_id, certificate }) => key_id !== '' && !mayIssue(certificate),
+  );
+  const told = silent
+    .slice(0, MOST_TOLD)
+    .map(
+      ({ id }) =>
+        `The certificate of issuer ${id} lacks the CertSign KeyUsage value: it issues no certificates.`,
+    );
+  if (silent.length > MOST_TOLD) told.push(`${silent.length - MOST_TOLD} more issuers alike`);
+  return told;
+}
 
 /** Warns of issuers that have a key and nobody to sign their CRL. @param after the mount with what is imported */
 export function warnOfCrls(after: MountState, { added, linked }: Imported): string[] {

@@ -11,6 +11,7 @@ import {
   type Issuer,
   type IssuerSettings,
   issuerFlags,
+  mayIssue,
   maySignCrls,
   NOT_AFTER_BEHAVIORS,
   USAGES,
@@ -88,6 +89,13 @@ function planUsage(issuer: Issuer, wanted: readonly string[]): Usage[] {
   const usage = USAGES.filter((word) => word === 'read-only' || wanted.includes(word));
   if (issuer.revoked_at_ms !== undefined && usage.includes('issuing-certificates')) {
     throw invalid('This issuer was revoked; it cannot issue certificates again');
+  }
+  const isIssuing = issuer.settings.usage.includes('issuing-certificates');
+  // One from before this was looked at stays as it is when something else is changed.
+  if (usage.includes('issuing-certificates') && !isIssuing && !mayIssue(issuer.certificate)) {
+    throw invalid(
+      "the issuer's certificate lacks the CertSign KeyUsage value: issuing-certificates is not possible",
+    );
   }
   if (usage.includes('crl-signing') && !maySignCrls(issuer.certificate)) {
     throw invalid(

@@ -50,6 +50,11 @@ export function maySignCrls({ keyUsage }: Pick<Certificate, 'keyUsage'>): boolea
   return keyUsage === undefined || keyUsage.includes('CRLSign');
 }
 
+/** Whether the certificate lets its key sign certificates: otherwise no verifier takes any (RFC 5280 §4.2.1.3). */
+export function mayIssue({ keyUsage }: Pick<Certificate, 'keyUsage'>): boolean {
+  return keyUsage === undefined || keyUsage.includes('CertSign');
+}
+
 /** A CA certificate of a mount with its settings, as the store keeps it. */
 export interface IssuerRecord {
   id: string;

@@ -1,5 +1,5 @@
 import { Failure, invalid } from '../../core/failure.ts';
-import type { Issuer } from './issuer.ts';
+import { type Issuer, mayIssue } from './issuer.ts';
 import { hasFormOfId, type Key } from './key.ts';
 import type { ClusterPaths, UrlSettings } from './urls.ts';
 
@@ -108,7 +108,7 @@ export function resolveKey(mountState: MountState, ref: string): Key {
  * The issuer that shall sign a certificate.
  *
  * @throws Failure `unresolved` when there is none, when it may not issue, or when its key is elsewhere; `invalid` for a
- *   weak key
+ *   weak key, and for a certificate that lets it sign none
  */
 export function resolveSigningIssuer(
   mountState: MountState,
@@ -119,6 +119,11 @@ export function resolveSigningIssuer(
     throw new Failure(
       'unresolved',
       `could not fetch the CA certificate (was one set?): ${nothingFor('issuer', ref)}`,
+    );
+  }
+  if (!mayIssue(issuer.certificate)) {
+    throw invalid(
+      `the certificate of issuer [${issuer.id}] lacks the CertSign KeyUsage value: no verifier would accept what it issues`,
     );
   }
   const { usage } = issuer.settings;

@@ -15,7 +15,7 @@ import {
 import { chooseCrlAlgorithm } from '../crl/algorithm.ts';
 import { type CrlConfig, crlDurations } from '../crl/config.ts';
 import { signWith, signWithKey } from '../keys/signing.operations.ts';
-import type { Issuer } from '../mount-state/issuer.ts';
+import { type Issuer, mayIssue } from '../mount-state/issuer.ts';
 import type { Key } from '../mount-state/key.ts';
 import { requireDelegate } from './delegate.operations.ts';
 import { chooseDelegateSubject } from './delegate.ts';
@@ -38,11 +38,14 @@ export interface AnswerParts {
 
 /**
  * The name of the responder that answers in place of the issuer: of none where there is to be none, nor of an issuer that has
- * ended, nor where constraints on names stop it. Nobody takes such a certificate, nor what its key says.
+ * ended or whose certificate lets it sign no others, nor where constraints on names stop it. Nobody takes such a
+ * certificate, nor what its key says.
  */
 function findDelegateSubject({ config, responder, now }: AnswerParts): Uint8Array | undefined {
   const { issuer } = responder;
-  if (!config.ocsp_delegated_responder || now >= issuer.certificate.notAfter) return undefined;
+  const { certificate } = issuer;
+  if (!config.ocsp_delegated_responder || now >= certificate.notAfter) return undefined;
+  if (!mayIssue(certificate)) return undefined;
   return chooseDelegateSubject(issuer);
 }
 

@@ -18,7 +18,7 @@ import {
 } from '../fields/key-field-kinds.ts';
 import { splitNames } from '../fields/split-names.ts';
 import { chooseExtKeyUsages, fitKeyUsages, warnOfUnknownUsages } from '../fields/usages.ts';
-import { requireOtherSan } from './names.ts';
+import { requireOtherSan, withoutDuplicates } from './names.ts';
 import { endFields, nameFields, outputFields } from './request.ts';
 
 const subjectList = (what: string) => list([]).describe(`${what} values of the subject.`);
@@ -147,13 +147,13 @@ export function parseCaNames(
     if (address !== undefined) email.unshift(address);
     else if (ascii !== undefined && common_name.includes('.')) dns.unshift(ascii);
   }
-  return {
-    dns: [...new Set(dns)],
-    email: [...new Set(email)],
+  return withoutDuplicates({
+    dns,
+    email,
     ip: request.ip_sans,
     uri: request.uri_sans.map(requireUri),
     other: request.other_sans.map(requireOtherSan),
-  };
+  });
 }
 
 /** Nobody reaches a CA by its names; its certificate goes with all that it signs. */

@@ -52,9 +52,13 @@ export function requireSoundKey(subjectPublicKeyInfo: Uint8Array): void {
   });
 }
 
+/** With SHA-1 a signature may have been made of another text than this. @see P-472 */
 function refuseSignature({ signatureAlgorithm }: Csr): Failure {
-  const unknown = signatureAlgorithm === undefined ? ': its algorithm is not supported' : '';
-  return invalid(`request signature invalid${unknown}`);
+  if (signatureAlgorithm !== undefined) return invalid('request signature invalid');
+  return invalid(
+    'request signature invalid: its algorithm is not supported; RSA and ECDSA with SHA-256, SHA-384 or SHA-512, Ed25519, ML-DSA and SLH-DSA are accepted',
+    { fields: { csr: 'a request that is signed with SHA-256 or better' } },
+  );
 }
 
 /** {@link requireCsr} but for the signature: nothing may be certified for what this returns. */

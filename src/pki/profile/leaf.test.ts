@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { generateKeyPairSync } from 'node:crypto';
+import { sign as cryptoSign, generateKeyPairSync } from 'node:crypto';
 import { test } from 'node:test';
 import {
   DAY,
@@ -17,13 +17,14 @@ import {
   parseCertificate,
 } from '../../x509/certificate.ts';
 import { parseCertificatePolicies } from '../../x509/certificate-policies.ts';
-import { parseCsr } from '../../x509/csr.ts';
+import { encodeCsrInfo } from '../../x509/csr.ts';
 import { bitString, oid, sequence } from '../../x509/der.ts';
 import { basicConstraints, findExtension } from '../../x509/extensions.ts';
 import { parseExtKeyUsage } from '../../x509/key-usages.ts';
 import { publicKeyInfo } from '../../x509/keys.ts';
 import { lintTbsCertificate } from '../../x509/lint.ts';
 import type { NameConstraints } from '../../x509/name-constraints.ts';
+import { encodeSubject } from '../../x509/names.ts';
 import { EXT_KEY_USAGE_OID, EXTENSION_OID } from '../../x509/oids.ts';
 import { readCsr, requireCsr } from './csr-rules.ts';
 import type { IssuingFacts } from './issuing.ts';
@@ -267,12 +268,36 @@ test('a missing, broken or wrongly signed request is refused with its phrase', a
   der.write('bbbb.test', der.indexOf('aaaa.test'), 'latin1');
   const changed = `-----BEGIN CERTIFICATE REQUEST-----\n${(der.toString('base64').match(/.{1,64}/g) ?? []).join('\n')}\n-----END CERTIFICATE REQUEST-----`;
   await assert.rejects(requireCsr(changed), { message: 'request signature invalid' });
-  const sha1 = sequence(oid('1.2.840.10045.4.1'));
-  const old = sequence(parseCsr(csr).info, sha1, bitString(new Uint8Array(70)));
-  await assert.rejects(
-    requireCsr(encodePem('CERTIFICATE REQUEST', old)),
-    /^Failure: request signature invalid: its algorithm is not supported$/,
-  );
+});
+
+test('a request signed with SHA-1 is refused, RSA or EC, and with SHA-256 it is not', async () => {
+  for (const [pair, identifiers] of [
+    [
+      generateKeyPairSync('ec', { namedCurve: 'P-256' }),
+      ['1.2.840.10045.4.1', '1.2.840.10045.4.3.2'],
+    ],
+    [
+      generateKeyPairSync('rsa', { modulusLength: 2048 }),
+      ['1.2.840.113549.1.1.5', '1.2.840.113549.1.1.11'],
+    ],
+  ] as const) {
+    const info = encodeCsrInfo({
+      subject: encodeSubject({ common_name: 'a.test' }),
+      subjectPublicKeyInfo: publicKeyInfo(pair.privateKey),
+      extensions: [],
+    });
+    const signed = (hash: string, identifier: string): string => {
+      const parameters = identifier.startsWith('1.2.840.113549') ? [Uint8Array.of(5, 0)] : [];
+      const signature = bitString(cryptoSign(hash, info, pair.privateKey));
+      const der = sequence(info, sequence(oid(identifier), ...parameters), signature);
+      return encodePem('CERTIFICATE REQUEST', der);
+    };
+    await assert.rejects(
+      requireCsr(signed('sha1', identifiers[0])),
+      /^Failure: request signature invalid: its algorithm is not supported; RSA and ECDSA with SHA-256,/,
+    );
+    await requireCsr(signed('sha256', identifiers[1]));
+  }
 });
 
 const constraints: NameConstraints = {

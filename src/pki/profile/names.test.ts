@@ -1,8 +1,10 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { z } from 'zod';
 import { makeCsr, makeRole } from '../../../test/support/leaves.ts';
 import { parseCsr } from '../../x509/csr.ts';
 import { subjectAltName } from '../../x509/extensions.ts';
+import { caNameFields, parseCaNames } from './ca-request.ts';
 import { collectCsrNames, collectNames } from './names.ts';
 import { issueSchema, signSchema } from './request.ts';
 
@@ -79,6 +81,31 @@ test('alt_names: addresses and host names part ways, later repetitions in any ca
   const { names } = collect({ common_name: 'A.test', alt_names: 'a.TEST,b.test,u@b.test,b.test' });
   assert.deepEqual(names.dns, ['A.test', 'b.test']);
   assert.deepEqual(names.email, ['u@b.test']);
+});
+
+const REPEATED = {
+  alt_names: 'b.test,B.test,Me@b.test,Me@B.test,me@b.test',
+  ip_sans: '10.0.0.1,::ffff:10.0.0.1,::ffff:a00:1,10.0.0.2,2001:db8::1,2001:DB8:0::1',
+  uri_sans: 'https://b.test/,https://b.test/,https://b.test/x',
+  other_sans: '1.2.3;UTF8:a,1.2.3;utf-8:a,1.2.3;UTF8:A',
+};
+const ONCE = {
+  dns: ['b.test'],
+  email: ['Me@b.test', 'me@b.test'],
+  ip: ['10.0.0.1', '10.0.0.2', '2001:db8::1'],
+  uri: ['https://b.test/', 'https://b.test/x'],
+  other: [
+    { oid: '1.2.3', value: 'a' },
+    { oid: '1.2.3', value: 'A' },
+  ],
+};
+test('a name that is written twice, in whatever form it has, is stated once, and others stay', () => {
+  const { names } = collect({ ...REPEATED, user_ids: 'u,u,U' });
+  const { dns, email, ip, uri, other, user_ids } = names;
+  assert.deepEqual({ dns, email, ip, uri, other }, ONCE);
+  assert.deepEqual(user_ids, ['u', 'U']);
+  const request = { common_name: 'Root', ...REPEATED };
+  assert.deepEqual(parseCaNames(z.object(caNameFields).parse(request), 'a root'), ONCE);
 });
 
 test('alt_names of other scripts are written in ASCII, what is no host name is left out and told', () => {

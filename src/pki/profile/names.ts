@@ -1,6 +1,7 @@
 import { type Failure, invalid } from '../../core/failure.ts';
 import type { Csr } from '../../x509/csr.ts';
-import { MAX_NAMES } from '../../x509/general-names.ts';
+import { MAX_NAMES, type SubjectAltNames } from '../../x509/general-names.ts';
+import { canonicalAddress } from '../../x509/ip-addresses.ts';
 import { isAscii, toAsciiDnsName, toAsciiHostName } from '../fields/host-name.ts';
 import { type OtherSan, parseOtherSan } from '../fields/other-san.ts';
 import { quote, refuseCount, splitNames } from '../fields/split-names.ts';
@@ -35,7 +36,7 @@ export function collectNames(request: NameFields, rules: Pick<Role, 'require_cn'
   const names = makeNames();
   names.common_name = request.common_name;
   names.serial_number = request.serial_number;
-  names.user_ids.push(...request.user_ids);
+  names.user_ids.push(...new Set(request.user_ids));
   addCommonName(names, request);
   addRequested(names, request, warnings);
   return { names: withoutDuplicates(names), source: 'the API', warnings };
@@ -61,7 +62,8 @@ export function collectCsrNames(request: NameFields, csr: Csr, rules: SourceRule
   }
   const csrSerial = rules.serial_number_source === 'json-csr' ? (fields.serial_number ?? '') : '';
   names.serial_number = request.serial_number || csrSerial;
-  names.user_ids.push(...(request.user_ids.length > 0 ? request.user_ids : fields.user_ids));
+  const user_ids = request.user_ids.length > 0 ? request.user_ids : fields.user_ids;
+  names.user_ids.push(...new Set(user_ids));
 
   if (rules.use_csr_sans) {
     const sans = csr.subjectAltNames;
@@ -183,17 +185,22 @@ export function requireOtherSan(text: string): OtherSan {
   return parsed;
 }
 
-/** Keeps the first of names that differ in letter case only, where that makes no difference. */
-function withoutDuplicates(names: NameLists): RequestedNames {
+/** Keeps the first of names that are written differently only, where that makes no difference. */
+export function withoutDuplicates<Names extends SubjectAltNames>(names: Names): Names {
   return {
     ...names,
     dns: distinct(names.dns, (name) => name.toLowerCase()),
-    email: distinct(names.email, (name) => name),
-    ip: distinct(names.ip, (name) => name),
+    email: distinct(names.email, foldEmail),
+    ip: distinct(names.ip, canonicalAddress),
     uri: distinct(names.uri, (name) => name),
     other: distinct(names.other, ({ oid, value }) => `${oid};${value}`),
-    user_ids: distinct(names.user_ids, (name) => name),
   };
+}
+
+/** The part before "@" is case-sensitive. */
+function foldEmail(address: string): string {
+  const at = address.lastIndexOf('@');
+  return address.slice(0, at) + address.slice(at).toLowerCase();
 }
 
 function distinct<Item>(items: readonly Item[], keyOf: (item: Item) => string): Item[] {

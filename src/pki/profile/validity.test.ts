@@ -159,6 +159,37 @@ test('truncation is told, and refused where the issuer has ended', () => {
   assert.throws(() => plan({ ttl: HOUR, issuer: ended }), /is in the past/);
 });
 
+test('an end that is over by now is told, or refused where ends are cut', () => {
+  const at = (seconds: number) => new Date(seconds * 1000).toISOString();
+  const past = { not_before: at(NOW - HOUR), not_after: at(NOW - 1) };
+  const present = { not_before: at(NOW - HOUR), not_after: at(NOW) };
+  for (const behavior of ['err', 'permit', 'always_enforce_err'] as const) {
+    const issuer = { not_after: NOW + HOUR, behavior };
+    assert.equal(plan({ ...past, issuer }).notAfter, NOW - 1);
+    assert.match(
+      plan({ ...past, issuer }).warnings.join('|'),
+      /^[^|]* is in the past: no verifier/,
+    );
+    assert.deepEqual(plan({ ...present, issuer }).warnings, []);
+  }
+  const issuer = { not_after: NOW + HOUR, behavior: 'truncate' } as const;
+  assert.throws(() => plan({ ...past, issuer }), /the requested end .* is in the past/);
+  assert.deepEqual(plan({ ...present, issuer }).warnings, []);
+});
+
+test('an authority that has ended itself is told', () => {
+  const at = (seconds: number) => new Date(seconds * 1000).toISOString();
+  const ended = { not_after: NOW - 1, behavior: 'err' } as const;
+  const past = { not_before: at(NOW - HOUR), not_after: at(NOW - 1) };
+  const { warnings } = plan({ ...past, issuer: ended });
+  assert.equal(warnings.length, 2);
+  assert.match(String(warnings[1]), /the CA certificate ended at .*, in the past/);
+  const permitted = plan({ ttl: HOUR, issuer: { ...ended, behavior: 'permit' } });
+  assert.match(permitted.warnings.join(), /the CA certificate ended at .*, in the past/);
+  const atItsEnd = plan({ not_after: at(NOW), issuer: { not_after: NOW, behavior: 'err' } });
+  assert.deepEqual(atItsEnd.warnings, []);
+});
+
 test('a certificate that signs itself has only the caps of the mount', () => {
   const planned = planValidity({
     now: NOW,

@@ -86,6 +86,7 @@ export function planValidity(wanted: ValidityRequest): Validity {
     );
   }
   refuseLateEnd(notAfter, role.not_after_bound);
+  warnings.push(...warnOfPast(notAfter, wanted));
   if (notBefore > notAfter) {
     throw invalid(
       `the certificate's Not Before ${formatTimestamp(notBefore)} is later than the certificate's Not After ${formatTimestamp(notAfter)}`,
@@ -186,6 +187,22 @@ function refuseLateEnd(notAfter: number, bound: string): void {
   );
 }
 
+/** What is over by now is no mistake where somebody keeps records of it, and of no use otherwise. @see P-471 */
+function warnOfPast(notAfter: number, { now, issuer }: ValidityRequest): string[] {
+  const warnings: string[] = [];
+  if (notAfter < now) {
+    warnings.push(
+      `the certificate's end ${formatTimestamp(notAfter)} is in the past: no verifier accepts it`,
+    );
+  }
+  if (issuer && issuer.not_after < now) {
+    warnings.push(
+      `the CA certificate ended at ${formatTimestamp(issuer.not_after)}, in the past: verifiers accept nothing that it signs`,
+    );
+  }
+  return warnings;
+}
+
 /** @returns seconds @see P-72 */
 function planTtl({ ttl, role, mount }: ValidityRequest, warnings: string[]): number {
   const wanted = ttl || role.ttl || mount.default_ttl;
@@ -208,9 +225,15 @@ function parseTime(field: 'not_before' | 'not_after', text: string): number {
   );
 }
 
-/** @see P-75 */
+/** @see P-75, P-471 */
 function boundByIssuer(asked: number, wanted: ValidityRequest, warnings: string[]): number {
   const { issuer, now } = wanted;
+  if (issuer?.behavior === 'truncate' && asked < now) {
+    throw invalid(
+      `cannot satisfy request, as the requested end ${formatTimestamp(asked)} is in the past`,
+      { fields: { not_after: 'a time in the future' } },
+    );
+  }
   if (!issuer || asked <= issuer.not_after) return asked;
   switch (issuer.behavior) {
     case 'permit':

@@ -1,33 +1,16 @@
-import { Failure } from '../../core/failure.ts';
-import type { Call, ConnectionEnd, SessionGrant, Upstream } from '../upstream.ts';
-import type { ServerLink } from './link.client.ts';
+import type { Call, SessionGrant, Upstream } from '../upstream.ts';
+import { type ServerLink, unreachable } from './link.client.ts';
 
 /** A break in the connection to the server is waited for this long. */
 const PATIENCE_MS = 5_000;
-/** How many ends are told at once, and kept while there is nobody to tell. */
-const ENDS = { at_once: 500, kept: 20_000 };
 
-/**
- * What a worker asks, by the connection to a server that there is at the moment. How connections
- * ended meanwhile is told as soon as there is one again.
- */
+/** What a worker asks, by the connection to a server that there is at the moment. */
 export class ServerCalls {
   #link: ServerLink | undefined;
   #joined = Promise.withResolvers<void>();
-  #untold: ConnectionEnd[] = [];
 
-  /** From now on asks by this connection. Throws nothing; one that breaks meanwhile is none. */
-  async join(link: ServerLink): Promise<void> {
-    try {
-      while (this.#untold.length > 0) {
-        const ends = this.#untold.slice(0, ENDS.at_once);
-        await link.ask({ name: 'close', request: { ends } });
-        this.#untold.splice(0, ends.length);
-      }
-    } catch {
-      return;
-    }
-    if (!link.isOpen) return;
+  /** From now on asks by this connection. */
+  join(link: ServerLink): void {
     this.#link = link;
     this.#joined.resolve();
   }
@@ -49,15 +32,11 @@ export class ServerCalls {
     authorize: (request) => this.#ask({ name: 'authorize', request }),
     reach: (request) => this.#ask({ name: 'reach', request }),
     connect: (request) => this.#ask({ name: 'connect', request }),
+    logIn: (request) => this.#ask({ name: 'logIn', request }),
+    // It is told again where nobody has heard it.
     close: async (request) => {
-      const { ends } = request;
-      try {
-        if (this.#link) return (await this.#link.ask({ name: 'close', request })) as never;
-      } catch (error) {
-        if (!(error instanceof Failure) || error.kind !== 'unavailable') throw error;
-      }
-      if (this.#untold.length + ends.length <= ENDS.kept) this.#untold.push(...ends);
-      return { closed: 0 };
+      if (!this.#link) throw unreachable();
+      return (await this.#link.ask({ name: 'close', request })) as never;
     },
   };
 
@@ -70,7 +49,7 @@ export class ServerCalls {
       await Promise.race([this.#joined.promise, late]);
       clearTimeout(timer);
     }
-    if (!this.#link) throw new Failure('unavailable', 'the server cannot be reached');
+    if (!this.#link) throw unreachable();
     return (await this.#link.ask(call)) as never;
   }
 }

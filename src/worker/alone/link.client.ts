@@ -147,4 +147,5 @@ export class ServerLink {
 const NOT_KNOWN =
   'the server does not know this worker any more: it was deleted, its certificate has run out, or the roots of workers were replaced';
 
-const unreachable = (): Failure => new Failure('unavailable', 'the server cannot be reached');
+export const unreachable = (): Failure =>
+  new Failure('unavailable', 'the server cannot be reached');

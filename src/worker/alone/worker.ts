@@ -134,9 +134,8 @@ export class StandingWorker {
     if (!credentials || this.#stopping.signal.aborted) return;
     this.#carrier.prove(credentials);
     const link = await ServerLink.open(server, credentials, {
-      welcome: async ({ grace_ms }) => {
+      welcome: ({ grace_ms }) => {
         this.#grace_ms = grace_ms;
-        await this.#calls.join(link);
         this.#begin(link);
         log.info({ server: formatAddress(server) }, 'the worker is at work');
       },
@@ -155,8 +154,8 @@ export class StandingWorker {
   }
 
   #begin(link: ServerLink): void {
-    if (!link.isOpen) return;
     this.#link = link;
+    this.#calls.join(link);
     this.#began = performance.now();
     this.#report('active');
     // What was asked by another connection is not answered by this one.

@@ -8,15 +8,17 @@ import type { TLSSocket } from 'node:tls';
 import { type ServerOptions, WebSocketServer } from 'ws';
 import type { ClosedReason } from '../../broker/sessions/connections/connection.ts';
 import { shakeInTurns } from '../../sockets/handshakes.ts';
-import type { WorkerCredentials } from '../hops/credentials.ts';
-import { HopDesk } from '../hops/desk.ts';
-import { Errands } from '../hops/errands.ts';
 import type { Cut, SessionGrant, Traffic, Upstream } from '../upstream.ts';
 import { PROXY_PATH, SUBPROTOCOL } from '../wire/handshake.ts';
 import { readHelloNames, sessionOf } from '../wire/hello-names.ts';
 import { type Brought, type Errand, HOP_PROTOCOL } from '../wire/hop.ts';
 import { CarriedSession, FRESH_MS } from './carried-session.ts';
 import { CarriedConnection } from './connection.ts';
+import { Ends, openOf } from './ends.ts';
+import { Errands } from './errands.ts';
+import { HopDesk } from './hop-desk.ts';
+import { Newcomers } from './newcomers.ts';
+import type { WorkerCredentials } from './worker-credentials.ts';
 
 /** The first message of TLS, and the request after the hand-shake, must come within this. */
 const PATIENCE_MS = 10_000;
@@ -31,6 +33,8 @@ const UPGRADES: ServerOptions & { closeTimeout: number } = {
   perMessageDeflate: false,
   maxPayload: MESSAGE_BYTES,
   closeTimeout: CLOSING_MS,
+  // Who asks and does not read the answers would have them kept without end: see the connection's own.
+  autoPong: false,
 };
 /** How often sessions are looked through that have ended or that nobody uses. */
 const SWEEP_MS = 500;
@@ -55,12 +59,15 @@ export class Carrier {
   readonly #connections = new Set<CarriedConnection>();
   readonly #desk: HopDesk;
   readonly #errands = new Errands();
+  readonly #ends: Ends;
+  readonly #newcomers = new Newcomers();
   readonly #sockets = new Set<Socket>();
   readonly #sweep: NodeJS.Timeout;
 
   /** @param now Unix milliseconds */
   constructor(upstream: Upstream, now: () => number = Date.now) {
     this.#upstream = upstream;
+    this.#ends = new Ends(upstream);
     this.#now = now;
     this.#desk = new HopDesk(upstream, (secure) => this.#server.emit('secureConnection', secure));
     this.#http = this.#httpServer();
@@ -68,6 +75,7 @@ export class Carrier {
       this.#accept(socket),
     );
     shakeInTurns(this.#server, PATIENCE_MS);
+    this.#server.prependListener('connection', (socket: Socket) => this.#newcomers.add(socket));
     this.#sweep = setInterval(() => this.#sweepThrough(), SWEEP_MS);
     this.#sweep.unref();
   }
@@ -95,9 +103,9 @@ export class Carrier {
     return this.#errands.run(errand);
   }
 
-  /** Bytes of all that is open. */
+  /** Bytes of all that is open, or has ended without the server having heard of it yet. */
   traffic(): Traffic[] {
-    return [...this.#connections].flatMap(({ traffic }) => traffic ?? []);
+    return openOf(this.#connections);
   }
 
   /** Ends what it carries of some sessions, and some connections besides. */
@@ -123,6 +131,7 @@ export class Carrier {
     clearInterval(this.#sweep);
     const closed = new Promise<void>((resolve) => this.#server.close(() => resolve()));
     const told = [...this.#running.values()];
+    this.#ends.close();
     this.cutAll('system error');
     await Promise.allSettled(told);
     for (const socket of this.#sockets) socket.destroy();
@@ -130,7 +139,7 @@ export class Carrier {
     await closed;
   }
 
-  /** Of each connection, when it is over and told. */
+  /** Of each connection, when it is over and told, and both ends are closed. */
   readonly #running = new Map<CarriedConnection, Promise<void>>();
 
   #cutWhere(why: (connection: CarriedConnection) => ClosedReason | undefined): void {
@@ -169,7 +178,9 @@ export class Carrier {
     const session = session_id && (await this.#session(session_id).catch(() => undefined));
     if (socket.destroyed) return;
     if (!hello || !session) {
-      socket.end(INTERNAL_ERROR);
+      // Closed when it is sent: nothing is read here, so that whoever stays would not be seen to leave.
+      socket.write(INTERNAL_ERROR);
+      socket.destroySoon();
       return;
     }
     socket.unshift(hello);
@@ -178,7 +189,8 @@ export class Carrier {
 
   #session(session_id: string): Promise<CarriedSession> {
     const known = this.#sessions.get(session_id);
-    if (known && performance.now() - known.looked_up < FRESH_MS) return Promise.resolve(known);
+    const isFresh = known && performance.now() - known.looked_up < FRESH_MS;
+    if (isFresh && known.facts.expires_ms > this.#now()) return Promise.resolve(known);
     const running = this.#lookups.get(session_id);
     if (running) return running;
     const lookup = this.#lookUp(session_id).finally(() => this.#lookups.delete(session_id));
@@ -199,6 +211,9 @@ export class Carrier {
 
   #add(grant: SessionGrant): CarriedSession {
     const session = new CarriedSession(grant, this.#upstream, (secure, admitting) => {
+      // Until somebody else listens: an error that nobody hears would end the thread and all that it carries.
+      secure.on('error', () => secure.destroy());
+      this.#newcomers.proved(secure);
       this.#server.emit('secureConnection', secure);
       this.#admitted.set(secure, admitting);
       this.#http.emit('connection', secure);
@@ -237,8 +252,8 @@ export class Carrier {
       return;
     }
     this.#upgrades.handleUpgrade(request, secure, head, (ws) => {
-      const [upstream, hops] = [this.#upstream, this.#desk];
-      const connection = new CarriedConnection(session, { ws, secure, upstream, hops });
+      const by = { ws, secure, upstream: this.#upstream, hops: this.#desk, ends: this.#ends };
+      const connection = new CarriedConnection(session, by);
       this.#connections.add(connection);
       const run = connection.run().finally(() => {
         this.#connections.delete(connection);
@@ -253,5 +268,6 @@ const offers = ({ headers }: IncomingMessage, protocol: string): boolean =>
   (headers['sec-websocket-protocol'] ?? '').split(',').some((one) => one.trim() === protocol);
 
 function refuse(secure: TLSSocket, status: string): void {
-  secure.end(`HTTP/1.1 ${status}\r\nConnection: close\r\nContent-Length: 0\r\n\r\n`);
+  secure.write(`HTTP/1.1 ${status}\r\nConnection: close\r\nContent-Length: 0\r\n\r\n`);
+  secure.destroySoon();
 }

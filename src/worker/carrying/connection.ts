@@ -1,39 +1,38 @@
 import type { Socket } from 'node:net';
 import type { TLSSocket } from 'node:tls';
 import type WebSocket from 'ws';
-import type { RawData } from 'ws';
 import { type ClosedReason, TOFU_LENGTH } from '../../broker/sessions/connections/connection.ts';
 import { Failure } from '../../core/failure.ts';
-import type { HopDesk, Reached } from '../hops/desk.ts';
+import { proxySsh } from '../ssh/proxy.ts';
 import type { Traffic, Upstream } from '../upstream.ts';
 import {
-  ACTIVATION_FAILED,
-  ACTIVATION_REFUSED,
-  CANCEL_FAILED,
-  type Closing,
   DONE,
   INVALID_HANDSHAKE,
   INVALID_TOFU,
   NO_PROXYING,
+  NO_WORKER,
   NOT_AUTHORIZED,
+  NOT_BINARY,
   NOT_ESTABLISHED,
-  SESSION_CANCELED,
-  TOFU_NOT_ALLOWED,
 } from '../wire/close-codes.ts';
 import { decodeClientHandshake, encodeHandshakeResult } from '../wire/handshake.ts';
+import { admit, cancelFor } from './admission.ts';
 import type { CarriedSession } from './carried-session.ts';
-import { dial, leave } from './endpoint.ts';
+import { sendBinary, takeBinary } from './client-frames.ts';
+import { ClientStream, untilSent } from './client-stream.ts';
+import { closingWith, type Ending, endingOf, NETWORK_ERROR } from './ending.ts';
+import { leave, parseEndpoint, untilClosed } from './endpoint.ts';
+import type { Ends } from './ends.ts';
+import type { HopDesk } from './hop-desk.ts';
 
 /** A client that has proved itself has so long for its first message. */
 const FIRST_MESSAGE_MS = 60_000;
-
-/** What comes of a connection: told to the server when it is over. */
-interface Ending {
-  closing: Closing;
-  reason: ClosedReason;
-}
-
-const NETWORK_ERROR: Ending = { closing: DONE, reason: 'network error' };
+/** It is a token of 20 letters and a number. */
+const FIRST_MESSAGE_BYTES = 4096;
+/** Bytes that are kept of what one side has sent and the other has not taken: then it is not read from. */
+const KEPT_BYTES = 256 << 10;
+/** A client that has not taken so many bytes yet is not answered when it asks whether the worker is there. */
+const UNTAKEN_BYTES = 64 << 10;
 
 /**
  * One connection of a session on its way from a client to the endpoint: hand-shake, permission,
@@ -48,20 +47,26 @@ export class CarriedConnection {
   readonly #secure: TLSSocket;
   readonly #upstream: Upstream;
   readonly #hops: HopDesk;
+  readonly #ends: Ends;
   readonly #client: { address: string; port: number };
   #connection_id = '';
   #endpoint: Socket | undefined;
+  /** Where this side speaks the client's protocol. */
+  #stream: ClientStream | undefined;
   #bytes_up = 0;
   #bytes_down = 0;
   /** What came behind the hand-shake before the endpoint was reached. */
   #early: Buffer[] = [];
   #isPumping = false;
   #ending: Ending | undefined;
+  /** The server knows how it ended. */
+  #isTold = false;
   readonly #ended = Promise.withResolvers<void>();
+  readonly #clientGone: Promise<void>;
 
   constructor(
     session: CarriedSession,
-    by: { ws: WebSocket; secure: TLSSocket; upstream: Upstream; hops: HopDesk },
+    by: { ws: WebSocket; secure: TLSSocket; upstream: Upstream; hops: HopDesk; ends: Ends },
   ) {
     const { ws, secure } = by;
     this.session = session;
@@ -69,15 +74,20 @@ export class CarriedConnection {
     this.#secure = secure;
     this.#upstream = by.upstream;
     this.#hops = by.hops;
+    this.#ends = by.ends;
+    this.#clientGone = new Promise((resolve) => ws.once('close', () => resolve()));
     this.#client = { address: secure.remoteAddress ?? '', port: secure.remotePort ?? 0 };
     ws.on('close', (code) => this.#clientLeft(code));
     // What follows is its close.
     ws.on('error', () => {});
+    ws.on('ping', (data) => {
+      if (secure.writableLength < UNTAKEN_BYTES) ws.pong(data);
+    });
   }
 
-  /** Undefined before it is authorized. */
+  /** Undefined before it is authorized, and when the server knows of its end. */
   get traffic(): Traffic | undefined {
-    if (this.#connection_id === '') return undefined;
+    if (this.#connection_id === '' || this.#isTold) return undefined;
     return {
       connection_id: this.#connection_id,
       bytes_up: this.#bytes_up,
@@ -85,7 +95,7 @@ export class CarriedConnection {
     };
   }
 
-  /** Carries it to its end. Never throws. */
+  /** Carries it until both ends are closed and the server knows how it ended. Never throws. */
   async run(): Promise<void> {
     try {
       const first = await this.#firstMessage();
@@ -95,9 +105,11 @@ export class CarriedConnection {
       this.#end({ closing: NOT_ESTABLISHED, reason: 'system error' });
     }
     await this.#ended.promise;
+    await this.#clientGone;
+    if (this.#endpoint) await untilClosed(this.#endpoint);
   }
 
-  /** Ends it from the worker's side: its session is over, or the worker is. */
+  /** Ends it from the worker's side: its session is over, or the worker is. What is on its way is lost. */
   cut(reason: ClosedReason): void {
     this.#end({ closing: DONE, reason });
     this.#ws.terminate();
@@ -108,17 +120,25 @@ export class CarriedConnection {
   #firstMessage(): Promise<Buffer | undefined> {
     return new Promise((resolve) => {
       const timer = setTimeout(() => resolve(undefined), FIRST_MESSAGE_MS);
-      let isFirst = true;
-      this.#ws.on('message', (data, isBinary) => {
-        const bytes = bytesOf(data);
-        if (!isFirst) {
+      let first: Buffer | undefined = Buffer.alloc(0);
+      const take = (bytes: Buffer<ArrayBuffer>, isEnd: boolean): void => {
+        if (!first) {
           this.#take(bytes);
           return;
         }
-        isFirst = false;
+        first = Buffer.concat([first, bytes]);
+        if (!isEnd && first.length <= FIRST_MESSAGE_BYTES) return;
         clearTimeout(timer);
         this.#ws.pause();
-        resolve(isBinary ? bytes : undefined);
+        resolve(first.length > FIRST_MESSAGE_BYTES ? undefined : first);
+        first = undefined;
+      };
+      const both = { ws: this.#ws, secure: this.#secure };
+      takeBinary(both, take, () => this.#end({ closing: DONE, reason: 'closed by end-user' }));
+      // No other messages are left than texts.
+      this.#ws.on('message', () => {
+        if (first) resolve(undefined);
+        else this.#end({ closing: NOT_BINARY, reason: 'network error' });
       });
       this.#ended.promise.finally(() => {
         clearTimeout(timer);
@@ -133,28 +153,8 @@ export class CarriedConnection {
     if (!handshake) return closingWith(INVALID_HANDSHAKE);
     const { tofu_token, cancels } = handshake;
     if (Buffer.byteLength(tofu_token) !== TOFU_LENGTH) return closingWith(INVALID_TOFU);
-    if (cancels) return this.#cancel();
-    return (await this.#admit(tofu_token)) ?? (await this.#authorize()) ?? this.#reach();
-  }
-
-  async #cancel(): Promise<Ending> {
-    try {
-      await this.#upstream.cancel({ session_id: this.session.id });
-      return { closing: SESSION_CANCELED, reason: 'canceled' };
-    } catch {
-      return closingWith(CANCEL_FAILED);
-    }
-  }
-
-  async #admit(tofu_token: string): Promise<Ending | undefined> {
-    try {
-      const admission = await this.session.admit(tofu_token);
-      if (admission === 'other client') return closingWith(TOFU_NOT_ALLOWED);
-      return admission === 'admitted' ? undefined : closingWith(ACTIVATION_REFUSED);
-    } catch (error) {
-      const isOther = error instanceof Failure && error.message.includes(TOFU_NOT_ALLOWED.reason);
-      return closingWith(isOther ? TOFU_NOT_ALLOWED : ACTIVATION_FAILED);
-    }
+    if (cancels) return cancelFor(this.#upstream, this.session.id);
+    return (await admit(this.session, tofu_token)) ?? (await this.#authorize()) ?? this.#reach();
   }
 
   async #authorize(): Promise<Ending | undefined> {
@@ -164,11 +164,12 @@ export class CarriedConnection {
       const authorized = await this.#upstream.authorize({ session_id: id });
       this.#connection_id = authorized.connection_id;
       connections_left = authorized.connections_left;
-    } catch {
-      return closingWith(NOT_AUTHORIZED);
+    } catch (error) {
+      const isUnavailable = error instanceof Failure && error.kind === 'unavailable';
+      return closingWith(isUnavailable ? NO_WORKER : NOT_AUTHORIZED);
     }
     if (this.#ending) {
-      await this.#tell(this.#ending.reason);
+      await this.#tell(this.#ending);
       return this.#ending;
     }
     const { expires_ms, connection_limit } = facts;
@@ -179,7 +180,8 @@ export class CarriedConnection {
   /** Dials the endpoint, says so, and lets the bytes flow. */
   async #reach(): Promise<Ending | undefined> {
     if (this.#ending) return this.#ending;
-    const reached = await this.#dial().catch(() => undefined);
+    const { facts } = this.session;
+    const reached = await this.#hops.dial(facts, this.#connection_id).catch(() => undefined);
     if (!reached) return { closing: NO_PROXYING, reason: 'network error' };
     const { socket: endpoint, address, port } = reached;
     this.#endpoint = endpoint;
@@ -187,8 +189,9 @@ export class CarriedConnection {
       endpoint.destroy();
       return this.#ending;
     }
-    endpoint.on('error', () => this.#end(NETWORK_ERROR));
-    endpoint.on('close', () => this.#end(NETWORK_ERROR));
+    const { injects } = facts;
+    endpoint.on('error', () => injects || this.#end(NETWORK_ERROR));
+    endpoint.on('close', () => injects || this.#end(NETWORK_ERROR));
     try {
       await this.#upstream.connect({
         connection_id: this.#connection_id,
@@ -201,26 +204,35 @@ export class CarriedConnection {
       endpoint.destroy();
       return closingWith(NOT_ESTABLISHED);
     }
+    if (injects) return this.#proxy(endpoint);
     if (!this.#ending) this.#pump(endpoint);
     return undefined;
   }
 
-  /** Itself, or through a worker that may. @throws Error when that cannot be */
-  async #dial(): Promise<Reached> {
-    const { dials, endpoint } = this.session.facts;
-    if (!dials) return this.#hops.reach(this.#connection_id);
-    const socket = await dial(endpoint);
-    return { socket, address: socket.remoteAddress ?? '', port: socket.remotePort ?? 0 };
+  /** Logs in at the endpoint for the client, and speaks SSH with both. */
+  async #proxy(endpoint: Socket): Promise<Ending> {
+    const { id, facts } = this.session;
+    const grant = await this.#upstream.logIn({ session_id: id });
+    if (this.#ending) return this.#ending;
+    const client = new ClientStream(this.#ws, this.#secure, (bytes) => {
+      this.#bytes_down += bytes;
+    });
+    this.#stream = client;
+    for (const bytes of this.#early.splice(0)) this.#take(bytes);
+    const { host: name } = parseEndpoint(facts.endpoint);
+    const end = await proxySsh({ client, endpoint, name }, grant);
+    await untilSent(client);
+    return endingOf(end);
   }
 
   #pump(endpoint: Socket): void {
     this.#isPumping = true;
     const secure = this.#secure;
-    endpoint.on('data', (bytes) => {
+    endpoint.on('data', (bytes: Buffer) => {
       if (this.#ending) return;
       this.#bytes_down += bytes.length;
-      this.#ws.send(bytes);
-      if (secure.writableNeedDrain) endpoint.pause();
+      sendBinary({ ws: this.#ws, secure }, bytes);
+      if (secure.writableLength >= KEPT_BYTES) endpoint.pause();
     });
     secure.on('drain', () => endpoint.resume());
     endpoint.on('drain', () => this.#ws.resume());
@@ -229,21 +241,31 @@ export class CarriedConnection {
     const early = this.#early;
     this.#early = [];
     for (const bytes of early) this.#write(endpoint, bytes);
-    if (!endpoint.writableNeedDrain) this.#ws.resume();
+    if (endpoint.writableLength < KEPT_BYTES) this.#ws.resume();
   }
 
   #take(bytes: Buffer): void {
     if (this.#ending) return;
-    if (this.#endpoint && this.#isPumping) this.#write(this.#endpoint, bytes);
+    if (this.#stream) {
+      this.#bytes_up += bytes.length;
+      this.#stream.receive(bytes);
+    } else if (this.#endpoint && this.#isPumping) this.#write(this.#endpoint, bytes);
     else this.#early.push(bytes);
   }
 
   #write(endpoint: Socket, bytes: Buffer): void {
     this.#bytes_up += bytes.length;
-    if (!endpoint.write(bytes)) this.#ws.pause();
+    // Pieces that come in one go are written in one.
+    if (endpoint.writableCorked === 0) {
+      endpoint.cork();
+      setImmediate(() => endpoint.uncork());
+    }
+    endpoint.write(bytes);
+    if (endpoint.writableLength >= KEPT_BYTES) this.#ws.pause();
   }
 
   #clientLeft(code: number): void {
+    this.#stream?.destroy();
     const isOrderly = code === 1000 || code === 1001 || code === 1005;
     this.#end({ closing: DONE, reason: isOrderly ? 'closed by end-user' : 'network error' });
   }
@@ -257,20 +279,13 @@ export class CarriedConnection {
     this.#ws.resume();
     this.#ws.close(code, reason);
     if (this.#endpoint) leave(this.#endpoint);
-    void this.#tell(ending.reason).finally(() => this.#ended.resolve());
+    void this.#tell(ending).finally(() => this.#ended.resolve());
   }
 
-  async #tell(reason: ClosedReason): Promise<void> {
+  async #tell({ reason, because }: Ending): Promise<void> {
     const { traffic } = this;
     if (!traffic) return;
-    // What the server does not hear now, it finds out by itself.
-    await this.#upstream.close({ ends: [{ ...traffic, reason }] }).catch(() => {});
+    await this.#ends.tell({ ...traffic, reason, ...(because ? { because } : {}) });
+    this.#isTold = true;
   }
-}
-
-const closingWith = (closing: Closing): Ending => ({ closing, reason: 'unknown' });
-
-function bytesOf(data: RawData): Buffer {
-  if (Buffer.isBuffer(data)) return data;
-  return Array.isArray(data) ? Buffer.concat(data) : Buffer.from(data);
 }

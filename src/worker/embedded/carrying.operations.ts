@@ -20,7 +20,7 @@ export interface Carrying {
   cut(): Promise<void>;
   /** Notes bytes, and closes what is not carried any more. Never throws. */
   report(): Promise<void>;
-  /** As {@link report}, once: nothing can be under way before the first connection. */
+  /** As {@link report}, at once: what this worker is said to carry from before it listened is over. */
   begin(): Promise<void>;
   /** Proves itself to other workers under the root in use, and may be sent to them. */
   renew(root: string): Promise<void>;
@@ -36,11 +36,12 @@ export async function beginCarrying(
   app: App,
   cutElsewhere: (cuts: readonly Cut[]) => void = () => {},
 ): Promise<Carrying> {
+  const begun_ms = app.now() - 1;
   const thread = new CarryingThread(app.config.proxy_listen, {
     answer: (call) => answerOwn(app, call),
     onDeath: (why) => {
       app.log.error({ why }, 'what was carried is lost, another thread takes its place');
-      void report(app, { open: [] }, 0);
+      return report(app, { open: [] }, app.now());
     },
   });
   await thread.listen();
@@ -68,7 +69,7 @@ export async function beginCarrying(
       thread.cut([], await report(app, { open, news: changed.of(open) }));
     },
     async begin() {
-      await report(app, { open: await thread.traffic() }, 0);
+      await report(app, { open: await thread.traffic() }, begun_ms);
     },
     renew: (root) => renewal(root),
     close: () => thread.close(),
@@ -99,7 +100,7 @@ function proving(app: App, thread: CarryingThread): (root: string) => Promise<vo
 async function report(
   app: App,
   { open, news = [] }: { open: readonly Traffic[]; news?: readonly Traffic[] },
-  unknown_ms?: number,
+  before_ms?: number,
 ): Promise<string[]> {
   const own = ownWorker(app);
   if (!own || app.barrier.sealed) return [];
@@ -107,7 +108,7 @@ async function report(
     await noteTraffic(app, own.id, news);
     const ids = new Set(open.map(({ connection_id }) => connection_id));
     const caller = systemCaller(app.newId(), 'carry-session');
-    return await closeUnknown(app, caller, { worker_id: own.id, open: ids }, unknown_ms);
+    return await closeUnknown(app, caller, { worker_id: own.id, open: ids }, before_ms);
   } catch (err) {
     app.log.warn({ err }, 'what is carried could not be noted');
     return [];

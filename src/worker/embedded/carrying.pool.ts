@@ -1,7 +1,7 @@
 import { setTimeout as wait } from 'node:timers/promises';
 import { Worker } from 'node:worker_threads';
 import { Failure } from '../../core/failure.ts';
-import type { WorkerCredentials } from '../hops/credentials.ts';
+import type { WorkerCredentials } from '../carrying/worker-credentials.ts';
 import type { Call, Cut, Traffic } from '../upstream.ts';
 import type { Brought, Errand } from '../wire/hop.ts';
 import type { FromThread, ToThread } from './messages.ts';
@@ -24,7 +24,7 @@ export type Answering = (call: Call) => Promise<unknown>;
  */
 export class CarryingThread {
   readonly #answer: Answering;
-  readonly #onDeath: (why: string) => void;
+  readonly #onDeath: (why: string) => Promise<unknown>;
   readonly #traffic = new Map<number, (open: readonly Traffic[]) => void>();
   readonly #errands = new Map<number, PromiseWithResolvers<Brought>>();
   #credentials: WorkerCredentials | undefined;
@@ -35,11 +35,11 @@ export class CarryingThread {
 
   /**
    * @param onDeath called when the thread has ended although nobody closed it; another one
-   *   takes its place
+   *   takes its place afterwards. Never fails
    */
   constructor(
     at: { host: string; port: number },
-    { answer, onDeath }: { answer: Answering; onDeath: (why: string) => void },
+    { answer, onDeath }: { answer: Answering; onDeath: (why: string) => Promise<unknown> },
   ) {
     this.#at = at;
     this.#answer = answer;
@@ -181,7 +181,7 @@ export class CarryingThread {
     this.#worker = undefined;
     for (const done of this.#traffic.values()) done([]);
     for (const { reject } of this.#errands.values()) reject(lost());
-    this.#onDeath(why);
+    await this.#onDeath(why);
     while (!this.#isClosing && !this.#worker) {
       await this.listen().catch(() => wait(AGAIN_MS, undefined, { ref: false }));
     }

@@ -1,5 +1,5 @@
 import type { FailureKind } from '../../core/failure.ts';
-import type { WorkerCredentials } from '../hops/credentials.ts';
+import type { WorkerCredentials } from '../carrying/worker-credentials.ts';
 import type { Call, Cut, Traffic } from '../upstream.ts';
 import type { Brought, Errand } from '../wire/hop.ts';
 

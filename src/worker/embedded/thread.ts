@@ -29,6 +29,7 @@ const carrier = new Carrier({
   authorize: (request) => ask({ name: 'authorize', request }),
   reach: (request) => ask({ name: 'reach', request }),
   connect: (request) => ask({ name: 'connect', request }),
+  logIn: (request) => ask({ name: 'logIn', request }),
   close: (request) => ask({ name: 'close', request }),
 });
 

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { CLOSED_REASONS } from '../../broker/sessions/connections/connection.ts';
 import type { FailureKind } from '../../core/failure.ts';
 import type { CallName, Cut } from '../upstream.ts';
 import type { Errand } from '../wire/hop.ts';
@@ -36,6 +37,7 @@ export const requests = {
     endpoint_tcp_address: text,
     endpoint_tcp_port: count,
   }),
+  logIn: z.strictObject({ session_id: id }),
   close: z.strictObject({
     ends: z
       .array(
@@ -43,14 +45,8 @@ export const requests = {
           connection_id: id,
           bytes_up: count,
           bytes_down: count,
-          reason: z.enum([
-            'unknown',
-            'timed out',
-            'closed by end-user',
-            'canceled',
-            'network error',
-            'system error',
-          ]),
+          reason: z.enum(CLOSED_REASONS),
+          because: text.optional(),
         }),
       )
       .max(1_000),

@@ -14,6 +14,10 @@ export const CANCEL_FAILED: Closing = { code: 1011, reason: 'unable to cancel se
 export const ACTIVATION_REFUSED: Closing = { code: 1011, reason: 'refusing to activate session' };
 export const ACTIVATION_FAILED: Closing = { code: 1011, reason: 'unable to activate session' };
 export const NOT_AUTHORIZED: Closing = { code: 1011, reason: 'unable to authorize connection' };
+/** The server cannot be asked just now. Clients that are told that they are not authorized do not come again. */
+export const NO_WORKER: Closing = { code: 1011, reason: 'worker id is empty' };
+/** After the hand-shake, too, all messages are binary. */
+export const NOT_BINARY: Closing = { code: 1003, reason: 'unexpected frame type' };
 /** A code of the protocol's own. */
 export const NO_PROXYING: Closing = { code: 3000, reason: 'unable to setup proxying' };
 export const NOT_ESTABLISHED: Closing = { code: 1011, reason: 'unable to establish proxy' };

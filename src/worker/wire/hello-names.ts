@@ -10,6 +10,7 @@ const SERVER_NAME = 0;
 const ALPN = 16;
 const HOST_NAME = 0;
 const HANDSHAKE = 22;
+const CLIENT_HELLO = 1;
 const RECORD_HEAD = 5;
 
 /**
@@ -40,7 +41,7 @@ function joinRecords(bytes: Uint8Array): Uint8Array {
 }
 
 function readNames(reader: Reader): HelloNames {
-  reader.take(1);
+  if (reader.number(1) !== CLIENT_HELLO) throw new RangeError('another message');
   const message = new Reader(reader.take(reader.number(3)));
   // Version and random value, then session id, cipher suites and compression methods.
   message.take(2 + 32);

@@ -1,6 +1,7 @@
 import { generateKeyPair, type KeyObject } from 'node:crypto';
 import { askerOf, makeKeyInTurn } from '../../../access/concurrency/operations.ts';
 import type { App } from '../../../app/app.ts';
+import { encodeSshPublicKey } from '../../../ssh/public-key.ts';
 import type { BrokerCaller } from '../../resource/caller.ts';
 import type { FoundSecret } from '../../sessions/credentials/credential.ts';
 import type { VaultAnswer, VaultConnection } from '../../vault/client/answer.ts';
@@ -10,7 +11,6 @@ import { textsOf, textsOfPath } from '../../vault/client/repeated.ts';
 import { planSshRequest } from '../libraries/issue-request.ts';
 import type { LibraryBody } from '../libraries/library.ts';
 import type { IssueRequest } from './issued.ts';
-import { encodeSshPublicKey } from './ssh-public-key.ts';
 
 export type Secret = VaultAnswer['data'];
 

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { generateKeyPairSync, type KeyObject } from 'node:crypto';
 import { test } from 'node:test';
 import { spendsAtMost } from '../../../../test/support/cpu-time.ts';
-import { encodeSshPublicKey } from '../issuing/ssh-public-key.ts';
+import { encodeSshPublicKey } from '../../../ssh/public-key.ts';
 import {
   fillBody,
   fillIssueFields,

@@ -66,6 +66,7 @@ const pendingSession = (id: string, now: number): NewSession => ({
   created_ms: now * 1000,
   expires_ms: (now + 60) * 1000,
   worker_filter: '',
+  injects: false,
   certificate: new Uint8Array(1),
   private_key_sealed: new Uint8Array(1),
 });
@@ -88,6 +89,7 @@ async function addLong(app: App): Promise<string[]> {
   return ids;
 }
 const session = { id: 's_1', expires_at: 2 ** 31 };
+const injection = { kind: 'unused' } as const;
 const from = (caller: BrokerCaller, remote_address: string): BrokerCaller => ({
   ...caller,
   record: { ...caller.record, outcome: {}, remote_address },
@@ -101,7 +103,11 @@ eachEngine('credentials of a session', (open) => {
     let done = 0;
     let most = 0;
     const resolveOne = async (remote_address: string): Promise<number> => {
-      const asked = resolveCredentials(app, from(caller, remote_address), { target, session });
+      const asked = resolveCredentials(app, from(caller, remote_address), {
+        target,
+        session,
+        injection,
+      });
       const { credentials, release } = await asked;
       most = Math.max(most, heldSecrets(app));
       await new Promise(setImmediate);
@@ -121,7 +127,11 @@ eachEngine('credentials of a session', (open) => {
   test('are none for a target without any', async () => {
     const { app } = await openTestApp(await open());
     const caller = await callerOf(app);
-    const { credentials, effects } = await resolveCredentials(app, caller, { target, session });
+    const { credentials, effects } = await resolveCredentials(app, caller, {
+      target,
+      session,
+      injection,
+    });
     assert.deepEqual([credentials, effects], [[], []]);
   });
 
@@ -137,7 +147,7 @@ eachEngine('credentials of a session', (open) => {
     ]);
     const session = { id: 's_1', expires_at: clock.now + 60 };
     const caller = await callerOf(app);
-    const resolved = await resolveCredentials(app, caller, { target, session });
+    const resolved = await resolveCredentials(app, caller, { target, session, injection });
     assert.deepEqual(resolved.credentials, [
       {
         credential_source: {
@@ -156,7 +166,7 @@ eachEngine('credentials of a session', (open) => {
     ]);
     await app.store.commit(resolved.effects);
     const other = { id: 's_2', expires_at: clock.now + 10 };
-    const more = await resolveCredentials(app, caller, { target, session: other });
+    const more = await resolveCredentials(app, caller, { target, session: other, injection });
     await app.store.commit(more.effects);
     const passwords = async (id: string): Promise<unknown[]> =>
       (await readInjectedCredentials(app, id)).map((one) => one.credential?.password);
@@ -212,7 +222,7 @@ eachEngine('credentials of a session', (open) => {
       ]);
       const session = { id: 's_1', expires_at: clock.now + 60 };
       const caller = await callerOf(app);
-      const resolved = await resolveCredentials(app, caller, { target, session });
+      const resolved = await resolveCredentials(app, caller, { target, session, injection });
       await app.store.commit([...resolved.effects, ...planSourceRemoval(app, { removed_id: id })]);
       const left = await readInjectedCredentials(app, 's_1');
       assert.deepEqual(
@@ -231,7 +241,7 @@ test('credentials that are long are refused once the wait is over, and not befor
   const caller = await callerOf(app);
   const ids = await addLong(app);
   const resolveOne = (remote_address: string) =>
-    resolveCredentials(app, from(caller, remote_address), { target, session });
+    resolveCredentials(app, from(caller, remote_address), { target, session, injection });
   const first = await resolveOne('192.0.2.1');
   t.mock.timers.enable({ apis: ['setTimeout'] });
   const waits = Promise.allSettled([resolveOne('192.0.2.1'), resolveOne('192.0.2.1')]);

@@ -14,9 +14,10 @@ import {
   type SecretHold,
   SecretRoom,
 } from '../../sessions/credentials/room.ts';
+import { planLogin } from '../../sessions/credentials/ssh-login.ts';
 import { keepInjected } from './injected.operations.ts';
 import { giveBack, type IssuedCredential, issueAll } from './issued.operations.ts';
-import type { SessionContext } from './session-facts.ts';
+import type { InjectionVerdict, SessionContext } from './session-facts.ts';
 import {
   type EncodeSecret,
   findBytesToIssue,
@@ -33,6 +34,8 @@ import type { SourceHead } from './sources.store.ts';
 export interface ResolvedCredentials {
   /** Brokered ones, for the answer: issued ones first, then stored ones; empty for none. */
   credentials: readonly SessionCredential[];
+  /** Whether the worker logs in by others, which the client never sees. */
+  injects: boolean;
   /** Belong into the write set that makes the session: leases, certificates, injected secrets. */
   effects: readonly Effect[];
   /** Gives back what was issued, when that write set was refused. Never throws. */
@@ -42,6 +45,7 @@ export interface ResolvedCredentials {
 }
 
 const NONE: ResolvedCredentials = {
+  injects: false,
   credentials: [],
   effects: [],
   abandon: async () => {},
@@ -61,6 +65,13 @@ const roomOf = perApp(
 /** Bytes of the secrets that sessions being made hold now. */
 export const heldSecrets = (app: App): number => roomOf(app).held;
 
+/** Whose credentials, and for what. */
+interface CredentialsOf {
+  target: Resource;
+  session: SessionContext;
+  injection: InjectionVerdict;
+}
+
 /** Sources that a session is given something by, where a target has more of them from before. */
 const MOST_EVER = 512;
 
@@ -74,7 +85,7 @@ const MOST_EVER = 512;
 export async function resolveCredentials(
   app: App,
   caller: BrokerCaller,
-  of: { target: Resource; session: SessionContext },
+  of: CredentialsOf,
 ): Promise<ResolvedCredentials> {
   const room = roomOf(app);
   const asker = askerOf(caller);
@@ -95,7 +106,7 @@ export async function resolveCredentials(
 async function resolve(
   app: App,
   caller: BrokerCaller,
-  { target, session }: { target: Resource; session: SessionContext },
+  { target, session, injection }: CredentialsOf,
   hold: SecretHold,
 ): Promise<ResolvedCredentials> {
   const [brokered, injected] = await Promise.all([
@@ -111,13 +122,17 @@ async function resolve(
     const because = `the target has ${count} credential sources, a session is given at most ${MOST_EVER}`;
     throw new Failure('precondition', because);
   }
+  if (injected.length > 0 && injection.kind === 'refused') {
+    throw new Failure('precondition', injection.because);
+  }
+  const injects = injected.length > 0 && injection.kind === 'used';
   const ids = { brokered, injected };
   const encode = secretEncoderFor(app);
   const sources = await findSources(app, ids);
   // Before anything is issued: one that does not open leaves nothing to give back.
   const stored = await openStored(app, sources, encode, hold);
   const libraries = librariesOf(sources);
-  const given = { session, libraries, hold };
+  const given = { session, libraries, hold, injects };
   const all = [...libraries.shown, ...libraries.hidden];
   if (all.length === 0) return give(app, caller, { ...given, stored, issued: [] });
   // Servers may take their time: what is stored is let go of meanwhile, and read again.
@@ -135,6 +150,7 @@ interface Given {
   session: SessionContext;
   libraries: { shown: readonly SourceHead[]; hidden: readonly SourceHead[] };
   hold: SecretHold;
+  injects: boolean;
 }
 
 async function issueBesides(
@@ -166,6 +182,7 @@ function give(
     session,
     libraries,
     hold,
+    injects,
     stored,
     issued,
   }: Given & { stored: Stored; issued: IssuedCredential[] },
@@ -179,17 +196,28 @@ function give(
     ...issued.map(({ recorded }) => recorded),
     ...credentials.map(({ id }) => ({ source_id: id })),
   ];
+  const kept = [...others, ...stored.hidden];
+  if (injects) requireLogins(kept);
   return {
+    injects,
     credentials: [...own, ...stored.shown],
     effects: [
       // A source that goes meanwhile, or says something else, gives nothing to a session.
       ...[...libraries.shown, ...libraries.hidden, ...credentials].map(holdSource),
       ...issued.flatMap(({ effects }) => effects),
-      ...[...others, ...stored.hidden].map((credential) => keepInjected(app, session, credential)),
+      ...kept.map((credential) => keepInjected(app, session, credential)),
     ],
     abandon: () => giveBack(issued),
     release: () => hold.release(),
   };
+}
+
+/** @throws Failure `precondition` when a worker cannot log in by one of them */
+function requireLogins(credentials: readonly SessionCredential[]): void {
+  for (const credential of credentials) {
+    const verdict = planLogin(credential);
+    if (!verdict.usable) throw new Failure('precondition', verdict.because);
+  }
 }
 
 /** With the store that it lies in a source would go, too. */

@@ -5,3 +5,10 @@ export interface SessionContext {
   /** Unix seconds. */
   expires_at: number;
 }
+
+/** What becomes of injected credentials of a target. */
+export type InjectionVerdict =
+  | { kind: 'used' }
+  /** Of a target whose protocol no worker logs in by. */
+  | { kind: 'unused' }
+  | { kind: 'refused'; because: string };

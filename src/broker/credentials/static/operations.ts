@@ -1,7 +1,6 @@
 import { createHmac } from 'node:crypto';
 import { openInTurn } from '../../../access/concurrency/operations.ts';
 import type { App } from '../../../app/app.ts';
-import { nextBreath } from '../../../core/fairness/breath.ts';
 import { omitEmpty } from '../../../core/omit-empty.ts';
 import { endBeforehand } from '../../iam/removal.operations.ts';
 import type { BrokerCaller } from '../../resource/caller.ts';
@@ -12,7 +11,6 @@ import type { ListRequest } from '../../resource/lists/query.ts';
 import { requireVersion } from '../../resource/operations.ts';
 import type { Resource } from '../../resource/resource.ts';
 import { planSourceRemoval } from '../../sessions/credentials/termination.operations.ts';
-import { deriveBcryptKey } from './bcrypt-pbkdf.ts';
 import {
   CREDENTIAL_KINDS,
   CREDENTIAL_SECRETS,
@@ -28,7 +26,8 @@ import {
   credentialShown,
   planCredential,
 } from './credential.ts';
-import { canUnlock, judgeSshKey, type LockedKey, UNLOCK_LENGTH } from './ssh-key.ts';
+import { derive } from './opening.operations.ts';
+import { canUnlock, judgeSshKey, type LockedKey } from './ssh-key.ts';
 
 const NO_STORE = 'This field must be a valid credential store id.';
 
@@ -156,14 +155,8 @@ function refusePassphrase(because: string): never {
   return refuseField('attributes.private_key_passphrase', because, IN_REQUEST);
 }
 
-/** Derives the key a little at a time, so that other requests go on meanwhile. */
-async function opens(key: LockedKey, passphrase: string): Promise<boolean> {
-  const work = deriveBcryptKey(passphrase, key.salt, key.rounds, UNLOCK_LENGTH);
-  for (let step = work.next(); ; step = work.next()) {
-    if (step.done) return canUnlock(key, step.value);
-    await nextBreath();
-  }
-}
+const opens = async (key: LockedKey, passphrase: string): Promise<boolean> =>
+  canUnlock(key, await derive(key, passphrase));
 
 /** @throws Failure `invalid` for a query that names no store of stored credentials */
 export function checkCredentialList({ place }: ListRequest): void {

@@ -1,17 +1,23 @@
-import { createDecipheriv, hash } from 'node:crypto';
+import { createDecipheriv, hash, type KeyObject } from 'node:crypto';
 import { Failure } from '../../../core/failure.ts';
+import { WireReader } from '../../../ssh/wire.ts';
 import { isPostQuantumKey } from '../../../x509/post-quantum.ts';
 import { parsePrivateKeyBlock } from '../../../x509/private-keys.ts';
+import { isPrivateSection, readPrivateSection } from './private-section.ts';
 
 /**
  * What can be said of an SSH private key by its form. `locked`: whether the passphrase opens it
  * takes a slow derivation, see {@link LockedKey}.
  */
-type SshKeyVerdict =
-  | { kind: 'open' }
+type SshKeyVerdict = { kind: 'open' } | ClosedKey;
+
+type ClosedKey =
   | { kind: 'locked'; key: LockedKey }
   | { kind: 'wrong_passphrase' }
   | { kind: 'unusable'; because: string };
+
+/** With the key itself, where nothing has to be derived first; undefined for one of a kind that is not used here. */
+type ReadKey = { kind: 'open'; key: KeyObject | undefined } | ClosedKey;
 
 /** An encrypted key in the format of OpenSSH (`PROTOCOL.key`). */
 export interface LockedKey {
@@ -36,7 +42,7 @@ const NO_KEY = 'ssh: no key found';
 const LOCKED = 'ssh: this private key is passphrase protected';
 const BROKEN = 'ssh: the key is not well-formed';
 
-const unusable = (because: string): SshKeyVerdict => ({ kind: 'unusable', because });
+const unusable = (because: string): ClosedKey => ({ kind: 'unusable', because });
 
 /**
  * Judges a private key's PEM text: PKCS#1, SEC 1, PKCS#8 or OpenSSH, encrypted by the older way
@@ -45,17 +51,23 @@ const unusable = (because: string): SshKeyVerdict => ({ kind: 'unusable', becaus
  * @param passphrase empty for none
  */
 export function judgeSshKey(pem: string, passphrase: string): SshKeyVerdict {
+  const read = readSshKey(pem, passphrase);
+  return read.kind === 'open' ? { kind: 'open' } : read;
+}
+
+/** As {@link judgeSshKey}, with the key. */
+export function readSshKey(pem: string, passphrase: string): ReadKey {
   if (pem.length > MOST_TEXT) return unusable('ssh: the key is too long');
   const { label, body } = firstBlock(pem);
   switch (label) {
     case '':
       return unusable(NO_KEY);
     case 'OPENSSH PRIVATE KEY':
-      return judgeOpenSsh(Buffer.from(body, 'base64'), passphrase);
+      return readOpenSsh(Buffer.from(body, 'base64'), passphrase);
     case 'PRIVATE KEY':
     case 'RSA PRIVATE KEY':
     case 'EC PRIVATE KEY':
-      return judgeClassic(label, body, passphrase);
+      return readClassic(label, body, passphrase);
     default:
       return unusable(`ssh: unsupported key type "${label}"`);
   }
@@ -81,28 +93,27 @@ const BASE64 = /^[A-Za-z0-9+/=\s]*$/;
 // The library would read the text by rules of its own, and open with the passphrase whatever it took
 // for the key: for as many rounds of PBKDF2 as the sender wrote there. So it is given bytes alone,
 // decrypted here by the older way of PEM, which has one round.
-function judgeClassic(label: string, body: string, passphrase: string): SshKeyVerdict {
+function readClassic(label: string, body: string, passphrase: string): ReadKey {
   const [header = '', cipher = '', iv = ''] = ENCRYPTED.exec(body) ?? [];
   if (header === '' && body.includes('Proc-Type')) return unusable(BROKEN);
   if (header !== '' && passphrase === '') return unusable(LOCKED);
   const text = body.slice(header.length);
   if (!BASE64.test(text)) return unusable(BROKEN);
   const bytes = Buffer.from(text, 'base64');
-  if (header === '') return judgeDer(label, bytes);
+  if (header === '') return readDer(label, bytes);
   if (!PEM_CIPHERS.has(cipher)) return unusable(UNKNOWN_PEM_CIPHER);
   const opened = openPem({ cipher, iv: Buffer.from(iv, 'hex'), bytes }, passphrase);
   // A wrong passphrase shows as broken padding or, one time in some hundred, as no key.
-  if (!opened || judgeDer(label, opened).kind !== 'open') return { kind: 'wrong_passphrase' };
-  return { kind: 'open' };
+  const read = opened && readDer(label, opened);
+  return read?.kind === 'open' ? read : { kind: 'wrong_passphrase' };
 }
 
 /** Also what would make the library calculate is refused: keys of other kinds, numbers too long. */
-function judgeDer(label: string, der: Uint8Array): SshKeyVerdict {
+function readDer(label: string, der: Uint8Array): ReadKey {
   try {
     // SSH has no keys of ML-DSA or SLH-DSA.
-    return isPostQuantumKey(parsePrivateKeyBlock({ label, der }))
-      ? unusable(BROKEN)
-      : { kind: 'open' };
+    const key = parsePrivateKeyBlock({ label, der });
+    return isPostQuantumKey(key) ? unusable(BROKEN) : { kind: 'open', key };
   } catch (error) {
     if (!(error instanceof Failure)) throw error;
     return unusable(BROKEN);
@@ -141,7 +152,7 @@ function openPem(
   }
 }
 
-function judgeOpenSsh(bytes: Uint8Array, passphrase: string): SshKeyVerdict {
+function readOpenSsh(bytes: Uint8Array, passphrase: string): ReadKey {
   const read = new WireReader(bytes);
   if (read.text(MAGIC.length) !== MAGIC) return unusable(BROKEN);
   const cipher = read.string().toString('latin1');
@@ -152,7 +163,9 @@ function judgeOpenSsh(bytes: Uint8Array, passphrase: string): SshKeyVerdict {
   const section = read.string();
   if (read.failed || count !== 1) return unusable(BROKEN);
   if (cipher === 'none' && kdf === 'none') {
-    return isPrivateSection(section) ? { kind: 'open' } : unusable(BROKEN);
+    return isPrivateSection(section)
+      ? { kind: 'open', key: readPrivateSection(section) }
+      : unusable(BROKEN);
   }
   if (kdf !== 'bcrypt' || (cipher !== 'aes256-ctr' && cipher !== 'aes256-cbc')) {
     return unusable('ssh: unknown cipher: aes256-ctr and aes256-cbc with bcrypt are accepted');
@@ -173,57 +186,28 @@ function judgeOpenSsh(bytes: Uint8Array, passphrase: string): SshKeyVerdict {
 
 /** Whether the derived bytes open the key: then the two check numbers in it are alike. */
 export function canUnlock(locked: LockedKey, derived: Uint8Array): boolean {
+  const opened = decrypt(locked, derived);
+  const fine = isPrivateSection(opened);
+  opened.fill(0);
+  return fine;
+}
+
+/** A key that {@link canUnlock}; undefined for one of a kind that is not used here. */
+export function unlock(locked: LockedKey, derived: Uint8Array): KeyObject | undefined {
+  const opened = decrypt(locked, derived);
+  try {
+    return isPrivateSection(opened) ? readPrivateSection(opened) : undefined;
+  } finally {
+    opened.fill(0);
+  }
+}
+
+function decrypt(locked: LockedKey, derived: Uint8Array): Buffer {
   const decipher = createDecipheriv(
     locked.cipher === 'aes256-ctr' ? 'aes-256-ctr' : 'aes-256-cbc',
     derived.subarray(0, 32),
     derived.subarray(32, UNLOCK_LENGTH),
   );
   decipher.setAutoPadding(false);
-  const opened = Buffer.concat([decipher.update(locked.encrypted), decipher.final()]);
-  const fine = isPrivateSection(opened);
-  opened.fill(0);
-  return fine;
-}
-
-const KEY_TYPES = /^(ssh-rsa|ssh-ed25519|ecdsa-sha2-nistp(256|384|521)|sk-.*|ssh-dss)$/;
-
-function isPrivateSection(section: Uint8Array): boolean {
-  const read = new WireReader(section);
-  const check = read.uint32();
-  const again = read.uint32();
-  const type = read.string().toString('latin1');
-  return !read.failed && check === again && KEY_TYPES.test(type);
-}
-
-/** Reads the SSH wire format (RFC 4251 §5); after a mistake everything is empty. */
-class WireReader {
-  readonly #bytes: Buffer;
-  #at = 0;
-  failed = false;
-
-  constructor(bytes: Uint8Array) {
-    this.#bytes = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length);
-  }
-
-  uint32(): number {
-    const part = this.#take(4);
-    return part.length === 4 ? part.readUInt32BE(0) : 0;
-  }
-
-  string(): Buffer {
-    return this.#take(this.uint32());
-  }
-
-  text(length: number): string {
-    return this.#take(length).toString('latin1');
-  }
-
-  #take(length: number): Buffer {
-    if (this.failed || this.#at + length > this.#bytes.length) {
-      this.failed = true;
-      return Buffer.alloc(0);
-    }
-    this.#at += length;
-    return this.#bytes.subarray(this.#at - length, this.#at);
-  }
+  return Buffer.concat([decipher.update(locked.encrypted), decipher.final()]);
 }

@@ -58,6 +58,8 @@ interface CarriedSession {
   connections_left: number;
   /** Whether the worker reaches the endpoint itself; otherwise it asks for one that does. */
   dials: boolean;
+  /** Whether its worker logs in for the client. */
+  injects: boolean;
 }
 
 /**
@@ -75,7 +77,7 @@ export async function lookUpSession(
     requireSession(app, session_id),
     findResource(app.db, session_id),
   ]);
-  const { private_key_sealed, tofu_sealed, ...facts } = session;
+  const { private_key_sealed, tofu_sealed, injects, ...facts } = session;
   if (!resource || !private_key_sealed || session.expires_ms <= app.now()) {
     throw new Failure('forbidden', UNKNOWN);
   }
@@ -90,6 +92,7 @@ export async function lookUpSession(
     tofu_token: tofu_sealed ? openTofu(app, session_id, tofu_sealed) : '',
     connections_left: connectionsLeft(session),
     dials: judgeWorker(worker, session.worker_filter),
+    injects: injects === 1,
   };
 }
 

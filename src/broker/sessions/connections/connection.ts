@@ -2,13 +2,16 @@ import { z } from 'zod';
 import { omitEmpty } from '../../../core/omit-empty.ts';
 
 /** Why a connection was closed. */
-const CLOSED_REASONS = [
+export const CLOSED_REASONS = [
   'unknown',
   'timed out',
   'closed by end-user',
   'canceled',
   'network error',
   'system error',
+  // Of endpoints that speak SSH, where the worker logs in.
+  'host key refused',
+  'log-in refused',
 ] as const;
 export type ClosedReason = (typeof CLOSED_REASONS)[number];
 

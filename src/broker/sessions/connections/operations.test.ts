@@ -110,6 +110,7 @@ async function makeWorld(open: Open): Promise<World> {
           expires_ms: app.now() + 3_600_000,
           worker_filter,
           ingress_worker_filter,
+          injects: false,
           certificate: randomBytes(300),
           private_key_sealed: app.barrier.encrypt('credential', keyPlace(id), new Uint8Array(64)),
         }),

@@ -77,6 +77,7 @@ interface ConnectionEnd {
   bytes_up: number;
   bytes_down: number;
   reason: ClosedReason;
+  because?: string | undefined;
 }
 
 /** A conflict means that somebody else closed one of them meanwhile. */
@@ -99,7 +100,11 @@ export async function closeConnections(
     if (open.length === 0) return;
     const now = app.now();
     const session_ids = [...new Set(open.map(({ row }) => row.session_id))];
-    caller.record.outcome.connection_ids = open.map(({ row }) => row.id);
+    const reasons = open.flatMap(({ end }) => end.because ?? []);
+    Object.assign(caller.record.outcome, {
+      connection_ids: open.map(({ row }) => row.id),
+      ...(reasons.length > 0 ? { because: reasons } : {}),
+    });
     try {
       await app.commit(caller, [
         ...open.flatMap(({ row, end }) => close(row, end, now)),
@@ -166,20 +171,19 @@ const UNKNOWN_MS = 10_000;
  * Closes what a worker does not carry any more although it is said to.
  *
  * @param open ids of all that it carries
- * @param unknown_ms how old the others must be: what is being made is not known to it yet
+ * @param before_ms when the others must have been changed last: what is being made is not known to it yet
  * @returns ids of what it carries although it is closed here: it has to end that
  */
 export async function closeUnknown(
   app: App,
   caller: Caller,
   { worker_id, open }: { worker_id: string; open: ReadonlySet<string> },
-  unknown_ms: number = UNKNOWN_MS,
+  before_ms: number = app.now() - UNKNOWN_MS,
 ): Promise<string[]> {
   const said = await listOpenOf(app.db, worker_id);
   const known = new Set(said.map(({ id }) => id));
-  const since_ms = app.now() - unknown_ms;
   const lost = said.flatMap(({ id, updated_ms }) =>
-    open.has(id) || updated_ms > since_ms ? [] : [id],
+    open.has(id) || updated_ms > before_ms ? [] : [id],
   );
   const end = { bytes_up: 0, bytes_down: 0, reason: 'system error' } as const;
   for (let at = 0; at < lost.length; at += PAGE) {

@@ -16,6 +16,7 @@ import type { Resource, Scope } from '../../resource/resource.ts';
 import { findResource } from '../../resource/store.ts';
 import { keyPlace } from '../../sessions/connections/carried-session.operations.ts';
 import { insertSession, type SessionHolder } from '../../sessions/new-session.store.ts';
+import { judgeInjection } from '../injection.ts';
 import { targetDefinition } from '../operations.ts';
 import type { TargetBody } from '../target.ts';
 import { type Authorization, describeAuthorization } from './answer.ts';
@@ -103,6 +104,7 @@ async function commitSession(
   const resolved = await resolveCredentials(app, caller, {
     target: request.target,
     session: { id, expires_at: Math.floor(expires_ms / 1000) },
+    injection: judgeInjection(request.target),
   });
   try {
     return await commitResolved(app, caller, request, { session, holder, resolved });
@@ -152,6 +154,7 @@ async function commitResolved(
         expires_ms,
         worker_filter: session.worker_filter,
         ingress_worker_filter: session.ingress_worker_filter,
+        injects: resolved.injects,
         certificate,
         private_key_sealed: app.barrier.encrypt('credential', keyPlace(id), private_key),
       }),

@@ -1,9 +1,10 @@
 import { randomBytes } from 'node:crypto';
 import type { Socket } from 'node:net';
 import { createServer, type Server, type TLSSocket } from 'node:tls';
-import type { Upstream } from '../upstream.ts';
+import type { SessionGrant, Upstream } from '../upstream.ts';
 import { HOP_PROTOCOL, TICKET_BYTES, TICKET_MS, workerOf } from '../wire/hop.ts';
-import { tlsOf, type WorkerCredentials } from './credentials.ts';
+import { dial } from './endpoint.ts';
+import { tlsOf, type WorkerCredentials } from './worker-credentials.ts';
 
 /** A worker that has begun to come has so long for its handshake, and for its ticket. */
 const PATIENCE_MS = 10_000;
@@ -58,6 +59,16 @@ export class HopDesk {
   accept(socket: Socket): void {
     if (this.#isProved) this.#tls.emit('connection', socket);
     else socket.destroy();
+  }
+
+  /** Reaches the endpoint of a connection: itself, or through a worker that may. @throws Error */
+  async dial(
+    { endpoint, dials }: Pick<SessionGrant, 'endpoint' | 'dials'>,
+    connection_id: string,
+  ): Promise<Reached> {
+    if (!dials) return this.reach(connection_id);
+    const socket = await dial(endpoint);
+    return { socket, address: socket.remoteAddress ?? '', port: socket.remotePort ?? 0 };
   }
 
   /**

@@ -9,9 +9,9 @@ import { makeRoot, ROOT_RANDOMNESS, type Root } from '../../broker/workers/root/
 import { Failure } from '../../core/failure.ts';
 import type { Calls } from '../upstream.ts';
 import { HOP_PROTOCOL, workerOf } from '../wire/hop.ts';
-import { tlsOf, type WorkerCredentials } from './credentials.ts';
-import { HopDesk } from './desk.ts';
 import { Errands } from './errands.ts';
+import { HopDesk } from './hop-desk.ts';
+import { tlsOf, type WorkerCredentials } from './worker-credentials.ts';
 
 const root = makeRoot(randomBytes(ROOT_RANDOMNESS), Date.now());
 

@@ -2,9 +2,9 @@ import type { Socket } from 'node:net';
 import { connect, type TLSSocket } from 'node:tls';
 import { parseAddress } from '../../config/kinds.ts';
 import { Failure } from '../../core/failure.ts';
-import { dial } from '../carrying/endpoint.ts';
 import { type Brought, type Errand, HOP_PROTOCOL, workerOf } from '../wire/hop.ts';
-import { tlsOf, type WorkerCredentials } from './credentials.ts';
+import { dial } from './endpoint.ts';
+import { tlsOf, type WorkerCredentials } from './worker-credentials.ts';
 
 /** A worker that does not answer is given up after this, and so is an endpoint. */
 const PATIENCE_MS = 10_000;

@@ -1,0 +1,453 @@
+import assert from 'node:assert/strict';
+import { once } from 'node:events';
+import { type AddressInfo, createServer, type Socket } from 'node:net';
+import { type TestContext, test } from 'node:test';
+import { until } from '../../../test/support/raw-talk.ts';
+import {
+  firstMessage,
+  frameOf,
+  Heard,
+  makeSessionSecrets,
+  OPCODE,
+  openRaw,
+  openSecure,
+  type SecureOptions,
+  TOFU,
+  UPGRADE,
+} from '../../../test/support/session-client.ts';
+import { Failure } from '../../core/failure.ts';
+import type { ConnectionEnd, SessionGrant, Upstream } from '../upstream.ts';
+import { decodeHandshakeResult } from '../wire/handshake.ts';
+import { Carrier } from './carrier.ts';
+
+const session = makeSessionSecrets();
+const other = makeSessionSecrets(session.session_id);
+const OTHER_TOFU = 'zyxwvutsrq9876543210';
+
+const refuse = (message = 'no') => Promise.reject(new Failure('forbidden', message));
+
+interface Bench {
+  port: number;
+  carrier: Carrier;
+  /** Names of what was asked, in order. */
+  asked: string[];
+  ends: ConnectionEnd[];
+  /** When so many ends have been told. */
+  ended(count: number): Promise<void>;
+}
+
+/** A carrier whose server knows one session, which leads to an echo unless the grant says otherwise. */
+async function startCarrier(
+  t: TestContext,
+  grant: Partial<SessionGrant> = {},
+  answers: Partial<Upstream> = {},
+): Promise<Bench> {
+  const asked: string[] = [];
+  const ends: ConnectionEnd[] = [];
+  let wake = (): void => {};
+  const endpoint = grant.endpoint ?? `tcp://127.0.0.1:${await listen(t, (s) => s.pipe(s))}`;
+  const known: SessionGrant = {
+    ...session,
+    tofu_token: '',
+    version: 1,
+    status: 'pending',
+    expires_ms: Date.now() + 60_000,
+    connection_limit: -1,
+    injects: false,
+    dials: true,
+    ...grant,
+    endpoint,
+  };
+  let connections = 0;
+  const upstream: Upstream = {
+    lookUp: ({ session_id }) =>
+      session_id === known.session_id ? Promise.resolve(known) : refuse(),
+    activate: async () => ({ status: 'active' }),
+    cancel: async () => ({ status: 'canceling' }),
+    authorize: async () => ({ connection_id: `sc_${++connections}`, connections_left: -1 }),
+    reach: () => refuse(),
+    connect: async () => ({ status: 'connected' }),
+    logIn: () => refuse(),
+    async close(request) {
+      ends.push(...request.ends);
+      wake();
+      return { closed: request.ends.length };
+    },
+    ...answers,
+  };
+  /** The same, and notes what was asked. */
+  function noting<Request, Told>(name: string, answer: (request: Request) => Promise<Told>) {
+    return (request: Request): Promise<Told> => {
+      asked.push(name);
+      return answer(request);
+    };
+  }
+  const carrier = new Carrier({
+    lookUp: noting('lookUp', upstream.lookUp),
+    activate: noting('activate', upstream.activate),
+    cancel: noting('cancel', upstream.cancel),
+    authorize: noting('authorize', upstream.authorize),
+    reach: noting('reach', upstream.reach),
+    connect: noting('connect', upstream.connect),
+    logIn: noting('logIn', upstream.logIn),
+    close: noting('close', upstream.close),
+  });
+  const { port } = await carrier.listen({ host: '127.0.0.1', port: 0 });
+  t.after(() => carrier.close());
+  const ended = async (count: number): Promise<void> => {
+    while (ends.length < count) {
+      await new Promise<void>((resolve) => {
+        wake = resolve;
+      });
+    }
+  };
+  return { port, carrier, asked, ends, ended };
+}
+
+async function listen(t: TestContext, serve: (socket: Socket) => void): Promise<number> {
+  const sockets = new Set<Socket>();
+  const server = createServer((socket) => {
+    sockets.add(socket.on('error', () => {}));
+    serve(socket);
+  });
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  t.after(() => {
+    for (const socket of sockets) socket.destroy();
+    server.close();
+  });
+  return (server.address() as AddressInfo).port;
+}
+
+/** A port that nobody listens on. */
+async function freePort(): Promise<number> {
+  const server = createServer().listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const { port } = server.address() as AddressInfo;
+  server.close();
+  await once(server, 'close');
+  return port;
+}
+
+const binary = (text: string): Buffer => frameOf(OPCODE.binary, Buffer.from(text));
+
+test('what comes behind the upgrade in one piece is read whole, the hand-shake and the first bytes', async (t) => {
+  const { port, asked } = await startCarrier(t);
+  const first = Buffer.concat([firstMessage(), binary('one '), binary('two')]);
+  const heard = await openRaw(session, port, first);
+  const result = decodeHandshakeResult((await heard.frame())?.payload ?? new Uint8Array());
+  assert.equal(result?.connections_left, -1);
+  let text = '';
+  while (text.length < 7) text += (await heard.frame())?.payload.toString();
+  assert.equal(text, 'one two');
+  assert.deepEqual(asked, ['lookUp', 'activate', 'authorize', 'connect']);
+});
+
+test('a first message may come byte by byte', async (t) => {
+  const { port } = await startCarrier(t);
+  const heard = await openRaw(session, port, new Uint8Array());
+  for (const byte of firstMessage()) heard.socket.write(Buffer.from([byte]));
+  assert.equal((await heard.frame())?.opcode, OPCODE.binary);
+});
+
+const refusals: [
+  why: string,
+  first: Uint8Array,
+  closing: string,
+  given?: { grant?: Partial<SessionGrant>; answers?: Partial<Upstream> },
+][] = [
+  ['a text', frameOf(OPCODE.text, Buffer.from('hello')), '1008 invalid handshake received'],
+  ['no hand-shake', binary('hello'), '1008 invalid handshake received'],
+  ['an empty token', firstMessage(''), '1003 invalid tofu token'],
+  ['a token of 19', firstMessage(TOFU.slice(1)), '1003 invalid tofu token'],
+  ['a token of 21', firstMessage(`${TOFU}a`), '1003 invalid tofu token'],
+  ['20 letters of two bytes each', firstMessage('ä'.repeat(20)), '1003 invalid tofu token'],
+  [
+    'the token of another client',
+    firstMessage(OTHER_TOFU),
+    '1008 tofu token not allowed',
+    { grant: { status: 'active', tofu_token: TOFU } },
+  ],
+  [
+    'a token while another worker has activated for another client',
+    firstMessage(),
+    '1008 tofu token not allowed',
+    { answers: { activate: () => refuse('tofu token not allowed') } },
+  ],
+  [
+    'a session that is active and has no token',
+    firstMessage(),
+    '1011 refusing to activate session',
+    { grant: { status: 'active' } },
+  ],
+  [
+    'a session that cannot become active',
+    firstMessage(),
+    '1011 unable to activate session',
+    { answers: { activate: () => refuse() } },
+  ],
+  [
+    'a session that may have no more',
+    firstMessage(),
+    '1011 unable to authorize connection',
+    { answers: { authorize: () => refuse() } },
+  ],
+  [
+    'a server that cannot be asked',
+    firstMessage(),
+    '1011 worker id is empty',
+    { answers: { authorize: () => Promise.reject(new Failure('unavailable', 'sealed')) } },
+  ],
+  [
+    'a session that ended while its endpoint was dialled',
+    firstMessage(),
+    '1011 unable to establish proxy',
+    { answers: { connect: () => refuse() } },
+  ],
+  ['a wish to cancel', firstMessage(TOFU, true), '1000 session canceled'],
+  [
+    'a wish to cancel that is refused',
+    firstMessage(TOFU, true),
+    '1011 unable to cancel session',
+    { answers: { cancel: () => refuse() } },
+  ],
+  [
+    'text after the hand-shake',
+    Buffer.concat([firstMessage(), frameOf(OPCODE.text, Buffer.from('hello'))]),
+    '1003 unexpected frame type',
+  ],
+];
+
+for (const [why, first, closing, given] of refusals) {
+  test(`${why} is closed with ${closing}`, async (t) => {
+    const { port } = await startCarrier(t, given?.grant, given?.answers);
+    const heard = await openRaw(session, port, first);
+    assert.equal(await heard.closing(), closing);
+    heard.socket.destroy();
+  });
+}
+
+test('an endpoint that is not reached is closed with 3000 after the hand-shake, and counted', async (t) => {
+  const endpoint = `tcp://127.0.0.1:${await freePort()}`;
+  const { port, asked, ends, ended } = await startCarrier(t, { endpoint });
+  const heard = await openRaw(session, port);
+  assert.equal((await heard.frame())?.opcode, OPCODE.binary);
+  assert.equal(await heard.closing(), '3000 unable to setup proxying');
+  await ended(1);
+  assert.equal(ends[0]?.reason, 'network error');
+  assert.deepEqual(asked, ['lookUp', 'activate', 'authorize', 'close']);
+});
+
+const alerts: [why: string, alert: RegExp, options: SecureOptions, id?: string][] = [
+  ['no certificate', /CERTIFICATE_REQUIRED/, { shows: null }],
+  ['an unknown session', /ALERT_INTERNAL_ERROR/, {}, 's_unknown'],
+  ['no session', /ALERT_INTERNAL_ERROR/, { servername: 'a.example', protocols: ['http/1.1'] }],
+  ['no HTTP', /NO_APPLICATION_PROTOCOL/, { protocols: [session.session_id] }],
+];
+
+for (const [why, alert, options, id] of alerts) {
+  test(`a client with ${why} hears why it is refused`, async (t) => {
+    const { port } = await startCarrier(t);
+    const asking = id === undefined ? session : { ...session, session_id: id };
+    const refused = openSecure(asking, port, options).then(
+      // In TLS 1.3 a client is done before the server has judged its certificate.
+      async (secure) => {
+        secure.removeAllListeners('error');
+        const [error] = await once(secure, 'error');
+        throw error;
+      },
+    );
+    await assert.rejects(refused, ({ code }: NodeJS.ErrnoException) => alert.test(code ?? ''));
+  });
+}
+
+test('a client with a certificate of the same name and another key is cut off', async (t) => {
+  const { port, asked } = await startCarrier(t);
+  const secure = await openSecure(session, port, { shows: other });
+  const heard = new Heard(secure);
+  secure.write(Buffer.concat([Buffer.from(UPGRADE), firstMessage()]));
+  assert.equal(await heard.head(), '');
+  assert.deepEqual(asked, ['lookUp']);
+});
+
+test('a session that runs out is told to nobody any more, although it was looked up just now', async (t) => {
+  const { port } = await startCarrier(t, { expires_ms: Date.now() + 400 });
+  const heard = await openRaw(session, port);
+  await heard.closed();
+  await assert.rejects(openSecure(session, port), { code: /ALERT_INTERNAL_ERROR/ });
+});
+
+const heads: [why: string, from: string, to: string, status: string][] = [
+  ['another path', '/v1/proxy', '/v1/other', '404'],
+  ['a query', '/v1/proxy', '/v1/proxy?a=b', '101'],
+  ['no subprotocol', 'Sec-WebSocket-Protocol: boundary-tcp-proxy-v1\r\n', '', '500'],
+  ['another subprotocol', 'proxy-v1', 'proxy-v2', '500'],
+  ['a subprotocol among others', 'boundary-tcp', 'a, boundary-tcp', '101'],
+  ['no upgrade', 'Connection: Upgrade\r\n', '', '404'],
+  ['a key that is none', 'dGhlIHNhbXBsZSBub25jZQ==', 'short', '400'],
+];
+
+for (const [why, from, to, status] of heads) {
+  test(`an upgrade with ${why} is answered ${status}`, async (t) => {
+    const { port } = await startCarrier(t);
+    const secure = await openSecure(session, port);
+    const heard = new Heard(secure);
+    secure.write(UPGRADE.replace(from, to));
+    assert.match(await heard.head(), new RegExp(`^HTTP/1\\.1 ${status} `));
+    if (status !== '101') await heard.closed();
+  });
+}
+
+test('a client that is cut off while it is refused ends nothing else', async (t) => {
+  const { port } = await startCarrier(t);
+  const good = await openRaw(session, port, Buffer.concat([firstMessage(), binary('x')]));
+  for (let n = 0; n < 20; n++) {
+    const secure = await openSecure(session, port);
+    secure.write(UPGRADE.replace('/v1/proxy', '/v1/other').repeat(3));
+    secure.destroy();
+  }
+  good.socket.write(binary('y'));
+  let text = '';
+  while (!text.includes('y')) text += (await good.frame())?.payload.toString('latin1');
+});
+
+test('a client that never reads is asked nothing: its pings are not answered without end', async (t) => {
+  const { port, carrier } = await startCarrier(t);
+  const heard = await openRaw(session, port);
+  await heard.frame();
+  heard.socket.pause();
+  const pings = Buffer.concat(
+    Array.from({ length: 2000 }, () => frameOf(OPCODE.ping, Buffer.alloc(125))),
+  );
+  const before = process.memoryUsage().external + process.memoryUsage().heapUsed;
+  for (let n = 0; n < 40; n++) {
+    if (!heard.socket.write(pings)) await once(heard.socket, 'drain');
+  }
+  const grown = process.memoryUsage().external + process.memoryUsage().heapUsed - before;
+  assert.ok(grown < 8 << 20, `${grown} bytes`);
+  assert.equal(carrier.traffic().length, 1);
+});
+
+test('16 first connections at once become of one activation; another client is not let in', async (t) => {
+  const { port, asked } = await startCarrier(t);
+  const all = await Promise.all(Array.from({ length: 16 }, () => openRaw(session, port)));
+  for (const heard of all) assert.equal((await heard.frame())?.opcode, OPCODE.binary);
+  assert.equal(asked.filter((name) => name === 'lookUp').length, 1);
+  assert.equal(asked.filter((name) => name === 'activate').length, 1);
+  const stranger = await openRaw(session, port, firstMessage(OTHER_TOFU));
+  assert.equal(await stranger.closing(), '1008 tofu token not allowed');
+});
+
+test('a client that says goodbye has left, although it stays connected', async (t) => {
+  const { port, ends, ended } = await startCarrier(t);
+  const secure = await openSecure(session, port);
+  secure.write(Buffer.concat([Buffer.from(UPGRADE), firstMessage(), binary('12345')]));
+  secure.write(frameOf(OPCODE.close, Buffer.from([3, 232])));
+  secure.pause();
+  await ended(1);
+  assert.equal(ends[0]?.reason, 'closed by end-user');
+  secure.destroy();
+});
+
+const leavings: [why: string, reason: string, leave: (heard: Heard) => void][] = [
+  [
+    'a client that says goodbye',
+    'closed by end-user',
+    ({ socket }) => socket.write(frameOf(OPCODE.close, Buffer.from([3, 232]))),
+  ],
+  ['a client that is gone', 'network error', ({ socket }) => socket.destroy()],
+  [
+    'a client that breaks the protocol',
+    'network error',
+    ({ socket }) => socket.write(Buffer.from([0xff, 0xff])),
+  ],
+];
+
+for (const [why, reason, leave] of leavings) {
+  test(`of ${why} it is told: ${reason}`, async (t) => {
+    const { port, ends, ended, carrier } = await startCarrier(t);
+    const heard = await openRaw(session, port, Buffer.concat([firstMessage(), binary('12345')]));
+    let text = '';
+    await heard.frame();
+    while (text.length < 5) text += (await heard.frame())?.payload.toString();
+    leave(heard);
+    await ended(1);
+    assert.deepEqual(ends, [{ connection_id: 'sc_1', bytes_up: 5, bytes_down: 5, reason }]);
+    await until(() => carrier.traffic().length === 0);
+  });
+}
+
+test('an endpoint that ends is told as unknown, and its last bytes come before the close', async (t) => {
+  const serve = (socket: Socket): void => void socket.end('last words');
+  const endpoint = `tcp://127.0.0.1:${await listen(t, serve)}`;
+  const { port, ends, ended } = await startCarrier(t, { endpoint });
+  const heard = await openRaw(session, port);
+  await heard.frame();
+  assert.equal((await heard.frame())?.payload.toString(), 'last words');
+  assert.equal(await heard.closing(), '1000 done');
+  await ended(1);
+  assert.equal(ends[0]?.reason, 'unknown');
+  assert.equal(ends[0]?.bytes_down, 10);
+});
+
+test('what is cut is closed on both sides at once, also while one of them is not read from', async (t) => {
+  let endpointClosed: Promise<unknown> = Promise.resolve();
+  const serve = (socket: Socket): void => {
+    // It is told of a reset as well, which is what a cut may be.
+    endpointClosed = new Promise((resolve) => socket.once('close', resolve));
+    socket.write(Buffer.alloc(4 << 20));
+    socket.end();
+    socket.resume();
+  };
+  const endpoint = `tcp://127.0.0.1:${await listen(t, serve)}`;
+  const { port, carrier, ends, ended } = await startCarrier(t, { endpoint });
+  const heard = await openRaw(session, port);
+  await heard.frame();
+  heard.socket.pause();
+  await new Promise((resolve) => setTimeout(resolve, 200));
+  carrier.cut([{ session_id: session.session_id, reason: 'canceled' }]);
+  await ended(1);
+  heard.socket.resume();
+  await heard.closed();
+  await endpointClosed;
+  assert.match(ends[0]?.reason ?? '', /^(?:canceled|unknown)$/);
+});
+
+test('a connection that is closed in the store is ended by its id alone', async (t) => {
+  const { port, carrier } = await startCarrier(t);
+  const [one, two] = [await openRaw(session, port), await openRaw(session, port)];
+  await one.frame();
+  await two.frame();
+  carrier.cut([], ['sc_1', 'sc_9']);
+  await one.closed();
+  assert.deepEqual(
+    carrier.traffic().map(({ connection_id }) => connection_id),
+    ['sc_2'],
+  );
+});
+
+test('an end that the server does not hear is told again, and is open until then', async (t) => {
+  let refused = 1;
+  const told: ConnectionEnd[] = [];
+  const { port, carrier } = await startCarrier(
+    t,
+    {},
+    {
+      async close({ ends }) {
+        if (refused-- > 0) throw new Failure('unavailable', 'not now');
+        told.push(...ends);
+        return { closed: ends.length };
+      },
+    },
+  );
+  const heard = await openRaw(session, port);
+  await heard.frame();
+  heard.socket.destroy();
+  await until(() => refused === 0);
+  assert.equal(carrier.traffic().length, 1);
+  await until(() => carrier.traffic().length === 0);
+  assert.deepEqual(
+    told.map(({ reason }) => reason),
+    ['network error'],
+  );
+});

@@ -1,0 +1,31 @@
+import type { ClosedReason } from '../../broker/sessions/connections/connection.ts';
+import type { ProxyEnd } from '../ssh/proxy.ts';
+import { type Closing, DONE, NO_PROXYING } from '../wire/close-codes.ts';
+
+/** What comes of a connection: told to the server when it is over. */
+export interface Ending {
+  closing: Closing;
+  reason: ClosedReason;
+  /** Where the reason alone does not tell. */
+  because?: string | undefined;
+}
+
+export const NETWORK_ERROR: Ending = { closing: DONE, reason: 'network error' };
+
+export const closingWith = (closing: Closing): Ending => ({ closing, reason: 'unknown' });
+
+/** What comes of one that spoke SSH. */
+export function endingOf({ by, because }: ProxyEnd): Ending {
+  switch (by) {
+    case 'client':
+      return { closing: DONE, reason: 'closed by end-user' };
+    case 'endpoint':
+      return closingWith(DONE);
+    case 'refused host key':
+      return { closing: NO_PROXYING, reason: 'host key refused', because };
+    case 'refused log-in':
+      return { closing: NO_PROXYING, reason: 'log-in refused', because };
+    case 'fault':
+      return { closing: NO_PROXYING, reason: 'network error', because };
+  }
+}

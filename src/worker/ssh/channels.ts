@@ -1,0 +1,174 @@
+import { WireReader } from '../../ssh/wire.ts';
+import { SshFault } from './transport/fault.ts';
+import { MESSAGE } from './transport/messages.ts';
+import type { ChannelFacts, ChannelWatcher, SessionWatcher } from './watching.ts';
+
+/** A client has no more channels open at once. */
+const MOST_CHANNELS = 1024;
+const MOST_NAME = 64 << 10;
+
+type From = 'client' | 'endpoint';
+
+interface Channel {
+  type: string;
+  opened_by: From;
+  /** Its number at either side; of the other side known once it has confirmed. */
+  numbers: { client?: number; endpoint?: number };
+  pty?: ChannelFacts['pty'];
+  watcher?: ChannelWatcher;
+  exit: { status?: number; signal?: string };
+  closed_by: Set<From>;
+}
+
+/**
+ * Tells a watcher what flows through the channels of a connection. Messages are those that are passed on: they
+ * are looked at, and never changed.
+ *
+ * @see RFC 4254 §5, §6
+ */
+export class WatchedChannels {
+  readonly #watcher: SessionWatcher;
+  /** By the number that messages to a side name them by. */
+  readonly #known = { client: new Map<number, Channel>(), endpoint: new Map<number, Channel>() };
+
+  constructor(watcher: SessionWatcher) {
+    this.#watcher = watcher;
+  }
+
+  /** @throws SshFault when a message is malformed; whatever the watcher throws */
+  async see(message: Buffer, from: From): Promise<void> {
+    const read = new WireReader(message.subarray(1));
+    switch (message[0]) {
+      case MESSAGE.CHANNEL_OPEN:
+        this.#open(read, from);
+        break;
+      case MESSAGE.CHANNEL_OPEN_CONFIRMATION:
+        await this.#confirm(read, from);
+        break;
+      case MESSAGE.CHANNEL_OPEN_FAILURE:
+        this.#forget(read.uint32(), otherOf(from));
+        break;
+      case MESSAGE.CHANNEL_DATA:
+        await this.#data(this.#channel(read, from), read.string(), from);
+        break;
+      case MESSAGE.CHANNEL_EXTENDED_DATA:
+        await this.#extended(this.#channel(read, from), read, from);
+        break;
+      case MESSAGE.CHANNEL_REQUEST:
+        await this.#request(this.#channel(read, from), read, from);
+        break;
+      case MESSAGE.CHANNEL_CLOSE:
+        await this.#close(this.#channel(read, from), from);
+        break;
+    }
+    if (read.failed) throw new SshFault('a message of a channel is malformed');
+  }
+
+  /** Closes what is open. @throws what the watcher throws */
+  async close(): Promise<void> {
+    const all = new Set([...this.#known.client.values(), ...this.#known.endpoint.values()]);
+    this.#known.client.clear();
+    this.#known.endpoint.clear();
+    for (const { watcher, exit } of all) await watcher?.close(exit);
+  }
+
+  #open(read: WireReader, from: From): void {
+    const type = read.string().subarray(0, MOST_NAME).toString('latin1');
+    const number = read.uint32();
+    const known = this.#known[from];
+    if (known.size >= MOST_CHANNELS) throw new SshFault('too many channels are open');
+    if (known.has(number)) throw new SshFault('a channel is opened twice');
+    const channel: Channel = {
+      type,
+      opened_by: from,
+      numbers: { [from]: number },
+      exit: {},
+      closed_by: new Set(),
+    };
+    known.set(number, channel);
+  }
+
+  async #confirm(read: WireReader, from: From): Promise<void> {
+    const channel = this.#channel(read, from);
+    const number = read.uint32();
+    if (!channel || channel.opened_by === from || channel.numbers[from] !== undefined) {
+      throw new SshFault('a channel is confirmed that nobody opened');
+    }
+    if (this.#known[from].has(number)) throw new SshFault('a channel is opened twice');
+    channel.numbers[from] = number;
+    this.#known[from].set(number, channel);
+    // What a session is for its first requests say.
+    if (channel.type !== 'session') await this.#begin(channel);
+  }
+
+  async #begin(channel: Channel, command?: string): Promise<void> {
+    if (channel.watcher) return;
+    const { type, pty } = channel;
+    channel.watcher = await this.#watcher.openChannel({
+      type,
+      ...(command === undefined ? {} : { command }),
+      ...(pty ? { pty } : {}),
+    });
+  }
+
+  async #data(channel: Channel | undefined, bytes: Buffer, from: From): Promise<void> {
+    if (from === 'client') await channel?.watcher?.input(bytes);
+    else await channel?.watcher?.output(bytes, 'stdout');
+  }
+
+  async #extended(channel: Channel | undefined, read: WireReader, from: From): Promise<void> {
+    read.uint32();
+    const bytes = read.string();
+    if (from === 'endpoint') await channel?.watcher?.output(bytes, 'stderr');
+  }
+
+  async #request(channel: Channel | undefined, read: WireReader, from: From): Promise<void> {
+    const type = read.name();
+    read.boolean();
+    if (!channel) return;
+    if (from === 'endpoint') {
+      if (type === 'exit-status') channel.exit = { status: read.uint32() };
+      else if (type === 'exit-signal') channel.exit = { signal: read.name() };
+      return;
+    }
+    switch (type) {
+      case 'pty-req':
+        channel.pty = { term: read.utf8(), columns: read.uint32(), rows: read.uint32() };
+        break;
+      case 'window-change':
+        await channel.watcher?.resize(read.uint32(), read.uint32());
+        break;
+      case 'shell':
+        await this.#begin(channel);
+        break;
+      case 'exec':
+        await this.#begin(channel, read.utf8());
+        break;
+      case 'subsystem':
+        await this.#begin(channel, `subsystem:${read.utf8()}`);
+        break;
+    }
+  }
+
+  async #close(channel: Channel | undefined, from: From): Promise<void> {
+    if (!channel) return;
+    channel.closed_by.add(from);
+    if (channel.closed_by.size < 2) return;
+    for (const side of ['client', 'endpoint'] as const) {
+      const number = channel.numbers[side];
+      if (number !== undefined) this.#known[side].delete(number);
+    }
+    await channel.watcher?.close(channel.exit);
+  }
+
+  /** Messages name a channel by the number that it has where they go. */
+  #channel(read: WireReader, from: From): Channel | undefined {
+    return this.#known[otherOf(from)].get(read.uint32());
+  }
+
+  #forget(number: number, opened_by: From): void {
+    this.#known[opened_by].delete(number);
+  }
+}
+
+const otherOf = (side: From): From => (side === 'client' ? 'endpoint' : 'client');

@@ -1,0 +1,295 @@
+import { randomBytes } from 'node:crypto';
+import type { Duplex } from 'node:stream';
+import { encodeString, encodeUint32 } from '../../../ssh/wire.ts';
+import { openerOf, PLAIN_SEALER, type Sealer, sealerOf } from './ciphers.ts';
+import { BY_APPLICATION, KEY_EXCHANGE_FAILED, SshFault } from './fault.ts';
+import { Incoming } from './incoming.ts';
+import { deriveKeys, exchangeSecret, type Side } from './key-exchange.ts';
+import { isIdle, MESSAGE, readExtensions, readFarewell } from './messages.ts';
+import { encodeKexInit, type Negotiated, negotiate } from './negotiation.ts';
+
+const IDENTIFICATION = 'SSH-2.0-Gatehouse';
+/** What has come and was not read yet: beyond it no more is taken from the stream. */
+const MOST_WAITING = 256 << 10;
+/** Packets by one set of keys (RFC 4344 §3.1): every peer changes them long before. */
+const MOST_PACKETS = 2 ** 31;
+const MOST_REASON = 1024;
+
+/** Its messages, without those that are the transport's own business. */
+type Received = Buffer | undefined;
+
+/**
+ * The transport layer of SSH over a stream of bytes, as client or as server: identification, key exchange,
+ * encryption. Keys are changed when the peer wants it; this side never asks.
+ *
+ * @see RFC 4253
+ */
+export class SshTransport {
+  readonly #stream: Duplex;
+  readonly #side: Side;
+  readonly #host_keys: readonly string[];
+  readonly #incoming = new Incoming();
+  #sealer: Sealer = PLAIN_SEALER;
+  #sent = 0;
+  #sent_by_keys = 0;
+  #received_by_keys = 0;
+  #peer_id = '';
+  #session_id: Buffer | undefined;
+  #isStrict = false;
+  /** While keys are exchanged nothing else is sent. */
+  #gate: PromiseWithResolvers<void> | undefined;
+  #signature_algorithms: readonly string[] | undefined;
+  readonly #queue: Buffer[] = [];
+  #queued = 0;
+  /** Nothing more comes of the stream; what has come may wait yet. */
+  #hasEnded = false;
+  #isOver = false;
+  #fault: Error | undefined;
+  #farewell = '';
+  #wakeReader = (): void => {};
+  #wakePump = (): void => {};
+  readonly #ready = Promise.withResolvers<void>();
+
+  /** @param host_keys algorithms that a server is to prove itself by, or does */
+  constructor(stream: Duplex, side: Side, host_keys: readonly string[]) {
+    this.#stream = stream;
+    this.#side = side;
+    this.#host_keys = host_keys;
+    // Whoever waits for it hears of it; nobody need be.
+    this.#ready.promise.catch(() => {});
+  }
+
+  /** Of the first key exchange; signatures of log-ins are over it. */
+  get session_id(): Buffer {
+    return this.#session_id ?? Buffer.alloc(0);
+  }
+
+  /** What a server takes signatures of users by; undefined where it has not said. */
+  get signature_algorithms(): readonly string[] | undefined {
+    return this.#signature_algorithms;
+  }
+
+  /** What the peer said when it ended the connection; empty if nothing. */
+  get farewell(): string {
+    return this.#farewell;
+  }
+
+  /** Begins, and returns once keys are there. @throws SshFault, or Error when the stream is broken */
+  async start(): Promise<void> {
+    const wake = (): void => this.#wakePump();
+    this.#stream.on('data', (bytes: Buffer) => {
+      this.#incoming.push(bytes);
+      if (this.#incoming.length > MOST_WAITING) this.#stream.pause();
+      wake();
+    });
+    const over = (): void => {
+      this.#hasEnded = true;
+      wake();
+    };
+    this.#stream.once('end', over);
+    this.#stream.once('close', over);
+    this.#stream.once('error', over);
+    if (this.#stream.destroyed || this.#stream.readableEnded) over();
+    this.#stream.write(`${IDENTIFICATION}\r\n`);
+    void this.#pump();
+    await this.#ready.promise;
+  }
+
+  /** The next message; undefined once the peer has ended. @throws SshFault */
+  async receive(): Promise<Received> {
+    for (;;) {
+      const message = this.#queue.shift();
+      if (message) {
+        this.#queued -= message.length;
+        if (this.#queued <= MOST_WAITING) this.#wakePump();
+        return message;
+      }
+      if (this.#fault) throw this.#fault;
+      if (this.#isOver) return undefined;
+      await new Promise<void>((resolve) => {
+        this.#wakeReader = resolve;
+      });
+    }
+  }
+
+  /** Returns once there is room for more. @throws SshFault when it has ended meanwhile */
+  async send(payload: Buffer): Promise<void> {
+    while (this.#gate) await this.#gate.promise;
+    if (this.#isOver || !this.#stream.writable) throw new SshFault('the connection has ended');
+    if (this.#write(payload)) return;
+    await new Promise<void>((resolve) => {
+      const done = (): void => {
+        this.#stream.off('drain', done);
+        this.#stream.off('close', done);
+        resolve();
+      };
+      this.#stream.on('drain', done);
+      this.#stream.on('close', done);
+    });
+  }
+
+  /** Says why it ends, and ends. */
+  disconnect(reason: string, code: number = BY_APPLICATION): void {
+    if (!this.#stream.writable) return;
+    const text = reason.slice(0, MOST_REASON);
+    this.#write(
+      Buffer.concat([
+        Buffer.of(MESSAGE.DISCONNECT),
+        encodeUint32(code),
+        encodeString(text),
+        encodeString(''),
+      ]),
+    );
+    this.#stream.end();
+  }
+
+  #write(payload: Buffer): boolean {
+    const { block, countsLength } = this.#sealer;
+    const counted = (countsLength ? 5 : 1) + payload.length;
+    let padding = block - (counted % block);
+    if (padding < 4) padding += block;
+    const packet = Buffer.allocUnsafe(5 + payload.length + padding);
+    packet.writeUInt32BE(1 + payload.length + padding, 0);
+    packet[4] = padding;
+    payload.copy(packet, 5);
+    randomBytes(padding).copy(packet, 5 + payload.length);
+    if (++this.#sent_by_keys > MOST_PACKETS) throw new SshFault('its keys are used up');
+    const sealed = this.#sealer.seal(packet, this.#sent);
+    this.#sent = (this.#sent + 1) >>> 0;
+    return this.#stream.write(sealed);
+  }
+
+  /** Reads until the end, whoever takes what it reads. Never throws. */
+  async #pump(): Promise<void> {
+    try {
+      this.#peer_id = await this.#identification();
+      const own_init = this.#offer();
+      await this.#exchangeKeys(own_init, await this.#expect(MESSAGE.KEXINIT, false));
+      this.#ready.resolve();
+      for (;;) {
+        while (this.#queued > MOST_WAITING) await this.#untilWoken();
+        const message = await this.#packet();
+        if (message?.[0] === MESSAGE.DISCONNECT) this.#farewell = readFarewell(message);
+        if (!message || message[0] === MESSAGE.DISCONNECT) break;
+        await this.#handle(message);
+      }
+    } catch (error) {
+      this.#fault = error instanceof Error ? error : new Error(String(error));
+      this.#gate?.reject(this.#fault);
+    }
+    this.#isOver = true;
+    this.#ready.reject(this.#fault ?? new SshFault('the connection has ended'));
+    this.#wakeReader();
+  }
+
+  async #handle(message: Buffer): Promise<void> {
+    const number = message[0] ?? 0;
+    if (number === MESSAGE.KEXINIT) return this.#exchangeKeys(this.#offer(), message);
+    if (number === MESSAGE.EXT_INFO) {
+      this.#signature_algorithms ??= readExtensions(message).get('server-sig-algs')?.split(',');
+      return;
+    }
+    if (isIdle(number)) return;
+    if (number > 127) {
+      const sequence = encodeUint32(this.#incoming.sequence);
+      return this.send(Buffer.concat([Buffer.of(MESSAGE.UNIMPLEMENTED), sequence]));
+    }
+    if (number >= 20 && number < 50) throw new SshFault('a key exchange that nobody began');
+    this.#queue.push(message);
+    this.#queued += message.length;
+    this.#wakeReader();
+  }
+
+  /** Begins a key exchange: from here on nothing else is sent. */
+  #offer(): Buffer {
+    this.#gate = Promise.withResolvers<void>();
+    this.#gate.promise.catch(() => {});
+    const init = encodeKexInit(this.#side.role, this.#host_keys, randomBytes(16));
+    this.#write(init);
+    return init;
+  }
+
+  async #exchangeKeys(own_init: Buffer, peers_init: Buffer): Promise<void> {
+    const { role } = this.#side;
+    const isFirst = this.#session_id === undefined;
+    const negotiated = negotiate(role, own_init, peers_init);
+    if (isFirst) this.#isStrict = negotiated.isStrict;
+    if (isFirst && this.#isStrict && this.#incoming.sequence !== 0) {
+      throw new SshFault('something stands before its offer', KEY_EXCHANGE_FAILED);
+    }
+    if (negotiated.skipsNext) await this.#packet();
+    const own = { id: IDENTIFICATION, init: own_init };
+    const peers = { id: this.#peer_id, init: peers_init };
+    const opening =
+      role === 'client' ? { client: own, server: peers } : { client: peers, server: own };
+    const next = (number: number): Promise<Buffer> => this.#expect(number, isFirst);
+    const io = { send: (payload: Buffer) => void this.#write(payload), next };
+    const exchanged = await exchangeSecret(this.#side, negotiated, opening, io);
+    this.#session_id ??= exchanged.exchange_hash;
+    await this.#changeKeys(negotiated, exchanged, next);
+    this.#gate?.resolve();
+    this.#gate = undefined;
+  }
+
+  async #changeKeys(
+    negotiated: Negotiated,
+    exchanged: Awaited<ReturnType<typeof exchangeSecret>>,
+    next: (number: number) => Promise<Buffer>,
+  ): Promise<void> {
+    const session_id = this.session_id;
+    const keys = deriveKeys(this.#side.role, negotiated, { ...exchanged, session_id });
+    this.#write(Buffer.of(MESSAGE.NEWKEYS));
+    this.#sealer = sealerOf(keys.sending);
+    this.#sent_by_keys = 0;
+    if (this.#isStrict) this.#sent = 0;
+    await next(MESSAGE.NEWKEYS);
+    this.#incoming.changeKeys(openerOf(keys.receiving), this.#isStrict);
+    this.#received_by_keys = 0;
+  }
+
+  /** The one message that may come now. */
+  async #expect(number: number, isFirst: boolean): Promise<Buffer> {
+    for (;;) {
+      const message = await this.#packet();
+      if (message?.[0] === number) return message;
+      const isIgnored = message && isIdle(message[0] ?? 0) && !(isFirst && this.#isStrict);
+      if (!isIgnored) throw faultInExchange(message);
+    }
+  }
+
+  async #identification(): Promise<string> {
+    for (;;) {
+      const line = this.#incoming.identification(this.#side.role === 'client');
+      if (line !== undefined) return line;
+      if (this.#hasEnded) throw new SshFault('the connection has ended');
+      await this.#untilWoken();
+    }
+  }
+
+  /** The next packet's payload; undefined at the end. */
+  async #packet(): Promise<Buffer | undefined> {
+    for (;;) {
+      const payload = this.#incoming.next();
+      if (this.#stream.isPaused() && this.#incoming.length <= MOST_WAITING) this.#stream.resume();
+      if (payload) {
+        if (++this.#received_by_keys > MOST_PACKETS) throw new SshFault('its keys are used up');
+        return payload;
+      }
+      if (this.#hasEnded) return undefined;
+      await this.#untilWoken();
+    }
+  }
+
+  #untilWoken(): Promise<void> {
+    return new Promise((resolve) => {
+      this.#wakePump = resolve;
+    });
+  }
+}
+
+function faultInExchange(message: Buffer | undefined): SshFault {
+  if (!message) return new SshFault('the connection has ended');
+  return message[0] === MESSAGE.DISCONNECT
+    ? new SshFault(`the connection was ended: ${readFarewell(message)}`)
+    : new SshFault('another message stands in its key exchange', KEY_EXCHANGE_FAILED);
+}
