@@ -1,6 +1,8 @@
+import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { eachPlace } from '../support/engines.ts';
 import { inReverse, newDirectory, settingsOf, startNodeProcess } from '../support/node-process.ts';
+import { startFakeVault } from '../support/vault.ts';
 import {
   addTarget,
   addWorker,
@@ -42,5 +44,18 @@ eachPlace('workers of several nodes that reach for each other', (newPlace, engin
         Array.from({ length: 5 }, async () => echo(await session.open(), 'and at once')),
       );
     }
+
+    const vault = await startFakeVault();
+    scope.after(() => vault.stop());
+    await a.ask('POST', 'credential-stores', {
+      scope_id: a.project.id,
+      type: 'vault',
+      attributes: {
+        address: vault.url,
+        token: 'good',
+        worker_filter: '"inner" in "/tags/type"',
+      },
+    });
+    assert.notEqual(vault.requests.length, 0, 'brought to the node that asks');
   });
 });

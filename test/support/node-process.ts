@@ -14,7 +14,7 @@ export interface NodeSettings {
   storage: { type: 'sqlite'; path: string } | { type: 'postgres'; url: string; node_name: string };
   seal: { type: 'shamir' } | { type: 'keyfile'; path: string };
   /** Where workers that stand alone come to; without it there are none. */
-  worker_listener?: { address: string };
+  worker_listener?: { address: string; public_address?: string };
 }
 
 /** A server in a process of its own, as `gatehouse server -config FILE` starts it. */

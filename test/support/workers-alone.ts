@@ -88,7 +88,10 @@ export async function startCarryingServer(
   storing: NodeSettings = ownSettings(test),
 ): Promise<CarryingServer> {
   const worker_address = `127.0.0.1:${await freePort()}`;
-  const settings = { ...storing, worker_listener: { address: worker_address } };
+  const settings = {
+    ...storing,
+    worker_listener: { address: worker_address, public_address: worker_address },
+  };
   let node: NodeProcess = await startNodeProcess(test, settings);
   const token = await initialiseNode(node);
   const call: CarryingServer['call'] = (...request) => node.as(token)(...request);

@@ -141,7 +141,10 @@ export class StandingWorker {
       },
       cut: ({ cuts, connection_ids }) => this.#carrier.cut(cuts, connection_ids),
       renewed: ({ certificate, roots }) => this.#keepRenewed({ certificate, roots }),
-      bring: ({ id, errand }) => this.#bring(link, id, errand),
+      bring: ({ id, errand }) => {
+        const address = errand.address || formatAddress(server);
+        void this.#bring(link, id, { ...errand, address });
+      },
       heard: ({ report_id }) => {
         this.#heard = Math.max(this.#heard, report_id);
       },

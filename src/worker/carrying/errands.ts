@@ -1,6 +1,7 @@
 import type { Socket } from 'node:net';
 import { connect, type TLSSocket } from 'node:tls';
 import { parseAddress } from '../../config/kinds.ts';
+import { lookupWithin } from '../../config/reach.client.ts';
 import { Failure } from '../../core/failure.ts';
 import { type Brought, type Errand, HOP_PROTOCOL, workerOf } from '../wire/hop.ts';
 import { dial } from './endpoint.ts';
@@ -27,10 +28,11 @@ export class Errands {
    *
    * @throws Failure `unresolved` when either cannot be reached
    */
-  async run({ endpoint, address, worker_id, ticket }: Errand): Promise<Brought> {
+  async run({ endpoint, address, worker_id, ticket, reach }: Errand): Promise<Brought> {
     const credentials = this.#credentials;
     if (!credentials) throw new Failure('unresolved', 'the worker is not enrolled yet');
-    const reached = await withinPatience(dial(endpoint)).catch((cause: unknown) => {
+    const lookup = reach && lookupWithin({ reach, listening: [] }, refuse);
+    const reached = await withinPatience(dial(endpoint, lookup)).catch((cause: unknown) => {
       throw new Failure('unresolved', 'the endpoint cannot be reached', { cause });
     });
     // Before anything is waited for: an error that nobody hears ends the process.
@@ -69,6 +71,8 @@ export class Errands {
     }
   }
 }
+
+const refuse = (_kind: string, because: string): Error => new Error(because);
 
 /** The socket of a worker that has proved to be the one that is meant. */
 function connectTo(

@@ -1,22 +1,16 @@
-import { randomBytes } from 'node:crypto';
 import type { Socket } from 'node:net';
 import { createServer, type Server, type TLSSocket } from 'node:tls';
 import type { SessionGrant, Upstream } from '../upstream.ts';
-import { HOP_PROTOCOL, TICKET_BYTES, TICKET_MS, workerOf } from '../wire/hop.ts';
+import { HOP_PROTOCOL } from '../wire/hop.ts';
 import { dial } from './endpoint.ts';
+import { Tickets } from './tickets.ts';
 import { tlsOf, type WorkerCredentials } from './worker-credentials.ts';
 
-/** A worker that has begun to come has so long for its handshake, and for its ticket. */
+/** A worker that has begun to come has so long for its handshake. */
 const PATIENCE_MS = 10_000;
 
-/** Whoever has come with a ticket. */
-interface Arrival {
-  secure: TLSSocket;
-  worker_id: string;
-}
-
 /** An endpoint that is reached, by this worker or through another one. */
-export interface Reached {
+interface Reached {
   socket: Socket;
   /** Of the endpoint, as whoever dialled it sees it. */
   address: string;
@@ -27,9 +21,8 @@ export interface Reached {
 export class HopDesk {
   readonly #upstream: Pick<Upstream, 'reach'>;
   readonly #tls: Server;
+  readonly #tickets = new Tickets();
   #isProved = false;
-  /** By ticket, in base64. */
-  readonly #expected = new Map<string, (arrival: Arrival) => void>();
 
   /** @param shaken called with each connection on which the handshake is done */
   constructor(upstream: Pick<Upstream, 'reach'>, shaken: (secure: TLSSocket) => void) {
@@ -44,7 +37,7 @@ export class HopDesk {
     });
     this.#tls.on('secureConnection', (secure) => {
       shaken(secure);
-      this.#admit(secure);
+      this.#tickets.admit(secure);
     });
     this.#tls.on('tlsClientError', (_error, secure) => secure.destroy());
   }
@@ -77,51 +70,10 @@ export class HopDesk {
    * @throws Failure as the server answers, Error when nobody comes
    */
   async reach(connection_id: string): Promise<Reached> {
-    const ticket = randomBytes(TICKET_BYTES).toString('base64');
-    const { promise, resolve, reject } = Promise.withResolvers<Arrival>();
-    // Whoever comes although the server has said that nobody does is sent away.
-    const arrived = promise.catch(() => undefined);
-    const timer = setTimeout(() => reject(new Error('nobody has come')), TICKET_MS);
-    this.#expected.set(ticket, resolve);
-    try {
-      const answer = await this.#upstream.reach({ connection_id, ticket });
-      const { secure, worker_id } = await promise;
-      if (worker_id !== answer.worker_id || secure.destroyed) {
-        throw new Error('another worker has come, or it has left');
-      }
-      const { endpoint_tcp_address: address, endpoint_tcp_port: port } = answer;
-      return { socket: secure, address, port };
-    } catch (error) {
-      reject(error);
-      void arrived.then((arrival) => arrival?.secure.destroy());
-      throw error;
-    } finally {
-      clearTimeout(timer);
-      this.#expected.delete(ticket);
-    }
-  }
-
-  #admit(secure: TLSSocket): void {
-    secure.on('error', () => secure.destroy());
-    const worker_id = workerOf(secure.getPeerX509Certificate()?.subjectAltName);
-    if (worker_id === undefined || secure.alpnProtocol !== HOP_PROTOCOL) {
-      secure.destroy();
-      return;
-    }
-    const timer = setTimeout(() => secure.destroy(), PATIENCE_MS);
-    secure.once('close', () => clearTimeout(timer));
-    const read = (): void => {
-      const bytes: unknown = secure.read(TICKET_BYTES);
-      if (!Buffer.isBuffer(bytes)) return;
-      secure.off('readable', read);
-      clearTimeout(timer);
-      // It ended before it had said all of it.
-      const ticket = bytes.length === TICKET_BYTES ? bytes.toString('base64') : '';
-      const meet = this.#expected.get(ticket);
-      this.#expected.delete(ticket);
-      if (meet) meet({ secure, worker_id });
-      else secure.destroy();
-    };
-    secure.on('readable', read);
+    const met = await this.#tickets.meet((ticket) =>
+      this.#upstream.reach({ connection_id, ticket }),
+    );
+    const { secure, endpoint_tcp_address: address, endpoint_tcp_port: port } = met;
+    return { socket: secure, address, port };
   }
 }

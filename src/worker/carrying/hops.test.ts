@@ -227,7 +227,8 @@ test('an endpoint that is not there is said so, and whoever comes afterwards is 
 
 const NAMES: [shown: string | undefined, id: string | undefined][] = [
   ['DNS:w_1234567890', 'w_1234567890'],
-  ['DNS:gatehouse-server', undefined],
+  ['DNS:gatehouse-server', 'gatehouse-server'],
+  ['DNS:gatehouse-servers', undefined],
   ['DNS:w_1, DNS:w_2', undefined],
   ['DNS:w_', undefined],
   ['DNS:"w_1"', undefined],

@@ -95,7 +95,7 @@ const placeOf = (id: string): EnvelopeContext => ({
 });
 
 /** By a row in the store, which the server takes that holds the worker's connection. */
-async function sendFar(
+export async function sendFar(
   app: App,
   worker_id: string,
   errand: Errand,
@@ -129,6 +129,13 @@ const errands = z.object({
   address: z.string(),
   worker_id: z.string(),
   ticket: z.string(),
+  reach: z
+    .object({
+      allow_loopback: z.boolean(),
+      allowed_networks: z.array(z.string()),
+      denied_networks: z.array(z.string()),
+    })
+    .optional(),
 });
 const answers = z.union([
   z.object({ endpoint_tcp_address: z.string(), endpoint_tcp_port: z.int() }),

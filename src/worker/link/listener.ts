@@ -15,7 +15,9 @@ import { makeWorkerLeaf } from '../../broker/workers/root/operations.ts';
 import { Failure } from '../../core/failure.ts';
 import { encodePem } from '../../core/pem.ts';
 import { shakeInTurns } from '../../sockets/handshakes.ts';
+import { Tickets } from '../carrying/tickets.ts';
 import { addSender } from '../hops/senders.ts';
+import { HOP_PROTOCOL } from '../wire/hop.ts';
 import { Link } from './link.ts';
 import {
   base64,
@@ -42,6 +44,8 @@ export class WorkerListener {
     maxPayload: MESSAGE_BYTES,
   });
   readonly #links = new Set<Link>();
+  /** Of workers that bring this server something. */
+  readonly tickets = new Tickets();
   /** Of its certificate towards workers: the root that it is under, and when it was made. */
   #own: { root: string; made_ms: number } | undefined;
 
@@ -49,6 +53,7 @@ export class WorkerListener {
     this.#app = app;
     this.#server = createServer({
       requestCert: true,
+      ALPNProtocols: ['http/1.1', HOP_PROTOCOL],
       // Who comes for the first time has none; what a certificate is needed for looks at it.
       rejectUnauthorized: false,
       minVersion: 'TLSv1.3',
@@ -57,6 +62,7 @@ export class WorkerListener {
       requestTimeout: PATIENCE_MS,
       maxHeaderSize: 8 << 10,
     });
+    this.#takeHops();
     shakeInTurns(this.#server, PATIENCE_MS);
     this.#server.on('request', (request, response) => void this.#answer(request, response));
     this.#server.on('upgrade', (request, socket, head) => {
@@ -70,6 +76,16 @@ export class WorkerListener {
 
   get links(): ReadonlySet<Link> {
     return this.#links;
+  }
+
+  /** What is no HTTP does not get there. */
+  #takeHops(): void {
+    const speaks = this.#server.listeners('secureConnection');
+    this.#server.removeAllListeners('secureConnection');
+    this.#server.on('secureConnection', (secure: TLSSocket) => {
+      if (secure.alpnProtocol === HOP_PROTOCOL) this.tickets.admit(secure);
+      else for (const speak of speaks) speak.call(this.#server, secure);
+    });
   }
 
   /** @throws Error with a `code` when the address cannot be had */

@@ -1,3 +1,5 @@
+import type { ReachRules } from '../../config/reach-rules.ts';
+
 // How one worker brings a connection to another: TLS in which both prove themselves under the roots of
 // workers, then a ticket, then the endpoint's bytes as they are.
 
@@ -12,12 +14,14 @@ export const TICKET_MS = 30_000;
 export interface Errand {
   /** What it dials: a session's endpoint. */
   endpoint: string;
-  /** Where it brings the connection to, `host:port`, … */
+  /** Where it brings the connection to, `host:port`, empty: to its server; … */
   address: string;
   /** … whom it must find there, … */
   worker_id: string;
   /** … and what it shows: 32 bytes in base64, good once. */
   ticket: string;
+  /** Where it may lead, if not anywhere: a name is judged by what it resolves to where it is dialled. */
+  reach?: ReachRules | undefined;
 }
 
 /** What it has reached. */
@@ -26,8 +30,8 @@ export interface Brought {
   endpoint_tcp_port: number;
 }
 
-/** Of a certificate under the roots of workers: whose it is. */
-const WORKER_NAME = /^DNS:(w_[0-9A-Za-z]{1,32})$/;
+/** Of a certificate under the roots of workers: whose it is, a worker's or a server's. */
+const WORKER_NAME = /^DNS:(w_[0-9A-Za-z]{1,32}|gatehouse-server)$/;
 
 /** @param subjectAltName as Node tells it of a certificate that is verified */
 export function workerOf(subjectAltName: string | undefined): string | undefined {
