@@ -141,9 +141,9 @@ export const MIGRATIONS: readonly Migration[] = [
   expirationWarnings,
   pssOfDevices,
   joinedRevocations,
+  injectingSessions,
   workersAlone,
   hops,
-  injectingSessions,
 ];
 
 /**
