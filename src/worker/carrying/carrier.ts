@@ -69,13 +69,20 @@ export class Carrier {
     this.#upstream = upstream;
     this.#ends = new Ends(upstream);
     this.#now = now;
-    this.#desk = new HopDesk(upstream, (secure) => this.#server.emit('secureConnection', secure));
+    this.#desk = new HopDesk(upstream, (secure) => {
+      this.#newcomers.proved(secure);
+      this.#server.emit('secureConnection', secure);
+    });
     this.#http = this.#httpServer();
     this.#server = createServer({ noDelay: true, keepAlive: true }, (socket) =>
       this.#accept(socket),
     );
     shakeInTurns(this.#server, PATIENCE_MS);
-    this.#server.prependListener('connection', (socket: Socket) => this.#newcomers.add(socket));
+    this.#server.prependListener('connection', (socket: Socket) => {
+      this.#newcomers.add(socket);
+      this.#sockets.add(socket);
+      socket.once('close', () => this.#sockets.delete(socket));
+    });
     this.#sweep = setInterval(() => this.#sweepThrough(), SWEEP_MS);
     this.#sweep.unref();
   }
@@ -162,8 +169,6 @@ export class Carrier {
 
   /** A client whose first message is there as a whole: that names its session. */
   async #accept(socket: Socket): Promise<void> {
-    this.#sockets.add(socket);
-    socket.once('close', () => this.#sockets.delete(socket));
     socket.on('error', () => socket.destroy());
     // What `shakeInTurns` has put back.
     const read: unknown = socket.read();

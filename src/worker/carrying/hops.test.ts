@@ -1,14 +1,28 @@
 import assert from 'node:assert/strict';
 import { generateKeyPairSync, randomBytes } from 'node:crypto';
 import { once } from 'node:events';
-import { type AddressInfo, createServer, type Server, type Socket } from 'node:net';
+import {
+  type AddressInfo,
+  connect as connectTcp,
+  createServer,
+  type Server,
+  type Socket,
+} from 'node:net';
 import { type TestContext, test } from 'node:test';
 import { connect } from 'node:tls';
+import {
+  firstMessage,
+  frameOf,
+  makeSessionSecrets,
+  OPCODE,
+  openRaw,
+} from '../../../test/support/session-client.ts';
 import { LEAF_RANDOMNESS, makeLeaf } from '../../broker/workers/root/leaf.ts';
 import { makeRoot, ROOT_RANDOMNESS, type Root } from '../../broker/workers/root/root.ts';
 import { Failure } from '../../core/failure.ts';
 import type { Calls } from '../upstream.ts';
 import { HOP_PROTOCOL, workerOf } from '../wire/hop.ts';
+import { Carrier } from './carrier.ts';
 import { Errands } from './errands.ts';
 import { HopDesk } from './hop-desk.ts';
 import { tlsOf, type WorkerCredentials } from './worker-credentials.ts';
@@ -241,3 +255,52 @@ for (const [shown, id] of NAMES) {
     assert.equal(workerOf(shown), id);
   });
 }
+
+test('what another worker has brought outlives a crowd of strangers', async (t) => {
+  const { endpoint } = await startEcho(t);
+  const session = makeSessionSecrets();
+  const errands = errandsOf(t, credentialsOf('w_out'));
+  let address = '';
+  const refuse = () => Promise.reject(new Failure('forbidden', 'no'));
+  const carrier = new Carrier({
+    lookUp: async () => ({
+      ...session,
+      tofu_token: '',
+      version: 1,
+      status: 'pending',
+      expires_ms: Date.now() + 60_000,
+      connection_limit: -1,
+      injects: false,
+      dials: false,
+      endpoint,
+    }),
+    activate: async () => ({ status: 'active' }),
+    cancel: refuse,
+    authorize: async () => ({ connection_id: 'sc_1', connections_left: -1 }),
+    reach: async ({ ticket }) => ({
+      worker_id: 'w_out',
+      ...(await errands.run({ endpoint, address, worker_id: 'w_in', ticket })),
+    }),
+    connect: async () => ({ status: 'connected' }),
+    logIn: refuse,
+    close: async ({ ends }) => ({ closed: ends.length }),
+  });
+  carrier.prove(credentialsOf('w_in'));
+  const { port } = await carrier.listen({ host: '127.0.0.1', port: 0 });
+  address = `127.0.0.1:${port}`;
+  t.after(() => carrier.close());
+  const heard = await openRaw(session, port, firstMessage());
+  await heard.frame();
+  assert.equal((await heard.frame())?.payload.toString(), '220 ready\n');
+  const strangers = Array.from({ length: 1_100 }, () => connectTcp(port, '127.0.0.1'));
+  t.after(() => {
+    for (const stranger of strangers) stranger.destroy();
+  });
+  // The oldest of those that have proved nothing make room for the others.
+  const closes = strangers.map((stranger) =>
+    once(stranger.on('error', () => {}).resume(), 'close'),
+  );
+  await Promise.race(closes);
+  heard.socket.write(frameOf(OPCODE.binary, Buffer.from('still there')));
+  assert.equal((await heard.frame())?.payload.toString(), 'still there');
+});
