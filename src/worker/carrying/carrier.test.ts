@@ -54,6 +54,7 @@ async function startCarrier(
     expires_ms: Date.now() + 60_000,
     connection_limit: -1,
     injects: false,
+    dials: true,
     ...grant,
     endpoint,
   };
@@ -64,6 +65,7 @@ async function startCarrier(
     activate: async () => ({ status: 'active' }),
     cancel: async () => ({ status: 'canceling' }),
     authorize: async () => ({ connection_id: `sc_${++connections}`, connections_left: -1 }),
+    reach: () => refuse(),
     connect: async () => ({ status: 'connected' }),
     logIn: () => refuse(),
     async close(request) {
@@ -85,6 +87,7 @@ async function startCarrier(
     activate: noting('activate', upstream.activate),
     cancel: noting('cancel', upstream.cancel),
     authorize: noting('authorize', upstream.authorize),
+    reach: noting('reach', upstream.reach),
     connect: noting('connect', upstream.connect),
     logIn: noting('logIn', upstream.logIn),
     close: noting('close', upstream.close),

@@ -21,8 +21,9 @@ import type { CarriedSession } from './carried-session.ts';
 import { sendBinary, takeBinary } from './client-frames.ts';
 import { ClientStream, untilSent } from './client-stream.ts';
 import { closingWith, type Ending, endingOf, NETWORK_ERROR } from './ending.ts';
-import { dial, leave, parseEndpoint, untilClosed } from './endpoint.ts';
+import { leave, parseEndpoint, untilClosed } from './endpoint.ts';
 import type { Ends } from './ends.ts';
+import type { HopDesk } from './hop-desk.ts';
 
 /** A client that has proved itself has so long for its first message. */
 const FIRST_MESSAGE_MS = 60_000;
@@ -45,6 +46,7 @@ export class CarriedConnection {
   /** What the WebSocket runs on. */
   readonly #secure: TLSSocket;
   readonly #upstream: Upstream;
+  readonly #hops: HopDesk;
   readonly #ends: Ends;
   readonly #client: { address: string; port: number };
   #connection_id = '';
@@ -64,13 +66,14 @@ export class CarriedConnection {
 
   constructor(
     session: CarriedSession,
-    by: { ws: WebSocket; secure: TLSSocket; upstream: Upstream; ends: Ends },
+    by: { ws: WebSocket; secure: TLSSocket; upstream: Upstream; hops: HopDesk; ends: Ends },
   ) {
     const { ws, secure } = by;
     this.session = session;
     this.#ws = ws;
     this.#secure = secure;
     this.#upstream = by.upstream;
+    this.#hops = by.hops;
     this.#ends = by.ends;
     this.#clientGone = new Promise((resolve) => ws.once('close', () => resolve()));
     this.#client = { address: secure.remoteAddress ?? '', port: secure.remotePort ?? 0 };
@@ -177,14 +180,16 @@ export class CarriedConnection {
   /** Dials the endpoint, says so, and lets the bytes flow. */
   async #reach(): Promise<Ending | undefined> {
     if (this.#ending) return this.#ending;
-    const endpoint = await dial(this.session.facts.endpoint).catch(() => undefined);
-    if (!endpoint) return { closing: NO_PROXYING, reason: 'network error' };
+    const { facts } = this.session;
+    const reached = await this.#hops.dial(facts, this.#connection_id).catch(() => undefined);
+    if (!reached) return { closing: NO_PROXYING, reason: 'network error' };
+    const { socket: endpoint, address, port } = reached;
     this.#endpoint = endpoint;
     if (this.#ending) {
       endpoint.destroy();
       return this.#ending;
     }
-    const { injects } = this.session.facts;
+    const { injects } = facts;
     endpoint.on('error', () => injects || this.#end(NETWORK_ERROR));
     endpoint.on('close', () => injects || this.#end(NETWORK_ERROR));
     try {
@@ -192,8 +197,8 @@ export class CarriedConnection {
         connection_id: this.#connection_id,
         client_tcp_address: this.#client.address,
         client_tcp_port: this.#client.port,
-        endpoint_tcp_address: endpoint.remoteAddress ?? '',
-        endpoint_tcp_port: endpoint.remotePort ?? 0,
+        endpoint_tcp_address: address,
+        endpoint_tcp_port: port,
       });
     } catch {
       endpoint.destroy();

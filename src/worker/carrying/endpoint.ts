@@ -1,4 +1,4 @@
-import { createConnection, type Socket } from 'node:net';
+import { createConnection, type LookupFunction, type Socket } from 'node:net';
 
 /** An endpoint that does not answer is given up after this. */
 const DIAL_MS = 30_000;
@@ -16,10 +16,17 @@ export function parseEndpoint(endpoint: string): { host: string; port: number } 
   return { host: bracketed ?? name ?? '', port: Number(port) };
 }
 
-/** @throws Error when the endpoint cannot be reached */
-export function dial(endpoint: string): Promise<Socket> {
+/**
+ * @param lookup of its name, if not the system's
+ * @throws Error when the endpoint cannot be reached
+ */
+export function dial(endpoint: string, lookup?: LookupFunction): Promise<Socket> {
   return new Promise((resolve, reject) => {
-    const socket = createConnection({ ...parseEndpoint(endpoint), noDelay: true });
+    const socket = createConnection({
+      ...parseEndpoint(endpoint),
+      noDelay: true,
+      ...(lookup ? { lookup } : {}),
+    });
     socket.setKeepAlive(true, KEEP_ALIVE_MS);
     const timer = setTimeout(() => socket.destroy(new Error('it does not answer')), DIAL_MS);
     socket.once('error', reject);

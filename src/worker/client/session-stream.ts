@@ -93,7 +93,12 @@ export async function openSessionStream(
   tofu_token: string,
 ): Promise<SessionStream> {
   const { ws, result } = await openConnection(session, address, tofu_token);
-  return { stream: createWebSocketStream(ws), result };
+  const stream = createWebSocketStream(ws);
+  // One that was cut waits without end for what it cannot write any more.
+  stream.once('end', () => {
+    if (ws.readyState === WebSocket.CLOSED) stream.destroy();
+  });
+  return { stream, result };
 }
 
 /** Ends a session, by the client that has used it. @throws SessionRefused */
