@@ -4,6 +4,8 @@ import { createConnection, type LookupFunction, type Socket } from 'node:net';
 const DIAL_MS = 30_000;
 /** What an endpoint has not taken so long after its client has gone is dropped. */
 const LINGER_MS = 60_000;
+/** What is read of an endpoint after its client has gone, at most. */
+const LINGER_BYTES = 16 << 20;
 /** After so long without a byte the system asks whether the other machine is still there. */
 const KEEP_ALIVE_MS = 30_000;
 
@@ -42,8 +44,13 @@ export function dial(endpoint: string, lookup?: LookupFunction): Promise<Socket>
 /**
  * Lets an endpoint have what it has not taken yet, for a while. It is read from until it ends as well: a
  * connection that is closed with something unread is reset, and the other side then loses what it has not read.
+ * One that goes on and on is not listened to for long.
  */
 export function leave(endpoint: Socket): void {
+  const most = endpoint.bytesRead + LINGER_BYTES;
+  endpoint.on('data', () => {
+    if (endpoint.bytesRead > most) endpoint.destroy();
+  });
   endpoint.resume();
   endpoint.end();
   const timer = setTimeout(() => endpoint.destroy(), LINGER_MS);
