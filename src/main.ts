@@ -24,6 +24,14 @@ const gatehouse: CommandGroup = {
       summary: 'look after a certificate authority',
       load: async () => (await import('./cli/pki/pki.ts')).pkiCommands,
     },
+    authenticate: {
+      summary: 'log in to the access broker',
+      load: async () => (await import('./cli/authenticate.ts')).authenticateCommands,
+    },
+    connect: {
+      summary: 'reach a target through a session',
+      load: async () => (await import('./cli/connect/connect.ts')).connectCommands,
+    },
     audit: {
       summary: 'check audit records',
       load: async () => (await import('./cli/audit/audit.ts')).auditCommands,

@@ -14,7 +14,7 @@ export const CLIENT_FLAGS: FlagTable = {
   format: { value: 'json|table', help: 'how the answer is written (table)' },
 };
 
-type Environment = Readonly<Record<string, string | undefined>>;
+export type Environment = Readonly<Record<string, string | undefined>>;
 
 /** A request may take as long as making an RSA key or a long list does. */
 const TIMEOUT_MS = 60_000;
@@ -33,24 +33,60 @@ export interface ApiClient {
 
 /** @throws Failure `invalid` for an address or file that cannot be */
 export function createApiClient(flags: Arguments['flags'], env: Environment): ApiClient {
-  const address = addressOf(
-    flags.get('address') ?? env.GATEHOUSE_ADDR ?? env.VAULT_ADDR ?? 'http://127.0.0.1:8200',
+  const server = openServer(
+    {
+      address: flags.get('address') ?? env.GATEHOUSE_ADDR ?? env.VAULT_ADDR,
+      ca_file: flags.get('ca-cert') ?? env.GATEHOUSE_CACERT ?? env.VAULT_CACERT,
+      token: readTokenFile(flags) ?? env.GATEHOUSE_TOKEN ?? env.VAULT_TOKEN,
+    },
+    'x-vault-token',
   );
-  const caFile = flags.get('ca-cert') ?? env.GATEHOUSE_CACERT ?? env.VAULT_CACERT;
-  const ca = caFile === undefined ? undefined : readText('-ca-cert', caFile);
-  const tokenFile = flags.get('token-file');
-  const token = (
-    tokenFile === undefined
-      ? (env.GATEHOUSE_TOKEN ?? env.VAULT_TOKEN ?? '')
-      : readText('-token-file', tokenFile)
-  ).trim();
-  if (/[^\x21-\x7e]/.test(token)) throw invalid('the token has characters that no token has');
   return {
     async call(method, path, body) {
-      const { status, text } = await send(address, { method, path, body, ca, token });
-      const answer = parseObject(text);
+      const { status, answer } = await server.send(method, path, body);
       if (status >= 200 && status < 300) return answer;
-      throw refusal(status, answer, token !== '');
+      throw refusal(status, answer, server.hasToken);
+    },
+  };
+}
+
+/** The token in the file of `-token-file`, if that is given. */
+export function readTokenFile(flags: Arguments['flags']): string | undefined {
+  const file = flags.get('token-file');
+  return file === undefined ? undefined : readText('-token-file', file);
+}
+
+/** A running server as requests reach it, whichever of its APIs they are for. */
+export interface OpenServer {
+  hasToken: boolean;
+  /**
+   * @param path below `/v1/`
+   * @returns the JSON object that was answered; an empty one for an empty answer
+   * @throws Failure `unavailable` when there is no answer
+   */
+  send(
+    method: string,
+    path: string,
+    body?: unknown,
+  ): Promise<{ status: number; answer: Record<string, unknown> }>;
+}
+
+/** @throws Failure `invalid` for an address, a file or a token that cannot be */
+export function openServer(
+  given: { address: string | undefined; ca_file: string | undefined; token: string | undefined },
+  header: 'x-vault-token' | 'authorization',
+): OpenServer {
+  const address = addressOf(given.address ?? 'http://127.0.0.1:8200');
+  const ca = given.ca_file === undefined ? undefined : readText('-ca-cert', given.ca_file);
+  const token = (given.token ?? '').trim();
+  if (/[^\x21-\x7e]/.test(token)) throw invalid('the token has characters that no token has');
+  const headers: Record<string, string> = { 'x-vault-request': 'true' };
+  if (token !== '') headers[header] = header === 'authorization' ? `Bearer ${token}` : token;
+  return {
+    hasToken: token !== '',
+    async send(method, path, body) {
+      const { status, text } = await send(address, { method, path, body, ca, headers });
+      return { status, answer: parseObject(text) };
     },
   };
 }
@@ -76,18 +112,17 @@ interface Call {
   path: string;
   body: unknown;
   ca: string | undefined;
-  token: string;
+  headers: Readonly<Record<string, string>>;
 }
 
 function send(
   address: URL,
-  { method, path, body, ca, token }: Call,
+  { method, path, body, ca, headers: own }: Call,
 ): Promise<{ status: number; text: string }> {
   const url = new URL(`${withoutTrailing(address.pathname, '/')}/v1/${path}`, address);
   const payload = body === undefined ? undefined : JSON.stringify(body);
   const headers = {
-    'x-vault-request': 'true',
-    ...(token === '' ? {} : { 'x-vault-token': token }),
+    ...own,
     ...(payload === undefined ? {} : { 'content-type': 'application/json' }),
   };
   const options = { method, headers, timeout: TIMEOUT_MS, agent: false };

@@ -8,7 +8,7 @@ const TABLE: FlagTable = {
   force: { value: true, help: '' },
 };
 
-const read: [args: string[], flags: Record<string, string>, rest: string[]][] = [
+const read: [args: string[], flags: Record<string, string>, rest: string[], passed?: string[]][] = [
   [['-data', 'x'], { data: 'x' }, []],
   [['--data', 'x'], { data: 'x' }, []],
   [['-data=x=y'], { data: 'x=y' }, []],
@@ -17,15 +17,17 @@ const read: [args: string[], flags: Record<string, string>, rest: string[]][] = 
   [['-force', 'IN'], { force: 'true' }, ['IN']],
   [['IN', '--force'], { force: 'true' }, ['IN']],
   [['-force=false', 'IN'], {}, ['IN']],
-  [['--', '-force'], {}, ['-force']],
+  [['--', '-force'], {}, [], ['-force']],
+  [['IN', '-force', '--', '-v', '--', 'x'], { force: 'true' }, ['IN'], ['-v', '--', 'x']],
+  [['-data', '--', '-force'], { data: '--', force: 'true' }, []],
   [['-h'], { help: 'true' }, []],
   [['--help'], { help: 'true' }, []],
   [['-'], {}, ['-']],
 ];
-for (const [args, flags, rest] of read) {
+for (const [args, flags, rest, passed = []] of read) {
   test(`arguments are read: ${args.join(' ')}`, () => {
     const found = parseArguments(args, TABLE);
-    assert.deepEqual([Object.fromEntries(found.flags), found.rest], [flags, rest]);
+    assert.deepEqual(found, { flags: new Map(Object.entries(flags)), rest, passed });
   });
 }
 

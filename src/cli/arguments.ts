@@ -7,6 +7,8 @@ export interface Arguments {
   /** Values by the flag's name; a flag without a value that is set has `true`. */
   flags: ReadonlyMap<string, string>;
   rest: readonly string[];
+  /** What stands behind `--`, as it is. */
+  passed: readonly string[];
 }
 
 /**
@@ -17,10 +19,11 @@ export interface Arguments {
 export function parseArguments(args: readonly string[], table: FlagTable): Arguments {
   const flags = new Map<string, string>();
   const rest: string[] = [];
+  const passed: string[] = [];
   for (let at = 0; at < args.length; at++) {
     const arg = args[at] ?? '';
     if (arg === '--') {
-      rest.push(...args.slice(at + 1));
+      passed.push(...args.slice(at + 1));
       break;
     }
     const parts = /^--?([a-z][a-z0-9-]*)(?:=(.*))?$/s.exec(arg);
@@ -52,7 +55,7 @@ export function parseArguments(args: readonly string[], table: FlagTable): Argum
     if (value === undefined) throw invalid(`flag -${name} needs a value, ${flag.value}`);
     flags.set(name, value);
   }
-  return { flags, rest };
+  return { flags, rest, passed };
 }
 
 /** @throws Failure `invalid` when the value is no whole number */

@@ -12,6 +12,10 @@ export interface Command {
   flags: FlagTable;
   /** Names of what is given without a flag; all of them must be, and nothing else. */
   operands?: readonly string[];
+  /** Names of what may follow them. */
+  may_follow?: readonly string[];
+  /** What stands behind `--` is for another program; else it is read as operands. */
+  passes_on?: true;
   /** The exit code when it cannot be done at all; 1 unless given. */
   failure_code?: number;
   /** @returns the exit code */
@@ -24,6 +28,8 @@ export interface CommandGroup {
   words: string;
   summary: string;
   commands: Readonly<Record<string, Command | CommandGroup | Deferred>>;
+  /** What is run where no command of it is named. */
+  itself?: Command;
 }
 
 /** One whose modules are loaded when it is called: a small command need not wait for a server's. */
@@ -57,7 +63,10 @@ async function runCommand(command: Command, args: readonly string[]): Promise<nu
 }
 
 async function runChecked(command: Command, args: readonly string[]): Promise<number> {
-  const given = parseArguments(args, command.flags);
+  const parsed = parseArguments(args, command.flags);
+  const given = command.passes_on
+    ? parsed
+    : { ...parsed, rest: [...parsed.rest, ...parsed.passed], passed: [] };
   if (given.flags.has('help')) {
     console.log(helpText(command.usage, command.about ?? sentence(command.summary), command.flags));
     return 0;
@@ -65,7 +74,7 @@ async function runChecked(command: Command, args: readonly string[]): Promise<nu
   const operands = command.operands ?? [];
   const missing = operands[given.rest.length];
   if (missing !== undefined) throw invalid(`${missing} is missing: gatehouse ${command.usage}`);
-  if (given.rest.length > operands.length) {
+  if (given.rest.length > operands.length + (command.may_follow?.length ?? 0)) {
     // Not repeated: it may be a secret that was typed in the wrong place.
     throw invalid(`too many arguments: gatehouse ${command.usage}`);
   }
@@ -74,25 +83,31 @@ async function runChecked(command: Command, args: readonly string[]): Promise<nu
 
 async function runGroup(group: CommandGroup, args: readonly string[]): Promise<number> {
   const [word, ...rest] = args;
-  if (word === undefined || word === 'help' || /^--?(h|help)$/.test(word)) {
+  const { itself } = group;
+  if ((word === undefined && !itself) || word === 'help' || /^--?(h|help)$/.test(word ?? '')) {
     console.log(groupHelp(group));
     return 0;
   }
-  const command = Object.hasOwn(group.commands, word) ? group.commands[word] : undefined;
+  const command =
+    word !== undefined && Object.hasOwn(group.commands, word) ? group.commands[word] : undefined;
   if (!command) {
+    if (itself) return runCommand(itself, args);
     const path = ['gatehouse', group.words].join(' ').trim();
     throw invalid(`unknown command "${word}"; see ${path} -help`);
   }
   return run(command, rest);
 }
 
-function groupHelp({ words, summary, commands }: CommandGroup): string {
+function groupHelp({ words, summary, commands, itself }: CommandGroup): string {
+  const width = Math.max(10, ...Object.keys(commands).map((name) => name.length));
+  const own =
+    itself && helpText(itself.usage, itself.about ?? sentence(itself.summary), itself.flags);
   return [
-    `Usage: gatehouse ${words} COMMAND [flags]`.replace('  ', ' '),
+    ...(own === undefined
+      ? [`Usage: gatehouse ${words} COMMAND [flags]`.replace('  ', ' '), '', sentence(summary)]
+      : [own, '', `Or, gatehouse ${words} COMMAND:`]),
     '',
-    sentence(summary),
-    '',
-    ...Object.entries(commands).map(([name, { summary }]) => `  ${name.padEnd(10)} ${summary}`),
+    ...Object.entries(commands).map(([name, { summary }]) => `  ${name.padEnd(width)} ${summary}`),
     '',
     'Each command explains itself with -help. Flags may be written with one dash or two.',
   ].join('\n');

@@ -9,12 +9,22 @@ const LONGEST = 4096;
  * @throws Failure `invalid` when nothing comes, or more than one line
  */
 export async function readSecret(prompt: string): Promise<string> {
-  const { stdin } = process;
-  const line = stdin.isTTY ? await readHidden(prompt) : await readAll();
-  const secret = line.trim();
+  const secret = (await readLine(prompt)).trim();
   if (secret === '') throw invalid(`${prompt}: nothing was given`);
   if (/\s/.test(secret)) throw invalid(`${prompt}: give one line`);
   return secret;
+}
+
+/** The same, of a password: blanks are part of it. @throws Failure `invalid` */
+export async function readPassword(prompt: string): Promise<string> {
+  const password = (await readLine(prompt)).replace(/\r?\n$/, '');
+  if (password === '') throw invalid(`${prompt}: nothing was given`);
+  if (/[\r\n]/.test(password)) throw invalid(`${prompt}: give one line`);
+  return password;
+}
+
+function readLine(prompt: string): Promise<string> {
+  return process.stdin.isTTY ? readHidden(prompt) : readAll();
 }
 
 async function readAll(): Promise<string> {

@@ -70,6 +70,7 @@ import { pssOfDevices } from './migrations/0106-pss-of-devices.ts';
 import { joinedRevocations } from './migrations/0108-joined-revocations.ts';
 import { injectingSessions } from './migrations/0109-injecting-sessions.ts';
 import { workersAlone } from './migrations/0112-workers-alone.ts';
+import { hops } from './migrations/0113-hops.ts';
 
 /** In order of their numbers; a new one is added at the end. */
 export const MIGRATIONS: readonly Migration[] = [
@@ -140,8 +141,9 @@ export const MIGRATIONS: readonly Migration[] = [
   expirationWarnings,
   pssOfDevices,
   joinedRevocations,
-  workersAlone,
   injectingSessions,
+  workersAlone,
+  hops,
 ];
 
 /**

@@ -1,6 +1,7 @@
 /** Readers of what anybody says to the listener that carries sessions. */
 
 import assert from 'node:assert/strict';
+import { BinaryFrames } from '../../src/worker/wire/frames.ts';
 import {
   decodeClientHandshake,
   decodeHandshakeResult,
@@ -9,6 +10,7 @@ import {
 } from '../../src/worker/wire/handshake.ts';
 import { readHelloNames, sessionOf } from '../../src/worker/wire/hello-names.ts';
 import { readHello } from '../support/client-hellos.ts';
+import { frameOf } from '../support/session-client.ts';
 import type { FuzzTarget } from './run.ts';
 
 const HELLOS = (['node', 'openssl', 'openssl-without-names', 'go'] as const).map(readHello);
@@ -20,6 +22,29 @@ const RESULT = encodeHandshakeResult({
   connection_limit: -1,
   connections_left: 7,
 });
+
+const FRAMES = [
+  Buffer.concat([frameOf(2, Buffer.from('one')), frameOf(9, Buffer.alloc(3))]),
+  Buffer.concat([frameOf(2, Buffer.alloc(200)), frameOf(8, Buffer.from([3, 232]))]),
+];
+
+/** All bytes of the payload, and all of what is passed on. */
+function sumFrames(bytes: Uint8Array, size: number): number[] {
+  const sums = [0, 0, 0];
+  const frames = new BinaryFrames({
+    piece(piece) {
+      for (const byte of piece) sums[0] = (sums[0] ?? 0) + byte;
+      sums[1] = (sums[1] ?? 0) + piece.length;
+    },
+    other(other) {
+      sums[2] = (sums[2] ?? 0) + other.length;
+    },
+  });
+  for (let at = 0; at < bytes.length; at += size) {
+    frames.add(Buffer.from(bytes.subarray(at, at + size)));
+  }
+  return sums;
+}
 
 export const sessionTargets: readonly FuzzTarget[] = [
   {
@@ -38,6 +63,16 @@ export const sessionTargets: readonly FuzzTarget[] = [
       const told = decodeClientHandshake(bytes);
       if (told) assert.deepEqual(decodeClientHandshake(encodeClientHandshake(told)), told);
       decodeHandshakeResult(bytes);
+    },
+  },
+  {
+    name: "the frames of a session's client",
+    corpus: FRAMES,
+    read(bytes) {
+      const whole = sumFrames(bytes, bytes.length || 1);
+      // Faults are passed on as far as they have come, which depends on how they are cut.
+      const [sum, count] = sumFrames(bytes, 3);
+      assert.deepEqual([sum, count], whole.slice(0, 2));
     },
   },
 ];

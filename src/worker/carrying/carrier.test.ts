@@ -54,6 +54,7 @@ async function startCarrier(
     expires_ms: Date.now() + 60_000,
     connection_limit: -1,
     injects: false,
+    dials: true,
     ...grant,
     endpoint,
   };
@@ -64,6 +65,7 @@ async function startCarrier(
     activate: async () => ({ status: 'active' }),
     cancel: async () => ({ status: 'canceling' }),
     authorize: async () => ({ connection_id: `sc_${++connections}`, connections_left: -1 }),
+    reach: () => refuse(),
     connect: async () => ({ status: 'connected' }),
     logIn: () => refuse(),
     async close(request) {
@@ -85,6 +87,7 @@ async function startCarrier(
     activate: noting('activate', upstream.activate),
     cancel: noting('cancel', upstream.cancel),
     authorize: noting('authorize', upstream.authorize),
+    reach: noting('reach', upstream.reach),
     connect: noting('connect', upstream.connect),
     logIn: noting('logIn', upstream.logIn),
     close: noting('close', upstream.close),
@@ -335,6 +338,17 @@ test('16 first connections at once become of one activation; another client is n
   assert.equal(await stranger.closing(), '1008 tofu token not allowed');
 });
 
+test('a client that says goodbye has left, although it stays connected', async (t) => {
+  const { port, ends, ended } = await startCarrier(t);
+  const secure = await openSecure(session, port);
+  secure.write(Buffer.concat([Buffer.from(UPGRADE), firstMessage(), binary('12345')]));
+  secure.write(frameOf(OPCODE.close, Buffer.from([3, 232])));
+  secure.pause();
+  await ended(1);
+  assert.equal(ends[0]?.reason, 'closed by end-user');
+  secure.destroy();
+});
+
 const leavings: [why: string, reason: string, leave: (heard: Heard) => void][] = [
   [
     'a client that says goodbye',
@@ -379,7 +393,8 @@ test('an endpoint that ends is told as unknown, and its last bytes come before t
 test('what is cut is closed on both sides at once, also while one of them is not read from', async (t) => {
   let endpointClosed: Promise<unknown> = Promise.resolve();
   const serve = (socket: Socket): void => {
-    endpointClosed = once(socket, 'close');
+    // It is told of a reset as well, which is what a cut may be.
+    endpointClosed = new Promise((resolve) => socket.once('close', resolve));
     socket.write(Buffer.alloc(4 << 20));
     socket.end();
     socket.resume();

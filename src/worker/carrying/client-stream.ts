@@ -1,6 +1,7 @@
 import { Duplex } from 'node:stream';
 import type { TLSSocket } from 'node:tls';
 import type WebSocket from 'ws';
+import { sendBinary } from './client-frames.ts';
 
 /** The client's side of a connection as a stream of bytes, for whoever speaks a protocol with it. */
 export class ClientStream extends Duplex {
@@ -27,8 +28,8 @@ export class ClientStream extends Duplex {
 
   override _write(bytes: Buffer, _encoding: BufferEncoding, done: () => void): void {
     this.#counts(bytes.length);
-    this.#ws.send(bytes);
     const secure = this.#secure;
+    sendBinary({ ws: this.#ws, secure }, bytes);
     if (!secure.writableNeedDrain) {
       done();
       return;

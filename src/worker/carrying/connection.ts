@@ -1,15 +1,11 @@
 import type { Socket } from 'node:net';
 import type { TLSSocket } from 'node:tls';
 import type WebSocket from 'ws';
-import type { RawData } from 'ws';
 import { type ClosedReason, TOFU_LENGTH } from '../../broker/sessions/connections/connection.ts';
 import { Failure } from '../../core/failure.ts';
 import { proxySsh } from '../ssh/proxy.ts';
 import type { Traffic, Upstream } from '../upstream.ts';
 import {
-  ACTIVATION_FAILED,
-  ACTIVATION_REFUSED,
-  CANCEL_FAILED,
   DONE,
   INVALID_HANDSHAKE,
   INVALID_TOFU,
@@ -18,18 +14,23 @@ import {
   NOT_AUTHORIZED,
   NOT_BINARY,
   NOT_ESTABLISHED,
-  SESSION_CANCELED,
-  TOFU_NOT_ALLOWED,
 } from '../wire/close-codes.ts';
 import { decodeClientHandshake, encodeHandshakeResult } from '../wire/handshake.ts';
+import { admit, cancelFor } from './admission.ts';
 import type { CarriedSession } from './carried-session.ts';
+import { sendBinary, takeBinary } from './client-frames.ts';
 import { ClientStream, untilSent } from './client-stream.ts';
 import { closingWith, type Ending, endingOf, NETWORK_ERROR } from './ending.ts';
-import { dial, leave, parseEndpoint, untilClosed } from './endpoint.ts';
+import { leave, parseEndpoint, untilClosed } from './endpoint.ts';
 import type { Ends } from './ends.ts';
+import type { HopDesk } from './hop-desk.ts';
 
 /** A client that has proved itself has so long for its first message. */
 const FIRST_MESSAGE_MS = 60_000;
+/** It is a token of 20 letters and a number. */
+const FIRST_MESSAGE_BYTES = 4096;
+/** Bytes that are kept of what one side has sent and the other has not taken: then it is not read from. */
+const KEPT_BYTES = 256 << 10;
 /** A client that has not taken so many bytes yet is not answered when it asks whether the worker is there. */
 const UNTAKEN_BYTES = 64 << 10;
 
@@ -45,6 +46,7 @@ export class CarriedConnection {
   /** What the WebSocket runs on. */
   readonly #secure: TLSSocket;
   readonly #upstream: Upstream;
+  readonly #hops: HopDesk;
   readonly #ends: Ends;
   readonly #client: { address: string; port: number };
   #connection_id = '';
@@ -64,13 +66,14 @@ export class CarriedConnection {
 
   constructor(
     session: CarriedSession,
-    by: { ws: WebSocket; secure: TLSSocket; upstream: Upstream; ends: Ends },
+    by: { ws: WebSocket; secure: TLSSocket; upstream: Upstream; hops: HopDesk; ends: Ends },
   ) {
     const { ws, secure } = by;
     this.session = session;
     this.#ws = ws;
     this.#secure = secure;
     this.#upstream = by.upstream;
+    this.#hops = by.hops;
     this.#ends = by.ends;
     this.#clientGone = new Promise((resolve) => ws.once('close', () => resolve()));
     this.#client = { address: secure.remoteAddress ?? '', port: secure.remotePort ?? 0 };
@@ -117,18 +120,25 @@ export class CarriedConnection {
   #firstMessage(): Promise<Buffer | undefined> {
     return new Promise((resolve) => {
       const timer = setTimeout(() => resolve(undefined), FIRST_MESSAGE_MS);
-      let isFirst = true;
-      this.#ws.on('message', (data, isBinary) => {
-        const bytes = bytesOf(data);
-        if (!isFirst) {
-          if (isBinary) this.#take(bytes);
-          else this.#end({ closing: NOT_BINARY, reason: 'network error' });
+      let first: Buffer | undefined = Buffer.alloc(0);
+      const take = (bytes: Buffer<ArrayBuffer>, isEnd: boolean): void => {
+        if (!first) {
+          this.#take(bytes);
           return;
         }
-        isFirst = false;
+        first = Buffer.concat([first, bytes]);
+        if (!isEnd && first.length <= FIRST_MESSAGE_BYTES) return;
         clearTimeout(timer);
         this.#ws.pause();
-        resolve(isBinary ? bytes : undefined);
+        resolve(first.length > FIRST_MESSAGE_BYTES ? undefined : first);
+        first = undefined;
+      };
+      const both = { ws: this.#ws, secure: this.#secure };
+      takeBinary(both, take, () => this.#end({ closing: DONE, reason: 'closed by end-user' }));
+      // No other messages are left than texts.
+      this.#ws.on('message', () => {
+        if (first) resolve(undefined);
+        else this.#end({ closing: NOT_BINARY, reason: 'network error' });
       });
       this.#ended.promise.finally(() => {
         clearTimeout(timer);
@@ -143,28 +153,8 @@ export class CarriedConnection {
     if (!handshake) return closingWith(INVALID_HANDSHAKE);
     const { tofu_token, cancels } = handshake;
     if (Buffer.byteLength(tofu_token) !== TOFU_LENGTH) return closingWith(INVALID_TOFU);
-    if (cancels) return this.#cancel();
-    return (await this.#admit(tofu_token)) ?? (await this.#authorize()) ?? this.#reach();
-  }
-
-  async #cancel(): Promise<Ending> {
-    try {
-      await this.#upstream.cancel({ session_id: this.session.id });
-      return { closing: SESSION_CANCELED, reason: 'canceled' };
-    } catch {
-      return closingWith(CANCEL_FAILED);
-    }
-  }
-
-  async #admit(tofu_token: string): Promise<Ending | undefined> {
-    try {
-      const admission = await this.session.admit(tofu_token);
-      if (admission === 'other client') return closingWith(TOFU_NOT_ALLOWED);
-      return admission === 'admitted' ? undefined : closingWith(ACTIVATION_REFUSED);
-    } catch (error) {
-      const isOther = error instanceof Failure && error.message.includes(TOFU_NOT_ALLOWED.reason);
-      return closingWith(isOther ? TOFU_NOT_ALLOWED : ACTIVATION_FAILED);
-    }
+    if (cancels) return cancelFor(this.#upstream, this.session.id);
+    return (await admit(this.session, tofu_token)) ?? (await this.#authorize()) ?? this.#reach();
   }
 
   async #authorize(): Promise<Ending | undefined> {
@@ -190,14 +180,16 @@ export class CarriedConnection {
   /** Dials the endpoint, says so, and lets the bytes flow. */
   async #reach(): Promise<Ending | undefined> {
     if (this.#ending) return this.#ending;
-    const endpoint = await dial(this.session.facts.endpoint).catch(() => undefined);
-    if (!endpoint) return { closing: NO_PROXYING, reason: 'network error' };
+    const { facts } = this.session;
+    const reached = await this.#hops.dial(facts, this.#connection_id).catch(() => undefined);
+    if (!reached) return { closing: NO_PROXYING, reason: 'network error' };
+    const { socket: endpoint, address, port } = reached;
     this.#endpoint = endpoint;
     if (this.#ending) {
       endpoint.destroy();
       return this.#ending;
     }
-    const { injects } = this.session.facts;
+    const { injects } = facts;
     endpoint.on('error', () => injects || this.#end(NETWORK_ERROR));
     endpoint.on('close', () => injects || this.#end(NETWORK_ERROR));
     try {
@@ -205,8 +197,8 @@ export class CarriedConnection {
         connection_id: this.#connection_id,
         client_tcp_address: this.#client.address,
         client_tcp_port: this.#client.port,
-        endpoint_tcp_address: endpoint.remoteAddress ?? '',
-        endpoint_tcp_port: endpoint.remotePort ?? 0,
+        endpoint_tcp_address: address,
+        endpoint_tcp_port: port,
       });
     } catch {
       endpoint.destroy();
@@ -236,11 +228,11 @@ export class CarriedConnection {
   #pump(endpoint: Socket): void {
     this.#isPumping = true;
     const secure = this.#secure;
-    endpoint.on('data', (bytes) => {
+    endpoint.on('data', (bytes: Buffer) => {
       if (this.#ending) return;
       this.#bytes_down += bytes.length;
-      this.#ws.send(bytes);
-      if (secure.writableNeedDrain) endpoint.pause();
+      sendBinary({ ws: this.#ws, secure }, bytes);
+      if (secure.writableLength >= KEPT_BYTES) endpoint.pause();
     });
     secure.on('drain', () => endpoint.resume());
     endpoint.on('drain', () => this.#ws.resume());
@@ -249,7 +241,7 @@ export class CarriedConnection {
     const early = this.#early;
     this.#early = [];
     for (const bytes of early) this.#write(endpoint, bytes);
-    if (!endpoint.writableNeedDrain) this.#ws.resume();
+    if (endpoint.writableLength < KEPT_BYTES) this.#ws.resume();
   }
 
   #take(bytes: Buffer): void {
@@ -263,7 +255,13 @@ export class CarriedConnection {
 
   #write(endpoint: Socket, bytes: Buffer): void {
     this.#bytes_up += bytes.length;
-    if (!endpoint.write(bytes)) this.#ws.pause();
+    // Pieces that come in one go are written in one.
+    if (endpoint.writableCorked === 0) {
+      endpoint.cork();
+      setImmediate(() => endpoint.uncork());
+    }
+    endpoint.write(bytes);
+    if (endpoint.writableLength >= KEPT_BYTES) this.#ws.pause();
   }
 
   #clientLeft(code: number): void {
@@ -290,9 +288,4 @@ export class CarriedConnection {
     await this.#ends.tell({ ...traffic, reason, ...(because ? { because } : {}) });
     this.#isTold = true;
   }
-}
-
-function bytesOf(data: RawData): Buffer {
-  if (Buffer.isBuffer(data)) return data;
-  return Array.isArray(data) ? Buffer.concat(data) : Buffer.from(data);
 }

@@ -1,0 +1,36 @@
+import { Failure } from '../../core/failure.ts';
+import type { Upstream } from '../upstream.ts';
+import {
+  ACTIVATION_FAILED,
+  ACTIVATION_REFUSED,
+  CANCEL_FAILED,
+  SESSION_CANCELED,
+  TOFU_NOT_ALLOWED,
+} from '../wire/close-codes.ts';
+import type { CarriedSession } from './carried-session.ts';
+import { closingWith, type Ending } from './ending.ts';
+
+/** Cancels a session for its client. @returns how the connection ends that asked for it */
+export async function cancelFor(upstream: Upstream, session_id: string): Promise<Ending> {
+  try {
+    await upstream.cancel({ session_id });
+    return { closing: SESSION_CANCELED, reason: 'canceled' };
+  } catch {
+    return closingWith(CANCEL_FAILED);
+  }
+}
+
+/** Judges a client by its token. @returns how its connection ends; undefined when it goes on */
+export async function admit(
+  session: CarriedSession,
+  tofu_token: string,
+): Promise<Ending | undefined> {
+  try {
+    const admission = await session.admit(tofu_token);
+    if (admission === 'other client') return closingWith(TOFU_NOT_ALLOWED);
+    return admission === 'admitted' ? undefined : closingWith(ACTIVATION_REFUSED);
+  } catch (error) {
+    const isOther = error instanceof Failure && error.message.includes(TOFU_NOT_ALLOWED.reason);
+    return closingWith(isOther ? TOFU_NOT_ALLOWED : ACTIVATION_FAILED);
+  }
+}

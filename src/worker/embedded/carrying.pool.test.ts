@@ -1,0 +1,71 @@
+import assert from 'node:assert/strict';
+import { once } from 'node:events';
+import { connect } from 'node:net';
+import { type TestContext, test } from 'node:test';
+import type { Worker } from 'node:worker_threads';
+import { Failure } from '../../core/failure.ts';
+import { CarryingThread } from './carrying.pool.ts';
+
+const NOBODY = () => Promise.reject(new Failure('forbidden', 'there is no such session'));
+
+/** A thread, and the worker that it runs in at any time. */
+async function startThread(t: TestContext, onDeath: () => Promise<unknown>) {
+  const workers: Worker[] = [];
+  const note = (worker: Worker): void => void workers.push(worker);
+  process.on('worker', note);
+  const at = { host: '127.0.0.1', port: 0 };
+  const thread = new CarryingThread(at, { answer: NOBODY, onDeath });
+  t.after(async () => {
+    process.off('worker', note);
+    await thread.close();
+  });
+  await thread.listen();
+  return { thread, workers };
+}
+
+function connects(port: number): Promise<boolean> {
+  return new Promise((resolve) => {
+    const socket = connect({ host: '127.0.0.1', port }, () => {
+      socket.destroy();
+      resolve(true);
+    }).on('error', () => resolve(false));
+  });
+}
+
+test('a thread that is killed is replaced at the same address, once what it carried is said to be over', async (t) => {
+  const order: string[] = [];
+  const cleared = Promise.withResolvers<void>();
+  const { thread, workers } = await startThread(t, () => {
+    order.push('died');
+    return cleared.promise;
+  });
+  const { port } = thread.address;
+  assert.deepEqual(await thread.traffic(), []);
+  await workers[0]?.terminate();
+  while (order.length === 0) await new Promise((resolve) => setImmediate(resolve));
+  assert.equal(workers.length, 1, 'another one waits');
+  assert.deepEqual(await thread.traffic(), []);
+  cleared.resolve();
+  while (!(await connects(port))) await new Promise((resolve) => setTimeout(resolve, 20));
+  assert.equal(workers.length, 2);
+  assert.equal(thread.address.port, port);
+});
+
+test('a thread that is closed is not replaced', async (t) => {
+  let deaths = 0;
+  const { thread, workers } = await startThread(t, async () => {
+    deaths += 1;
+  });
+  const [worker] = workers;
+  assert.ok(worker);
+  const gone = once(worker, 'exit');
+  await thread.close();
+  await gone;
+  assert.deepEqual([deaths, workers.length], [0, 1]);
+});
+
+test('an address that is taken is told with its code', async (t) => {
+  const { thread } = await startThread(t, async () => {});
+  const second = new CarryingThread(thread.address, { answer: NOBODY, onDeath: async () => {} });
+  await assert.rejects(second.listen(), { code: 'EADDRINUSE', syscall: 'listen' });
+});
