@@ -71,6 +71,7 @@ import { joinedRevocations } from './migrations/0108-joined-revocations.ts';
 import { injectingSessions } from './migrations/0109-injecting-sessions.ts';
 import { workersAlone } from './migrations/0112-workers-alone.ts';
 import { hops } from './migrations/0113-hops.ts';
+import { sshAuthorities } from './migrations/0114-ssh-authorities.ts';
 
 /** In order of their numbers; a new one is added at the end. */
 export const MIGRATIONS: readonly Migration[] = [
@@ -144,6 +145,7 @@ export const MIGRATIONS: readonly Migration[] = [
   injectingSessions,
   workersAlone,
   hops,
+  sshAuthorities,
 ];
 
 /**

@@ -109,6 +109,7 @@ test('flags are written with one dash or two, with or without a sign of equality
     `--data=${newDirectory(t)}`,
     '--listen',
     '127.0.0.1:0',
+    '--proxy-listen=127.0.0.1:0',
     '--root-token=other',
   ]);
   const ask = async (url: URL, token: string): Promise<number> =>
