@@ -69,6 +69,7 @@ import { expirationWarnings } from './migrations/0105-expiration-warnings.ts';
 import { pssOfDevices } from './migrations/0106-pss-of-devices.ts';
 import { joinedRevocations } from './migrations/0108-joined-revocations.ts';
 import { injectingSessions } from './migrations/0109-injecting-sessions.ts';
+import { sessionRecordings } from './migrations/0110-session-recordings.ts';
 import { workersAlone } from './migrations/0112-workers-alone.ts';
 
 /** In order of their numbers; a new one is added at the end. */
@@ -140,8 +141,9 @@ export const MIGRATIONS: readonly Migration[] = [
   expirationWarnings,
   pssOfDevices,
   joinedRevocations,
-  workersAlone,
   injectingSessions,
+  sessionRecordings,
+  workersAlone,
 ];
 
 /**

@@ -8,6 +8,7 @@ import {
   LINK_PATH,
   LINK_PROTOCOL,
   MESSAGE_BYTES,
+  portable,
 } from '../link/messages.ts';
 import type { Call, SessionGrant, Upstream } from '../upstream.ts';
 
@@ -156,6 +157,7 @@ export function upstreamThrough(link: () => ServerLink | undefined): Upstream {
     connect: (request) => ask({ name: 'connect', request }),
     logIn: (request) => ask({ name: 'logIn', request }),
     close: (request) => ask({ name: 'close', request }),
+    record: (request) => ask({ name: 'record', request: portable(request) as never }),
   };
 }
 

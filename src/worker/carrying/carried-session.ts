@@ -34,7 +34,10 @@ export class CarriedSession {
     this.#noteTofu(grant.tofu_token);
   }
 
-  get facts(): Pick<SessionGrant, 'endpoint' | 'expires_ms' | 'connection_limit' | 'injects'> {
+  get facts(): Pick<
+    SessionGrant,
+    'endpoint' | 'expires_ms' | 'connection_limit' | 'recording_id' | 'injects'
+  > {
     return this.#grant;
   }
 

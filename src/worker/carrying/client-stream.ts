@@ -28,7 +28,7 @@ export class ClientStream extends Duplex {
 
   override _write(bytes: Buffer, _encoding: BufferEncoding, done: () => void): void {
     this.#counts(bytes.length);
-    sendBinary(this.#ws, this.#secure, bytes);
+    sendBinary({ ws: this.#ws, secure: this.#secure }, bytes);
     const secure = this.#secure;
     if (!secure.writableNeedDrain) {
       done();

@@ -3,6 +3,7 @@ import type { TLSSocket } from 'node:tls';
 import type WebSocket from 'ws';
 import { type ClosedReason, TOFU_LENGTH } from '../../broker/sessions/connections/connection.ts';
 import { Failure } from '../../core/failure.ts';
+import { recordConnection } from '../recording/recorder.ts';
 import { proxySsh } from '../ssh/proxy.ts';
 import type { Traffic, Upstream } from '../upstream.ts';
 import {
@@ -177,6 +178,9 @@ export class CarriedConnection {
   /** Dials the endpoint, says so, and lets the bytes flow. */
   async #reach(): Promise<Ending | undefined> {
     if (this.#ending) return this.#ending;
+    const { injects, recording_id } = this.session.facts;
+    // Bytes that client and endpoint encrypt have no recorder, and what is recorded never flows past it.
+    if (recording_id !== '' && !injects) return { closing: NO_PROXYING, reason: 'system error' };
     const endpoint = await dial(this.session.facts.endpoint).catch(() => undefined);
     if (!endpoint) return { closing: NO_PROXYING, reason: 'network error' };
     this.#endpoint = endpoint;
@@ -184,7 +188,6 @@ export class CarriedConnection {
       endpoint.destroy();
       return this.#ending;
     }
-    const { injects } = this.session.facts;
     endpoint.on('error', () => injects || this.#end(NETWORK_ERROR));
     endpoint.on('close', () => injects || this.#end(NETWORK_ERROR));
     try {
@@ -207,6 +210,12 @@ export class CarriedConnection {
   /** Logs in at the endpoint for the client, and speaks SSH with both. */
   async #proxy(endpoint: Socket): Promise<Ending> {
     const { id, facts } = this.session;
+    const watcher =
+      facts.recording_id === ''
+        ? undefined
+        : await recordConnection(this.#upstream, this.#connection_id, {
+            onFailure: () => this.cut('system error'),
+          });
     const grant = await this.#upstream.logIn({ session_id: id });
     if (this.#ending) return this.#ending;
     const client = new ClientStream(this.#ws, this.#secure, (bytes) => {
@@ -215,7 +224,7 @@ export class CarriedConnection {
     this.#stream = client;
     for (const bytes of this.#early.splice(0)) this.#take(bytes);
     const { host: name } = parseEndpoint(facts.endpoint);
-    const end = await proxySsh({ client, endpoint, name }, grant);
+    const end = await proxySsh({ client, endpoint, name }, grant, watcher);
     await untilSent(client);
     return endingOf(end);
   }
