@@ -1,7 +1,7 @@
 // Requests a second of a real server on real files, driven by a load generator in a process of its
 // own, each beside the bare limits of this machine measured in the same run.
 //
-//   npm run bench -- [--only issue,sign,sign-intermediate,verbatim,read,ocsp,revoke,post-quantum,session,target,crl,store,managed] [--seconds N] [--profile DIR]
+//   npm run bench -- [--only issue,sign,sign-intermediate,verbatim,read,ocsp,revoke,post-quantum,session,target,crl,store,managed,sessions] [--seconds N] [--profile DIR]
 //
 // `--profile` writes a CPU profile of the server into DIR (open it with Chrome's developer tools).
 
@@ -40,7 +40,7 @@ import {
 } from './workloads.ts';
 
 /** Measurements that are programs of their own, run after the others. */
-const PROGRAMS = ['crl', 'store', 'managed'];
+const PROGRAMS = ['crl', 'store', 'managed', 'sessions'];
 const GROUPS = [
   'issue',
   'sign',

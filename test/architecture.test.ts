@@ -254,6 +254,7 @@ const UNRECORDED: Readonly<Record<string, string>> = {
   'src/pkcs11/first-keys.operations.ts': 'who may make a key: what it is made for has its record',
   'src/store/job-lock.ts': 'who has a job',
   'src/store/restore.ts': 'the restore has its record',
+  'src/worker/hops/operations.ts': 'what one server asks another one to pass on to a worker',
 };
 
 test('what is written without a record is known by its place', () => {

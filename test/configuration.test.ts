@@ -9,6 +9,7 @@ const SECTIONS: [path: string, given: (unknown: object) => object][] = [
   ['', (section) => section],
   ['listener', (listener) => ({ listener })],
   ['proxy_listener', (proxy_listener) => ({ proxy_listener, listener: { tls_disable: true } })],
+  ['worker_listener', (worker_listener) => ({ worker_listener, listener: { tls_disable: true } })],
   ['rate_limits.list', (list) => whole({ rate_limits: { list } })],
   ['rate_limits', (rate_limits) => whole({ rate_limits })],
   ['storage', (storage) => whole({ storage })],

@@ -1,6 +1,8 @@
 import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { writeSettingsTable } from '../config/reference.ts';
+import { settings } from '../config/settings.ts';
+import type { Schema } from '../config/shape.ts';
 import { COMPATIBLE_VERSION } from '../core/version.ts';
 import { BOUNDARY_STYLE } from '../http/boundary/wire.ts';
 import { buildOpenApi } from '../http/openapi.ts';
@@ -8,16 +10,23 @@ import { type ReferencePage, writeReference } from '../http/reference.ts';
 import { VAULT_STYLE } from '../http/vault/documented.ts';
 import { declaredRoutes } from '../start/routes.ts';
 import { listWholeApi } from '../start/specs.ts';
+import { workerSettings } from '../worker/alone/settings.ts';
 import type { Arguments } from './arguments.ts';
 import type { Command } from './command.ts';
 
-/** The API reference, from the route declarations, and the table of all settings. */
+/** Pages with a table of all settings, and where those are declared. */
+const GUIDES: readonly [page: string, from: string, settings: Schema][] = [
+  ['configuration.md', 'src/config/settings.ts', settings],
+  ['workers.md', 'src/worker/alone/settings.ts', workerSettings],
+];
+
+/** The API reference, from the route declarations, and the tables of all settings. */
 export const docsCommand: Command = {
   usage: 'docs [flags]',
-  summary: 'write the API reference and the table of settings',
+  summary: 'write the API reference and the tables of settings',
   flags: {
     out: { value: 'DIR', help: 'where to write (docs/api)' },
-    guide: { value: 'FILE', help: 'page with the settings (docs/guides/configuration.md)' },
+    guides: { value: 'DIR', help: 'of pages with tables of settings (docs/guides)' },
     check: { value: true, help: 'write nothing; fail when what is there is out of date' },
   },
   run: async ({ flags }) => writeDocs(flags),
@@ -25,34 +34,38 @@ export const docsCommand: Command = {
 
 function writeDocs(flags: Arguments['flags']): number {
   const directory = flags.get('out') ?? 'docs/api';
-  const guide = flags.get('guide') ?? 'docs/guides/configuration.md';
+  const guides = GUIDES.map(([name, from, declared]) => {
+    const file = join(flags.get('guides') ?? 'docs/guides', name);
+    const page = readFileSync(file, 'utf8');
+    return { file, page, described: putSettings(page, from, declared) };
+  });
   const files = buildDocs();
-  const page = readFileSync(guide, 'utf8');
-  const described = putSettings(page);
   if (flags.has('check')) {
     const stale = listStale(directory, files);
     for (const name of stale) console.error(`gatehouse: ${join(directory, name)} is out of date`);
-    if (described !== page) console.error(`gatehouse: ${guide} is out of date`);
-    const isStale = stale.length > 0 || described !== page;
+    const older = guides.filter(({ page, described }) => described !== page);
+    for (const { file } of older) console.error(`gatehouse: ${file} is out of date`);
+    const isStale = stale.length + older.length > 0;
     if (isStale) console.error('gatehouse: run npm run docs');
     return isStale ? 1 : 0;
   }
   mkdirSync(directory, { recursive: true });
   for (const [name, text] of files) writeFileSync(join(directory, name), text);
-  writeFileSync(guide, described);
-  console.log(`${files.size} files written to ${directory}, and the settings to ${guide}`);
+  for (const { file, described } of guides) writeFileSync(file, described);
+  const written = guides.map(({ file }) => file).join(', ');
+  console.log(`${files.size} files written to ${directory}, and tables of settings to ${written}`);
   return 0;
 }
 
-const BEGINS = '<!-- Written by `npm run docs` from src/config/settings.ts -->\n\n';
 const ENDS = '\n<!-- End of what is written -->';
 
 /** The page with the table of settings as they are declared now. */
-function putSettings(page: string): string {
-  const [before, rest] = page.split(BEGINS);
+function putSettings(page: string, from: string, declared: Schema): string {
+  const begins = `<!-- Written by \`npm run docs\` from ${from} -->\n\n`;
+  const [before, rest] = page.split(begins);
   const [, after] = rest?.split(ENDS) ?? [];
   if (before === undefined || after === undefined) throw new Error('the page has no table');
-  return `${before}${BEGINS}${writeSettingsTable()}${ENDS}${after}`;
+  return `${before}${begins}${writeSettingsTable(declared)}${ENDS}${after}`;
 }
 
 /** Names of files that are missing, differ or should not be there. */

@@ -1,5 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { pino } from 'pino';
+import { formatAddress } from '../broker/workers/worker.ts';
 import { parseAddress } from '../config/kinds.ts';
 import { Failure, invalid } from '../core/failure.ts';
 import { type FirstToken, ownToken } from '../worker/alone/enrolling.client.ts';
@@ -29,15 +30,22 @@ server. SIGTERM ends what it carries and says so to the server.`,
       log,
       showToken: () => console.log(invitation(ownToken(identity))),
     });
-    const { host, port } = await worker.listen().catch((error: unknown) => {
+    const at = await worker.listen().catch((error: unknown) => {
       throw listenFailure(error);
     });
-    console.log(`gatehouse worker listens on ${host.includes(':') ? `[${host}]` : host}:${port}`);
+    console.log(
+      at
+        ? `gatehouse worker listens on ${formatAddress(at)}`
+        : 'gatehouse worker takes no connections',
+    );
     const stopped = new Promise<void>((resolve) => {
       for (const signal of ['SIGTERM', 'SIGINT'] as const) process.on(signal, () => resolve());
     });
-    await Promise.race([worker.run(), stopped]);
-    await worker.stop();
+    try {
+      await Promise.race([worker.run(), stopped]);
+    } finally {
+      await worker.stop();
+    }
     return 0;
   },
 };

@@ -47,6 +47,8 @@ export interface Config extends Listener {
   worker_listen: { host: string; port: number } | undefined;
   /** `host:port` where clients reach the proxy listener, if not where it listens. */
   proxy_address: string | undefined;
+  /** Where workers reach its listener for them, for those that are connected to another server. */
+  worker_address?: string | undefined;
   storage:
     | { type: 'sqlite'; directory: string }
     | { type: 'postgres'; url: string; node_name: string };
@@ -212,6 +214,7 @@ export function parseConfig(text: string): Config {
     proxy_listen: proxy_listener.address.at,
     worker_listen: worker_listener?.address.at,
     proxy_address: proxy_listener.public_address,
+    worker_address: worker_listener?.public_address,
     tls: listener.tls_disable
       ? undefined
       : { cert_file: listener.tls_cert_file, key_file: listener.tls_key_file },

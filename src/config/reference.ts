@@ -1,9 +1,8 @@
 import { z } from 'zod';
-import { settings } from './settings.ts';
 import { itemsOf, layersOf, type Schema, shapeOf } from './shape.ts';
 
-/** The table of all settings, in Markdown. */
-export function writeSettingsTable(): string {
+/** The table of all settings of a configuration file, in Markdown. */
+export function writeSettingsTable(settings: Schema): string {
   return [
     '| key | takes | unless told otherwise | what it is |',
     '|---|---|---|---|',

@@ -186,6 +186,11 @@ export const settings = z.strictObject({
           description:
             'where workers that stand alone come to, by TLS with certificates of their own; without this section there are none. See [workers](workers.md)',
         }),
+        public_address: publicAddress.optional().meta({
+          otherwise: 'none; workers that are connected to another server are not asked',
+          description:
+            'where all workers reach it; of several servers, for Vault servers that are asked through workers',
+        }),
       })
       .optional(),
   ),

@@ -8,6 +8,7 @@ export type Schema = z.core.$ZodType;
 function withinOf(schema: Schema): Schema | undefined {
   if (
     schema instanceof z.ZodOptional ||
+    schema instanceof z.ZodNullable ||
     schema instanceof z.ZodDefault ||
     schema instanceof z.ZodPrefault
   ) {

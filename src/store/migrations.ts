@@ -71,6 +71,7 @@ import { joinedRevocations } from './migrations/0108-joined-revocations.ts';
 import { injectingSessions } from './migrations/0109-injecting-sessions.ts';
 import { sessionRecordings } from './migrations/0110-session-recordings.ts';
 import { workersAlone } from './migrations/0112-workers-alone.ts';
+import { hops } from './migrations/0113-hops.ts';
 
 /** In order of their numbers; a new one is added at the end. */
 export const MIGRATIONS: readonly Migration[] = [
@@ -144,6 +145,7 @@ export const MIGRATIONS: readonly Migration[] = [
   injectingSessions,
   sessionRecordings,
   workersAlone,
+  hops,
 ];
 
 /**

@@ -413,6 +413,7 @@ export interface Tables {
     secret_sealed: Uint8Array | null;
   };
   worker_key: WorkerKeyRow;
+  worker_errand: WorkerErrandRow;
   /** A recovery token that was used. */
   recovery_nonce: {
     nonce: string;
@@ -673,8 +674,10 @@ export interface SessionRow {
   /** -1: unlimited. */
   connection_limit: number;
   expires_ms: number;
-  /** The target's when it was made. */
+  /** The target's when it was made: which workers may reach the endpoint. */
   worker_filter: string;
+  /** Which of them clients come to: empty: the same; `*`: any. */
+  ingress_worker_filter: string;
   /** DER. */
   certificate: Uint8Array;
   /** Ed25519, 64 bytes; null once the session has ended, as the next. */
@@ -694,6 +697,17 @@ export interface SessionRow {
   injects: number;
   /** When the job has to look at it. */
   due_ms: number;
+}
+
+/** What is asked of a worker whose connection another server holds. */
+export interface WorkerErrandRow {
+  id: string;
+  worker_id: string;
+  errand_sealed: Uint8Array;
+  is_taken: number;
+  /** JSON; empty before there is one. */
+  answer: string;
+  expires_ms: number;
 }
 
 export interface SessionConnectionRow {

@@ -2,14 +2,18 @@ import { systemCaller } from '../access/system-caller.ts';
 import type { App } from '../app/app.ts';
 import type { Job } from '../app/job.ts';
 import { closeConnectionsOfWorkers } from '../broker/sessions/connections/operations.ts';
+import { currentRoot } from '../broker/workers/root/operations.ts';
 import { listSilentWorkers } from '../broker/workers/selection.operations.ts';
 import { beginCarrying } from './embedded/carrying.operations.ts';
+import { runErrands } from './hops/operations.ts';
 import { beginLinking } from './link/operations.ts';
 
 /** How often it is looked for sessions that are over while somebody uses them. */
 const CUT_MS = 500;
 /** How often it is looked whether workers that stand alone are still known. */
 const CHECK_MS = 1_000;
+/** How often it is looked what other servers ask of workers whose connection this one holds. */
+const ERRANDS_MS = 500;
 /** How often bytes that were carried are noted. */
 const REPORT_MS = 10_000;
 
@@ -36,13 +40,22 @@ export async function startCarrying(app: App): Promise<void> {
   const carrying = await beginCarrying(app, linked?.cut);
   const cut = every(CUT_MS, () => carrying.cut());
   const report = every(REPORT_MS, () => carrying.report());
-  const check = every(CHECK_MS, async () => linked?.check());
+  const renew = async (): Promise<void> => {
+    const root = await currentRoot(app);
+    await Promise.all([linked?.renew(root), carrying.renew(root)]);
+  };
+  const check = every(CHECK_MS, async () => {
+    if (app.barrier.sealed) return;
+    await renew().catch((err: unknown) => app.log.warn({ err }, 'certificates of workers'));
+    await linked?.check();
+  });
+  const errands = every(ERRANDS_MS, () => runErrands(app));
   app.onClose(async () => {
-    await Promise.all([cut(), report(), check()]);
+    await Promise.all([cut(), report(), check(), errands()]);
     await Promise.all([carrying.close(), linked?.close()]);
   });
   app.barrier.onUnseal(async () => {
-    await linked?.renew();
+    await renew();
     void carrying.begin();
   });
 }

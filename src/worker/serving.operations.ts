@@ -15,6 +15,7 @@ import {
 } from '../broker/sessions/connections/operations.ts';
 import { readSshGrant } from '../broker/targets/injection.operations.ts';
 import { requireWorker } from '../broker/workers/selection.operations.ts';
+import { reachEndpoint } from './hops/operations.ts';
 import type { Upstream } from './upstream.ts';
 
 /** What a server answers the worker of an id, whatever it asks by. */
@@ -29,7 +30,7 @@ export function upstreamOf(app: App, worker_id: string): Upstream {
       const worker = await requireWorker(app, worker_id);
       const { session, ...rest } = await lookUpSession(app, worker, session_id);
       const { certificate, status, expires_ms, connection_limit, endpoint } = session;
-      const { private_key, tofu_token, version, injects } = rest;
+      const { private_key, tofu_token, version, dials, injects } = rest;
       const recording = await findRecordingOfSession(app.db, session_id);
       return {
         session_id,
@@ -42,6 +43,7 @@ export function upstreamOf(app: App, worker_id: string): Upstream {
         connection_limit,
         endpoint,
         recording_id: recording?.id ?? '',
+        dials,
         injects,
       };
     },
@@ -50,6 +52,7 @@ export function upstreamOf(app: App, worker_id: string): Upstream {
       status: await cancelCarriedSession(app, caller(), session_id),
     }),
     authorize: ({ session_id }) => authorizeConnection(app, caller(), { session_id, worker_id }),
+    reach: (request) => reachEndpoint(app, worker_id, request),
     connect: async (request) => ({
       status: await connectConnection(app, caller(), { ...request, worker_id }),
     }),

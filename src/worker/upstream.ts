@@ -2,6 +2,7 @@ import type { Recorded, RecordStep } from '../broker/recordings/recordings/step.
 import type { ClosedReason, ConnectionEnds } from '../broker/sessions/connections/connection.ts';
 import type { SessionStatus } from '../broker/sessions/session.ts';
 import type { SshGrant } from '../broker/targets/injection.operations.ts';
+import type { Brought } from './wire/hop.ts';
 
 /** A session as a worker is told of it, with all that it needs to carry it. */
 export interface SessionGrant {
@@ -23,6 +24,8 @@ export interface SessionGrant {
   endpoint: string;
   /** Of the recording that all its connections must be in; empty where it is not recorded. */
   recording_id: string;
+  /** Whether this worker reaches the endpoint itself; otherwise it asks for one that does. */
+  dials: boolean;
   /** Whether this side logs in at the endpoint for the client: by what {@link Calls.logIn} gives. */
   injects: boolean;
 }
@@ -57,6 +60,11 @@ export interface Calls {
   authorize: {
     request: { session_id: string };
     answer: { connection_id: string; connections_left: number };
+  };
+  /** Has another worker reach the endpoint, and come with that ticket. */
+  reach: {
+    request: { connection_id: string; ticket: string };
+    answer: Brought & { worker_id: string };
   };
   /** Its endpoint was reached. */
   connect: {

@@ -1,9 +1,16 @@
-/** What the module of a device tells, which nobody else vouches for. */
+/** What the module of a device tells, and what workers say and show. */
 
 import { generateKeyPairSync } from 'node:crypto';
+import {
+  formatActivationToken,
+  formatWorkerToken,
+  parseActivationToken,
+  parseWorkerToken,
+} from '../../src/broker/workers/proof.ts';
 import { invalid } from '../../src/core/failure.ts';
 import { type PublicAttributes, RefusedOrder } from '../../src/pkcs11/orders.ts';
 import { publicKeyInfoOf } from '../../src/pkcs11/public-key.ts';
+import { enrolment, fromWorker, requests } from '../../src/worker/link/messages.ts';
 import { octetString, oid } from '../../src/x509/der.ts';
 import { CURVE_OID } from '../../src/x509/oids.ts';
 import type { FuzzTarget } from './run.ts';
@@ -31,7 +38,46 @@ const ed = generateKeyPairSync('ed25519').publicKey.export({ format: 'jwk' });
 const point = Buffer.concat([Uint8Array.of(4), part(ec.x), part(ec.y)]);
 const P256 = oid(CURVE_OID[256]);
 
+const utf8 = (bytes: Uint8Array): string => Buffer.from(bytes).toString('utf8');
+const json = (value: object): Uint8Array => Buffer.from(JSON.stringify(value));
+const half = new Uint8Array(32).fill(7);
+
+/** What a worker says over its connection, and at its first visit. */
+function readMessage(bytes: Uint8Array): void {
+  let value: unknown;
+  try {
+    value = JSON.parse(utf8(bytes));
+  } catch {
+    throw invalid('no JSON');
+  }
+  if (enrolment.safeParse(value).success) return;
+  const read = fromWorker.safeParse(value);
+  if (!read.success) throw invalid('no message');
+  if (read.data.type === 'call') requests[read.data.name].safeParse(read.data.request);
+}
+
 export const tokenTargets: readonly FuzzTarget[] = [
+  {
+    name: 'worker-message',
+    corpus: [
+      json({ type: 'report', report_id: 1, state: 'active', open: [] }),
+      json({ type: 'call', id: 1, name: 'lookUp', request: { session_id: 's_1234567890' } }),
+      json({ type: 'renew', public_key: 'AAAA' }),
+      json({ public_key: 'AAAA', nonce: '', proof: 'AAAA' }),
+    ],
+    read: readMessage,
+  },
+  {
+    name: 'worker-token',
+    corpus: [
+      Buffer.from(formatActivationToken({ nonce: half, secret: half })),
+      Buffer.from(formatWorkerToken({ public_key: half, secret: half })),
+    ],
+    read: (bytes) => {
+      const text = utf8(bytes);
+      if (!parseActivationToken(text) && !parseWorkerToken(text)) throw invalid('no token');
+    },
+  },
   {
     name: 'token-key',
     corpus: [

@@ -57,13 +57,16 @@ test('sessions are given to workers that are alive, by name and tags', async () 
   const [worker, ...others] = await listEligibleWorkers(app);
   assert.equal(worker?.name, 'local');
   assert.deepEqual(others, []);
-  assert.equal((await requireWorkers(app, '"dev" in "/tags/type"')).length, 1);
+  const filters = (worker_filter: string) => ({ worker_filter, ingress_worker_filter: '' });
+  const admitted = await requireWorkers(app, filters('"dev" in "/tags/type"'));
+  assert.equal(admitted.workers.length, 1);
+  assert.equal(admitted.ingress_worker_filter, '');
   for (const [filter, kind] of [
     ['"prod" in "/tags/type"', 'unresolved'],
     ['"/tags" == "x"', 'precondition'],
   ] as const) {
     await assert.rejects(
-      requireWorkers(app, filter),
+      requireWorkers(app, filters(filter)),
       (error) => error instanceof Failure && error.kind === kind,
     );
   }

@@ -7,7 +7,7 @@ import { join } from 'node:path';
 import { after, describe, test } from 'node:test';
 import { setTimeout as wait } from 'node:timers/promises';
 import { type Connecting, startCommand, startConnecting } from '../support/connect.ts';
-import { newDirectory } from '../support/node-process.ts';
+import { newDirectory, type Scope } from '../support/node-process.ts';
 import { runProgram } from '../support/program.ts';
 import { canHavePasswords, findSshd, type Sshd, startSshd } from '../support/sshd-accounts.ts';
 
@@ -140,6 +140,7 @@ describe('ssh through a session', { skip }, async () => {
     const password = 'it\'s a $HOME "password" `id`';
     const server = await startSshd(t, { password });
     await passwordLogsIn(connecting, server, password, known);
+    await strangerIsAskedAbout(t, connecting, server, join(folder, 'known-by-answer'));
   });
 });
 
@@ -165,6 +166,31 @@ async function passwordLogsIn(
   }
   const failed = server.log().match(/Failed password for tester/g);
   assert.equal(failed?.length, 1, server.log());
+}
+
+/** What else ssh asks goes to whoever sits there. */
+async function strangerIsAskedAbout(
+  scope: Scope,
+  { env }: Connecting,
+  { host_key }: Sshd,
+  known: string,
+): Promise<void> {
+  const command = `${process.execPath} ${MAIN} connect ssh -target-name right -target-scope-name project -- -o UserKnownHostsFile=${known} id -un`;
+  const terminal = spawn('script', ['-qfec', command, '/dev/null'], {
+    env: { ...process.env, ...env },
+    stdio: ['pipe', 'pipe', 'ignore'],
+  });
+  scope.after(() => terminal.kill('SIGKILL'));
+  let shown = '';
+  terminal.stdout.setEncoding('utf8').on('data', (text: string) => {
+    shown += text;
+  });
+  const ended = new Promise((resolve) => terminal.once('close', resolve));
+  while (!shown.includes('yes/no')) await wait(20);
+  terminal.stdin.write('yes\r');
+  assert.equal(await ended, 0, shown);
+  assert.match(shown, /^tester\r$/m);
+  assert.ok(readFileSync(known, 'utf8').includes(host_key.split(' ')[1] ?? '?'));
 }
 
 async function saysIn({ stdout }: { stdout: NodeJS.ReadableStream }): Promise<boolean> {

@@ -140,9 +140,14 @@ test('a target with an address leads there, and neither host nor host set is nam
   for (const absent of ['host_id', 'host_set_id', 'credentials', 'session_recording_id']) {
     assert.equal(reply.field(absent), undefined, absent);
   }
-  // Whoever names a host for such a target gets its address all the same.
-  const other = await mustAuthorize(target, { host_id: 'hst_1234567890' });
-  assert.equal(other.field('host_id'), undefined);
+});
+
+test('a host of a target with an address is refused, and no host is not', async () => {
+  const target = await makeTarget();
+  const refused = await authorize(target, { host_id: 'hst_1234567890' });
+  assert.equal(refused.status, 400, refused.text);
+  assert.deepEqual(faults(refused), { host_id: 'The requested host id is not available.' });
+  await mustAuthorize(target, { host_id: '' });
 });
 
 test('the token holds what a proxy needs, and the certificate is the one that is read', async () => {

@@ -170,9 +170,9 @@ const uncreatable: [why: string, change: object, fields: Record<string, string>]
     { egress_worker_filter: 'Unable to successfully parse egress filter expression.' },
   ],
   [
-    'ingress_worker_filter',
-    { ingress_worker_filter: 'type == "bar"' },
-    { ingress_worker_filter: 'Ingress Worker Filter field is not supported by this server' },
+    'an ingress filter that cannot be read',
+    { ingress_worker_filter: 'bad expression' },
+    { ingress_worker_filter: 'Unable to successfully parse ingress filter expression.' },
   ],
   [
     'a port in the address',

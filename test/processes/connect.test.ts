@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
-import { spawn } from 'node:child_process';
+import { execFileSync, spawn } from 'node:child_process';
+import { createHash } from 'node:crypto';
 import { once } from 'node:events';
 import { writeFileSync } from 'node:fs';
 import { connect, type Socket } from 'node:net';
@@ -84,16 +85,19 @@ test('what a session is for is told in one object, and its connections are carri
   assert.match(await statusOf(String(session_id)), /^(canceling|terminated)$/, 'canceled at exit');
 });
 
+/** With all that means something in a path. */
+const NAME = 'by/name: 100% ?#ü';
+
 test('a target is found by id, name and alias; credentials come with it', async (t) => {
   const alias = { value: 'echo.internal', scope_id: 'global' };
-  const named = await makeTarget('by name', echoing, { with_aliases: [alias] });
+  const named = await makeTarget(NAME, echoing, { with_aliases: [alias] });
   const attributes = { username: 'ada', password: 'p' };
   await connecting.broker(named, [{ type: 'username_password', attributes }]);
   const scope_id = connecting.project.id;
   for (const way of [
     ['-target-id', named],
-    ['-target-name', 'by name', '-target-scope-id', scope_id],
-    ['-target-name', 'by name', '-target-scope-name', 'project'],
+    ['-target-name', NAME, '-target-scope-id', scope_id],
+    ['-target-name', NAME, '-target-scope-name', 'project'],
     ['echo.internal'],
     ['-target-id', 'ECHO.internal'],
   ]) {
@@ -248,6 +252,36 @@ async function authorizeBy(
   return file;
 }
 
+/** What buffers of the system and of both programs on the way may hold, in bytes. */
+const ON_THE_WAY = 40 << 20;
+
+for (const way of ['up', 'down']) {
+  test(`nobody is read from faster than the other side takes it, on the way ${way}`, async (t) => {
+    const piece = Buffer.alloc(1 << 16);
+    let taken = 0;
+    let isOver = false;
+    /** Writes as long as it is let. */
+    const pour = (socket: Socket): void => {
+      if (isOver) return;
+      taken += piece.length;
+      if (socket.write(piece)) setImmediate(pour, socket);
+      else socket.once('drain', () => pour(socket));
+    };
+    const port = await startEndpoint(t, (socket) => (way === 'down' ? pour(socket) : undefined));
+    const proxy = await startListening(t, [await makeTarget(`pouring ${way}`, port)], env);
+    const socket = await reach(proxy);
+    if (way === 'up') pour(socket);
+    let before = -1;
+    for (let still = 0; still < 5; still = taken === before ? still + 1 : 0) {
+      before = taken;
+      await wait(200);
+      assert.ok(taken < ON_THE_WAY, `${taken} bytes`);
+    }
+    isOver = true;
+    socket.destroy();
+  });
+}
+
 test('a connection whose way to the worker is cut is broken off, not ended, and the next one is made', async (test) => {
   const t = inReverse(test);
   let worker = '';
@@ -356,6 +390,16 @@ test('over standard input and output nothing but the connection’s bytes is wri
   assert.deepEqual([code, stderr], [0, '']);
   assert.ok(Buffer.from(stdout, 'latin1').equals(all));
   const away = await makeTarget('away too', 1);
+  const cut = startCommand(t, ['connect', '-stdio', target], env);
+  cut.stdin.write('in');
+  await once(cut.stdout, 'data');
+  const listed = await call('GET', `sessions?scope_id=${connecting.project.id}`);
+  const open = (listed.field('items') as { id: string; status: string; version: number }[]).filter(
+    ({ status }) => status === 'active',
+  );
+  for (const { id, version } of open) await call('POST', `sessions/${id}:cancel`, { version });
+  const told = await cut.ended;
+  assert.deepEqual([told.code, told.stderr], [1, 'gatehouse: the session was canceled\n']);
   const failed = await startCommand(t, ['connect', '-stdio', away], env).ended;
   assert.deepEqual(failed, {
     code: 1,
@@ -368,6 +412,49 @@ test('over standard input and output nothing but the connection’s bytes is wri
   assert.deepEqual([refused, nothing], [1, '']);
 });
 
+test('over standard output a slow reader loses nothing of what was sent before the end', async (t) => {
+  const sent = Buffer.alloc(16 << 20, 'all of it ');
+  const sending = await startEndpoint(t, (socket) => socket.end(sent));
+  const id = await makeTarget('sending by stdio', sending);
+  const command = `"$0" "$1" connect -stdio ${id} | { sleep 2; sha256sum; }`;
+  const shell = spawn('/bin/sh', ['-c', command, process.execPath, MAIN], {
+    env: { PATH: process.env.PATH, ...env },
+    stdio: ['pipe', 'pipe', 'inherit'],
+  });
+  const [sum] = await once(shell.stdout, 'data');
+  assert.equal(String(sum).split(' ')[0], createHash('sha256').update(sent).digest('hex'));
+});
+
+test('over standard streams whoever writes everything before reading anything is served', async (t) => {
+  const all = Buffer.alloc(16 << 20, 'all of it ');
+  const got = Promise.withResolvers<number>();
+  const both = await startEndpoint(t, async (socket) => {
+    socket.write(all);
+    let length = 0;
+    for await (const bytes of socket) {
+      length += (bytes as Buffer).length;
+      if (length < all.length) continue;
+      got.resolve(length);
+      socket.end();
+    }
+  });
+  const id = await makeTarget('both by stdio', both);
+  // With pipes of the system's own between: a command line's.
+  const command = `"$0" "$1" connect -stdio ${id} | { cat "$2" >/dev/null; sha256sum; }`;
+  const folder = newDirectory(t);
+  const fifo = join(folder, 'sent');
+  execFileSync('mkfifo', [fifo]);
+  const shell = spawn('/bin/sh', ['-c', command, process.execPath, MAIN, fifo], {
+    env: { PATH: process.env.PATH, ...env },
+    stdio: ['pipe', 'pipe', 'inherit'],
+  });
+  shell.stdin.write(all);
+  assert.equal(await got.promise, all.length);
+  writeFileSync(fifo, '');
+  const [sum] = await once(shell.stdout, 'data');
+  assert.equal(String(sum).split(' ')[0], createHash('sha256').update(all).digest('hex'));
+});
+
 const refusals: [what: string, args: string[], more: Record<string, string>, line: RegExp][] = [
   ['no target', [], {}, /name one target/],
   ['an alias of nothing', ['no.such.alias'], {}, /the server answered 404: Resource not found$/],
@@ -377,6 +464,7 @@ const refusals: [what: string, args: string[], more: Record<string, string>, lin
   ['two tokens', [target, '-token=env://A', '-token-file=b'], {}, /either -token or -token-file/],
   ['a server that is away', [target, '-addr=http://127.0.0.1:1'], {}, /nothing listens there/],
   ['an address that is none', [target, '-listen=x'], {}, /-listen must be HOST:PORT/],
+  ['a tool that is not there', ['psql', target], { PATH: '/nonexistent' }, /psql cannot be run: /],
   ['arguments for no tool', [target, '--', 'canary'], {}, /too many arguments/],
 ];
 for (const [what, args, more, line] of refusals) {

@@ -23,7 +23,7 @@ const PASSWORD = 'correct horse';
 
 /** As somebody who repairs: allowed everything, without a log-in. */
 export async function repair(
-  server: Client,
+  server: Pick<Client, 'call'>,
   path: string,
   body: unknown,
   method = 'POST',
@@ -34,7 +34,7 @@ export async function repair(
 }
 
 /** Makes an org and a project with an administrator of everything. */
-export async function makeProject(server: Client): Promise<Project> {
+export async function makeProject(server: Pick<Client, 'call'>): Promise<Project> {
   const make = async (path: string, body: unknown): Promise<string> =>
     (await repair(server, path, body)).textAt('id');
   const auth_method_id = await make('auth-methods', { scope_id: 'global', type: 'password' });
@@ -60,7 +60,11 @@ export async function makeProject(server: Client): Promise<Project> {
   return { org_id, id, auth_method_id, admin, addPerson };
 }
 
-export async function logIn(server: Client, auth_method_id: string, name: string): Promise<Person> {
+export async function logIn(
+  server: Pick<Client, 'call'>,
+  auth_method_id: string,
+  name: string,
+): Promise<Person> {
   const reply = await server.call(
     'POST',
     `auth-methods/${auth_method_id}:authenticate`,

@@ -13,6 +13,8 @@ const MAIN = join(import.meta.dirname, '../../src/main.ts');
 export interface NodeSettings {
   storage: { type: 'sqlite'; path: string } | { type: 'postgres'; url: string; node_name: string };
   seal: { type: 'shamir' } | { type: 'keyfile'; path: string };
+  /** Where workers that stand alone come to; without it there are none. */
+  worker_listener?: { address: string; public_address?: string };
 }
 
 /** A server in a process of its own, as `gatehouse server -config FILE` starts it. */
@@ -68,7 +70,9 @@ export async function startNodeProcess(test: Scope, settings: NodeSettings): Pro
   const directory = newDirectory(test);
   const file = join(directory, 'gatehouse.json');
   const listener = { address: '127.0.0.1:0', tls_disable: true };
-  writeFileSync(file, JSON.stringify({ ...settings, listener, log_level: 'warn' }));
+  const proxy_listener = { address: '127.0.0.1:0' };
+  const whole = { proxy_listener, ...settings, listener, log_level: 'warn' };
+  writeFileSync(file, JSON.stringify(whole));
   const child = spawn(process.execPath, [MAIN, 'server', '-config', file], {
     stdio: ['ignore', 'pipe', 'pipe'],
   });

@@ -19,10 +19,10 @@ export const NO_HOSTS: MemberVerdict = {
   refused: 'none',
   because: 'No host sources or address found for given target.',
 };
-export const NOT_AMONG_THEM: MemberVerdict = {
+export const NOT_AMONG_THEM = {
   refused: 'unavailable',
   because: 'The requested host id is not available.',
-};
+} as const satisfies MemberVerdict;
 
 /**
  * Chooses where a session leads to.

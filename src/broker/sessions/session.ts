@@ -84,6 +84,7 @@ export interface SessionFacts extends StateTimes {
   connection_limit: number;
   expires_ms: number;
   worker_filter: string;
+  ingress_worker_filter: string;
   certificate: Uint8Array;
   /** Empty while it goes on. */
   termination_reason: string;

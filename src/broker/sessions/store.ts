@@ -15,6 +15,7 @@ const FACTS = [
   'connection_limit',
   'expires_ms',
   'worker_filter',
+  'ingress_worker_filter',
   'certificate',
   'created_ms',
   'active_ms',

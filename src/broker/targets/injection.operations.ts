@@ -7,7 +7,7 @@ import { isOf } from '../resource/handler.ts';
 import { findResource } from '../resource/store.ts';
 import { requireSession } from '../sessions/connections/carried-session.operations.ts';
 import { type PlannedLogin, planLogin, type SshLogin } from '../sessions/credentials/ssh-login.ts';
-import { type EligibleWorker, judgeWorker } from '../workers/selection.ts';
+import { type EligibleWorker, judgeIngress } from '../workers/selection.ts';
 import { targetDefinition } from './operations.ts';
 
 /** What a worker needs to log in at an endpoint for a client; all texts, to be passed on. */
@@ -41,7 +41,7 @@ export async function readSshGrant(
   if (!goesOn || session.injects !== 1 || !isOf(targetDefinition, target)) {
     throw new Failure('forbidden', 'the session is not active, or has no injected credentials');
   }
-  if (!judgeWorker(worker, session.worker_filter)) {
+  if (!judgeIngress(worker, session)) {
     throw new Failure('precondition', "the worker does not match the session's filter");
   }
   const logins: SshLogin[] = [];

@@ -68,10 +68,11 @@ export const targetDefinition: ResourceHandler<TargetKind> = {
         );
       }
     }
-    if (body.worker_filter !== '' && body.egress_worker_filter !== '') {
+    for (const field of ['egress_worker_filter', 'ingress_worker_filter'] as const) {
+      if (body.worker_filter === '' || !body[field]) continue;
       refuseField(
-        'egress_worker_filter',
-        'Cannot set worker_filter and egress_worker_filter; they are mutually exclusive fields.',
+        field,
+        `Cannot set worker_filter and ${field}; they are mutually exclusive fields.`,
         IN_REQUEST,
       );
     }
@@ -102,6 +103,7 @@ function describeFields({ body }: Resource<TargetBody>): ShownOf<TargetKind> {
     ...omitEmpty({
       worker_filter: body.worker_filter,
       egress_worker_filter: body.egress_worker_filter,
+      ingress_worker_filter: body.ingress_worker_filter ?? '',
     }),
     // These show whatever their value, and so does the object of attributes.
     session_max_seconds: body.session_max_seconds,

@@ -42,7 +42,7 @@ export const targetFields = {
     .describe('Connections of a session; -1, unlimited.'),
   worker_filter: z.string().optional().describe('Deprecated: use egress_worker_filter.'),
   egress_worker_filter: z.string().optional().describe('Which workers may reach the endpoint.'),
-  ingress_worker_filter: z.string().optional().describe('Not supported by this server.'),
+  ingress_worker_filter: z.string().optional().describe('Which workers clients come to.'),
   address: z.string().optional().describe('IP address or DNS name of the endpoint.'),
   with_aliases: includedAliases,
   host_source_ids: z.unknown().optional().describe('Set by `:set-host-sources`.'),
@@ -68,6 +68,7 @@ const credentialSources = z
 export const targetShown = {
   worker_filter: z.string(),
   egress_worker_filter: z.string(),
+  ingress_worker_filter: z.string(),
   session_max_seconds: z.int(),
   session_connection_limit: z.int().describe('-1: unlimited.'),
   attributes: z.object({

@@ -35,7 +35,7 @@ const TOO_BIG = 'Value is greater than maximum port number.';
 const ALIASES = 'Included aliases can only specify a value, a scope id, and attributes.';
 const DEPRECATED = 'This field is deprecated. Use egress_worker_filter instead.';
 const EGRESS = 'Unable to successfully parse egress filter expression.';
-const INGRESS = 'Ingress Worker Filter field is not supported by this server';
+const INGRESS = 'Unable to successfully parse ingress filter expression.';
 const PORT = 'attributes.default_port';
 const CLIENT_PORT = 'attributes.default_client_port';
 const ports = (default_port: number | undefined, default_client_port?: number): TargetItem => ({
@@ -71,7 +71,8 @@ const made: [item: TargetItem, fields: Record<string, string>, why: string, type
   [{ worker_filter: '' }, { worker_filter: DEPRECATED }, 'an empty old filter'],
   [{ egress_worker_filter: 'type == "bar"' }, {}, 'a filter'],
   [{ egress_worker_filter: 'bad expression' }, { egress_worker_filter: EGRESS }, 'no filter'],
-  [{ ingress_worker_filter: 'type == "bar"' }, { ingress_worker_filter: INGRESS }, 'ingress'],
+  [{ ingress_worker_filter: 'type == "bar"' }, {}, 'ingress'],
+  [{ ingress_worker_filter: 'bad expression' }, { ingress_worker_filter: INGRESS }, 'no ingress'],
   [{ address: '127.0.0.1' }, {}, 'an address'],
   [{ address: '10.0.0.1:80' }, { address: 'Address does not support a port.' }, 'with a port'],
   [
@@ -154,7 +155,13 @@ const changed: [item: TargetItem, mask: string[], fields: Record<string, string>
     {},
     'the old one goes as the new one comes',
   ],
-  [{ ingress_worker_filter: 'a == "b"' }, [], { ingress_worker_filter: INGRESS }, 'ingress'],
+  [{ ingress_worker_filter: 'a == "b"' }, ['ingress_worker_filter'], {}, 'ingress'],
+  [
+    { ingress_worker_filter: 'a ==' },
+    ['ingress_worker_filter'],
+    { ingress_worker_filter: INGRESS },
+    'no ingress',
+  ],
   [{}, ['session_max_seconds'], {}, 'seconds to null'],
   [{ session_max_seconds: 0 }, [], { session_max_seconds: SECONDS }, 'no second'],
   [{}, ['session_connection_limit'], {}, 'connections to null'],

@@ -17,6 +17,8 @@ export interface TargetBody {
   session_connection_limit: number;
   worker_filter: string;
   egress_worker_filter: string;
+  /** Absent in targets that were kept before there was one. */
+  ingress_worker_filter?: string;
   default_port: number;
   /** 0 for none. */
   default_client_port: number;
@@ -38,6 +40,7 @@ export const TARGET_DEFAULTS: TargetBody = {
   session_connection_limit: -1,
   worker_filter: '',
   egress_worker_filter: '',
+  ingress_worker_filter: '',
   default_port: 0,
   default_client_port: 0,
   storage_bucket_id: '',
@@ -156,17 +159,11 @@ function checkCommon(item: TargetItem, errors: FieldErrors): TargetItem {
   if (seconds !== undefined && seconds <= 0) {
     errors.add('session_max_seconds', 'This must be greater than zero.');
   }
-  const egress = item.egress_worker_filter;
-  if (egress !== undefined && !errors.has('egress_worker_filter')) {
-    if (!parseExpression(egress).valid) {
-      errors.add('egress_worker_filter', 'Unable to successfully parse egress filter expression.');
-    }
-  }
-  if (item.ingress_worker_filter !== undefined && !errors.has('ingress_worker_filter')) {
-    errors.add(
-      'ingress_worker_filter',
-      'Ingress Worker Filter field is not supported by this server',
-    );
+  for (const side of ['egress', 'ingress'] as const) {
+    const field = `${side}_worker_filter` as const;
+    const filter = item[field];
+    if (filter === undefined || errors.has(field) || parseExpression(filter).valid) continue;
+    errors.add(field, `Unable to successfully parse ${side} filter expression.`);
   }
   if (address === undefined) return item;
   const verdict = judgeAddress(address, PORT_IN_ADDRESS);
@@ -180,6 +177,7 @@ const TOP_LEVEL = [
   'session_connection_limit',
   'worker_filter',
   'egress_worker_filter',
+  'ingress_worker_filter',
 ] as const;
 const ATTRIBUTES = [
   'default_port',
@@ -195,12 +193,7 @@ const ATTRIBUTES = [
 export function updatablePaths(type: string): string[] {
   const schemas: Readonly<Record<string, z.ZodObject>> = targetAttributes;
   const attributes = Object.keys(schemas[type]?.shape ?? {});
-  return [
-    ...TOP_LEVEL,
-    'ingress_worker_filter',
-    'address',
-    ...attributes.map((name) => `attributes.${name}`),
-  ];
+  return [...TOP_LEVEL, 'address', ...attributes.map((name) => `attributes.${name}`)];
 }
 
 /**

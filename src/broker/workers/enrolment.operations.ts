@@ -15,6 +15,7 @@ import {
   deleteActivation,
   deleteActivationsBefore,
   deleteOlderKeys,
+  deleteOtherKeys,
   findActivation,
   findKey,
   insertActivation,
@@ -24,6 +25,7 @@ import {
 import { type WorkerKind, workerDefinition } from './operations.ts';
 import {
   ed25519Info,
+  ed25519Key,
   type FirstMeeting,
   formatActivationToken,
   isProof,
@@ -159,6 +161,7 @@ interface Enrolled {
   proof: Uint8Array;
 }
 
+const NO_KEY = 'a worker proves itself by a key of Ed25519';
 const NOT_EXPECTED = 'no such worker is expected: its token is unknown, used up or has run out';
 
 /**
@@ -168,6 +171,7 @@ const NOT_EXPECTED = 'no such worker is expected: its token is unknown, used up 
  */
 export async function enrolWorker(app: App, request: Enrolment): Promise<Enrolled> {
   const { public_key, nonce, server_certificate } = request;
+  if (!ed25519Key(public_key)) throw new Failure('forbidden', NO_KEY);
   const isOwn = nonce.length === 0;
   const token_hmac = tokenHmac(app, isOwn ? public_key : nonce);
   const known = await findActivation(app.db, token_hmac, app.now());
@@ -208,16 +212,24 @@ export async function enrolWorker(app: App, request: Enrolment): Promise<Enrolle
   return { worker_id, certificate, roots, proof };
 }
 
-/** A worker that is enrolled renews its certificate, with a key of its own each time. */
+/**
+ * A worker that is enrolled renews its certificate, with a new key each time. One that it has asked
+ * for before and never come with is forgotten.
+ *
+ * @param who the worker, and the key that it has proved to have
+ * @throws Failure `forbidden` for what is no key of its kind, `conflict` for one that is taken
+ */
 export async function renewWorker(
   app: App,
-  worker_id: string,
+  { worker_id, key_sha256 }: { worker_id: string; key_sha256: string },
   public_key: Uint8Array,
 ): Promise<Omit<Enrolled, 'proof'>> {
+  if (!ed25519Key(public_key)) throw new Failure('forbidden', NO_KEY);
   const { certificate, roots, not_after_ms } = await makeWorkerLeaf(app, worker_id, public_key);
   const caller = systemCaller(app.newId(), 'renew-worker');
   caller.record.outcome.resource_id = worker_id;
   await app.commit(caller, [
+    deleteOtherKeys(worker_id, key_sha256),
     insertNextKey({ key_sha256: keyHash(public_key), worker_id, not_after_ms }),
   ]);
   return { worker_id, certificate, roots };

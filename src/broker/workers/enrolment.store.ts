@@ -97,6 +97,16 @@ export function deleteOlderKeys({ key_sha256, worker_id, not_after_ms }: WorkerK
   );
 }
 
+/** Keys of a worker but the one that it comes with. */
+export function deleteOtherKeys(worker_id: string, key_sha256: string): Write {
+  return write(
+    build
+      .deleteFrom('worker_key')
+      .where('worker_id', '=', worker_id)
+      .where('key_sha256', '<>', key_sha256),
+  );
+}
+
 /** Of a worker that is removed. */
 export function deleteKeys(worker_id: string): Write {
   return write(build.deleteFrom('worker_key').where('worker_id', '=', worker_id));

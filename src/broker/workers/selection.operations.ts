@@ -1,14 +1,20 @@
 import type { App } from '../../app/app.ts';
 import { Failure } from '../../core/failure.ts';
 import { ownWorker } from './embedded.operations.ts';
-import { chooseWorkers, type EligibleWorker, joinTags } from './selection.ts';
+import {
+  chooseIngress,
+  chooseWorkers,
+  type EligibleWorker,
+  joinTags,
+  type SessionFilters,
+} from './selection.ts';
 import { readReports } from './status.operations.ts';
 import { listCarrying } from './store.ts';
 import { isAlive } from './worker.ts';
 import { readWorkers } from './worker-cache.operations.ts';
 
 /**
- * Workers that a session can be given to: active, and heard of within the last fifteen
+ * Workers that can carry a session: active, and heard of within the last fifteen
  * seconds. This server's own one is alive as long as it can ask.
  */
 export async function listEligibleWorkers(app: App): Promise<EligibleWorker[]> {
@@ -20,7 +26,7 @@ export async function listEligibleWorkers(app: App): Promise<EligibleWorker[]> {
   const own = ownWorker(app)?.id;
   return workers.flatMap((worker) => {
     const { address, config_tags, api_tags } = worker.body;
-    if (address === '' || (worker.id !== own && !alive.has(worker.id))) return [];
+    if (worker.id !== own && !alive.has(worker.id)) return [];
     const { id, name } = worker;
     return [{ id, name: name ?? '', tags: joinTags(config_tags, api_tags), address }];
   });
@@ -54,23 +60,36 @@ export async function requireWorker(
 }
 
 /**
- * The workers that a target's filter admits, in random order: clients use the first.
+ * The workers that clients of a target's new session come to, in random order: clients use the first.
  *
- * @param filter `egress_worker_filter` if set, else `worker_filter`, else empty
- * @throws Failure `unresolved` when there is none, `precondition` when the filter cannot be asked
+ * @throws Failure `unresolved` when there is none, `precondition` when a filter cannot be asked
  */
 export async function requireWorkers(
   app: App,
-  filter: string,
-): Promise<[EligibleWorker, ...EligibleWorker[]]> {
-  const verdict = chooseWorkers(await listEligibleWorkers(app), filter);
+  filters: SessionFilters,
+): Promise<{
+  workers: readonly [EligibleWorker, ...EligibleWorker[]];
+  /** As the session keeps it. */
+  ingress_worker_filter: string;
+}> {
+  const verdict = chooseIngress(await listEligibleWorkers(app), filters);
   if ('refused' in verdict) {
     const kind = verdict.refused === 'fault' ? 'precondition' : 'unresolved';
     throw new Failure(kind, verdict.because);
   }
-  const { chosen } = verdict;
-  if (chosen.length === 1) return [chosen[0]];
-  const start = (app.randomBytes(2)[0] ?? 0) % chosen.length;
-  const [first = chosen[0], ...others] = [...chosen.slice(start), ...chosen.slice(0, start)];
-  return [first, ...others];
+  const { chosen, ingress_worker_filter } = verdict;
+  const [first = chosen[0], ...others] = inRandomOrder(app, chosen);
+  return { workers: [first, ...others], ingress_worker_filter };
+}
+
+/** The workers that may reach a session's endpoint, in random order. */
+export async function listEgressWorkers(app: App, filter: string): Promise<EligibleWorker[]> {
+  const verdict = chooseWorkers(await listEligibleWorkers(app), filter);
+  return 'chosen' in verdict ? inRandomOrder(app, verdict.chosen) : [];
+}
+
+function inRandomOrder<Item>(app: App, items: readonly Item[]): Item[] {
+  if (items.length < 2) return [...items];
+  const start = (app.randomBytes(2)[0] ?? 0) % items.length;
+  return [...items.slice(start), ...items.slice(0, start)];
 }

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { spendsAtMost } from '../../../test/support/cpu-time.ts';
-import { chooseWorkers, joinTags, judgeWorker } from './selection.ts';
+import { chooseIngress, chooseWorkers, joinTags, judgeIngress, judgeWorker } from './selection.ts';
 
 const edge = { name: 'edge-1', tags: { type: ['prod', 'db'], region: ['eu'] } };
 const core = { name: 'core-1', tags: { type: ['prod'], region: ['us'] } };
@@ -80,4 +80,66 @@ test('a filter that costs more than a choice may admits nobody, and says why', a
     assert.equal('refused' in verdict && verdict.refused, 'fault');
   });
   assert.equal('chosen' in chooseWorkers(many.slice(0, 500), '"v7" in "/tags/type"'), true);
+});
+
+const front = { name: 'front', tags: { type: ['front'] }, address: '192.0.2.1:9202' };
+const second = { name: 'second', tags: { type: ['front', 'db'] }, address: '192.0.2.2:9202' };
+/** Takes no connections. */
+const inside = { name: 'inside', tags: { type: ['db', 'inner'] }, address: '' };
+const alive = [front, second, inside];
+const IS = (tag: string): string => `"${tag}" in "/tags/type"`;
+
+const ingresses: [
+  filters: { egress?: string; ingress?: string },
+  chosen: string[] | 'none' | 'filtered' | 'fault',
+  kept: string,
+  why: string,
+][] = [
+  [{}, ['front', 'second'], '', 'without filters all that can be reached'],
+  [{ egress: IS('front') }, ['front', 'second'], '', 'those that reach the endpoint'],
+  [{ egress: IS('db') }, ['second'], '', 'of those the ones that can be reached'],
+  [{ egress: IS('inner') }, ['front', 'second'], '*', 'any, where none of those can be reached'],
+  [{ egress: IS('none') }, 'filtered', '', 'none, where none reaches the endpoint'],
+  [{ ingress: IS('front') }, ['front', 'second'], IS('front'), 'those of the ingress filter'],
+  [{ ingress: IS('inner') }, 'filtered', '', 'of those, too, only the ones that can be reached'],
+  [
+    { ingress: '"/name" == "front"', egress: IS('inner') },
+    ['front'],
+    '"/name" == "front"',
+    'the ingress filter chooses where both are set',
+  ],
+  [
+    { ingress: IS('front'), egress: IS('none') },
+    'filtered',
+    '',
+    'and none, where none reaches the endpoint',
+  ],
+  [{ ingress: '"/tags" == "x"' }, 'fault', '', 'an ingress filter that cannot be asked'],
+  [{ ingress: IS('front'), egress: '"/tags" == "x"' }, 'fault', '', 'nor an egress filter'],
+];
+for (const [{ egress = '', ingress = '' }, wanted, kept, why] of ingresses) {
+  test(`clients come to (egress ${egress}, ingress ${ingress}): ${why}`, () => {
+    const filters = { worker_filter: egress, ingress_worker_filter: ingress };
+    const verdict = chooseIngress(alive, filters);
+    if ('refused' in verdict) {
+      assert.equal(verdict.refused, wanted);
+      return;
+    }
+    const names = verdict.chosen.map(({ name }) => name);
+    assert.deepEqual(names, wanted);
+    assert.equal(verdict.ingress_worker_filter, kept);
+    // What was chosen is admitted later on, and the others are not.
+    const session = { worker_filter: egress, ingress_worker_filter: kept };
+    for (const worker of [front, second]) {
+      assert.equal(judgeIngress(worker, session), names.includes(worker.name), worker.name);
+    }
+  });
+}
+
+test('nobody can be reached: said as if there were none', () => {
+  const filters = { worker_filter: '', ingress_worker_filter: '' };
+  const verdict = chooseIngress([inside], filters);
+  assert.equal('refused' in verdict && verdict.refused, 'none');
+  const inner = { ...filters, worker_filter: IS('inner') };
+  assert.equal('refused' in chooseIngress([inside], inner), true);
 });

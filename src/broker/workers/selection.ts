@@ -8,7 +8,7 @@ export interface EligibleWorker {
   name: string;
   /** Those of its configuration and those set through the API, together. */
   tags: Readonly<Record<string, readonly string[]>>;
-  /** `host:port` where clients reach it. */
+  /** `host:port` where clients and other workers reach it; empty: they do not. */
   address: string;
 }
 
@@ -56,6 +56,58 @@ function faulty(because: string): { refused: 'fault'; because: string } {
     refused: 'fault',
     because: `Worker filter expression evaluation resulted in error: ${because}`,
   };
+}
+
+/** Which workers carry a session. */
+export interface SessionFilters {
+  /** `egress_worker_filter`, or else `worker_filter`: which workers may reach the endpoint. */
+  worker_filter: string;
+  /** Which workers clients come to; empty: those that may reach the endpoint; {@link ANY_INGRESS}: any. */
+  ingress_worker_filter: string;
+}
+
+/** No expression: none of the workers that may reach the endpoint takes connections. */
+export const ANY_INGRESS = '*';
+
+type IngressVerdict<Worker> =
+  | { chosen: readonly [Worker, ...Worker[]]; ingress_worker_filter: string }
+  | Extract<WorkerVerdict<Worker>, { refused: string }>;
+
+/**
+ * Chooses the workers that clients of a new session come to. There is always one as well that reaches the
+ * endpoint: the same, or where it takes no connections or the filters differ, another one.
+ *
+ * @param workers those that are alive; one without an address takes no connections
+ * @param filters of the target
+ */
+export function chooseIngress<Worker extends Pick<EligibleWorker, 'name' | 'tags' | 'address'>>(
+  workers: readonly Worker[],
+  { worker_filter, ingress_worker_filter }: SessionFilters,
+): IngressVerdict<Worker> {
+  const reached = workers.filter(({ address }) => address !== '');
+  if (worker_filter === '' && ingress_worker_filter === '') {
+    const verdict = chooseWorkers(reached, '');
+    return 'chosen' in verdict ? { ...verdict, ingress_worker_filter } : verdict;
+  }
+  const egress = chooseWorkers(workers, worker_filter);
+  if ('refused' in egress) return egress;
+  if (ingress_worker_filter !== '') {
+    const ingress = chooseWorkers(reached, ingress_worker_filter);
+    return 'chosen' in ingress ? { ...ingress, ingress_worker_filter } : ingress;
+  }
+  const [first, ...others] = egress.chosen.filter(({ address }) => address !== '');
+  if (first) return { chosen: [first, ...others], ingress_worker_filter };
+  const any = chooseWorkers(reached, '');
+  return 'chosen' in any ? { ...any, ingress_worker_filter: ANY_INGRESS } : any;
+}
+
+/** Says whether clients of a session may come to a worker. @see B-89, B-154 */
+export function judgeIngress(
+  worker: Pick<EligibleWorker, 'name' | 'tags'>,
+  { worker_filter, ingress_worker_filter }: SessionFilters,
+): boolean {
+  if (ingress_worker_filter === ANY_INGRESS) return true;
+  return judgeWorker(worker, ingress_worker_filter || worker_filter);
 }
 
 /** Says whether one worker is admitted by the filter that a session was made with. @see B-89 */

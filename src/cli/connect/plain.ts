@@ -2,7 +2,7 @@ import type { ProxyEnd } from '../../worker/client/local-proxy.ts';
 import type { Command } from '../command.ts';
 import { formatOf, pairs } from '../output.ts';
 import { bracketed } from './endpoint.ts';
-import { isOpen, parseListenAddress } from './listen-address.ts';
+import { parseListenAddress } from './listen-address.ts';
 import { liveLine } from './live-line.ts';
 import { explainRefusal, type Served, say, serveSession } from './serving.ts';
 import { type OpenedSession, openSession, SESSION_FLAGS } from './session.ts';
@@ -44,9 +44,6 @@ ended before (it has expired, was canceled, or is in use by another client), and
       async (served) => {
         const ending = waitForEnd(served);
         console.log(format === 'json' ? jsonOf(served) : textOf(served));
-        if (isOpen(served.address.host)) {
-          say(`whoever reaches ${served.address.host} can use this session`);
-        }
         const isShown = process.stderr.isTTY && format === 'table';
         return report(session, isShown ? await showUntil(ending, served) : await ending);
       },

@@ -33,11 +33,12 @@ export function planPsql({ flags, passed, served, secrets }: ToolRequest): Tool 
     ...(dbname === undefined ? {} : { PGDATABASE: dbname }),
   };
   const { password } = login;
-  if (password !== undefined && username === login.username) {
-    Object.assign(env, { PGPASSWORD: undefined });
-    // A line of a password file cannot hold them.
-    if (/[\r\n]/.test(password)) env.PGPASSWORD = password;
-    else {
+  // Somebody else's password is of no use to the user that was named.
+  const isOwn = login.username === undefined || username === login.username;
+  if (password !== undefined && isOwn) {
+    // What is set would go before the file. A line of that cannot hold the end of a line.
+    env.PGPASSWORD = /[\r\n]/.test(password) ? password : undefined;
+    if (env.PGPASSWORD === undefined) {
       const line = passwordLine([host, String(address.port), '*', username ?? '*', password]);
       env.PGPASSFILE = secrets().write('pgpass', `${line}\n`);
     }

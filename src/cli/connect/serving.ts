@@ -10,6 +10,7 @@ import { LocalProxy, type ProxyEnd } from '../../worker/client/local-proxy.ts';
 import type { Refusal } from '../../worker/client/refusal.ts';
 import { SessionRefused } from '../../worker/client/session-stream.ts';
 import { bracketed } from './endpoint.ts';
+import { isOpen } from './listen-address.ts';
 import { explainEnd, type OpenedSession } from './session.ts';
 
 /** With less time left than this a session is left to end by itself. */
@@ -57,6 +58,7 @@ export async function serveSession<Result>(
     const address = await proxy.listen(at).catch((error: unknown) => {
       throw listenFailure(error, at);
     });
+    if (isOpen(address.host)) say(`whoever reaches ${address.host} can use this session`);
     return await use({ proxy, address, session });
   } finally {
     proxy.stop();
@@ -78,7 +80,9 @@ export function say(words: string): void {
 
 /** @throws Failure `unavailable` when there is none left */
 export function requireTime({ expires_ms }: SessionAuthorization): void {
-  if (expires_ms <= Date.now()) throw new Failure('unavailable', 'the session has expired');
+  if (expires_ms <= Date.now()) {
+    throw new Failure('unavailable', 'the session has expired, by the clock of this machine');
+  }
 }
 
 /**
@@ -108,20 +112,30 @@ export async function explainRefusal(session: OpenedSession, refusal: Refusal): 
   return (isTold ? await explainEnd(session) : undefined) ?? refusal.words;
 }
 
-/** @returns asks the server whether the session goes on, not too often; `over` hears if it does not */
+/**
+ * @param over hears it if the session does not go on
+ * @returns asks the server whether it does, at once or, where that was asked lately, a little later
+ */
 function watchSession(session: OpenedSession, over: (refusal: Refusal) => void): () => void {
-  let isDue = true;
-  return () => {
-    if (!isDue || !session.api) return;
-    isDue = false;
+  let isWaiting = false;
+  let isAskedAgain = false;
+  const ask = (): void => {
+    if (isWaiting) {
+      isAskedAgain = true;
+      return;
+    }
+    isWaiting = true;
+    isAskedAgain = false;
     const wait = setTimeout(() => {
-      isDue = true;
+      isWaiting = false;
+      if (isAskedAgain) ask();
     }, ASK_MS);
     wait.unref();
     void explainEnd(session).then((words) => {
       if (words !== undefined) over({ kind: 'no more', words, is_final: true });
     });
   };
+  return session.api ? ask : () => {};
 }
 
 function listenFailure(error: unknown, { host, port }: { host: string; port: number }): unknown {

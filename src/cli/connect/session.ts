@@ -141,10 +141,13 @@ export async function explainEnd({
   }
 }
 
+/** Said of a session whose connections were all made, which is no failure. */
+export const USED_UP = "the session's limit of connections is used up";
+
 const REASONS: Readonly<Record<string, string>> = {
   'timed out': 'the session has expired',
   canceled: 'the session was canceled',
-  'connection limit': "the session's limit of connections is used up",
+  'connection limit': USED_UP,
 };
 
 /** @param reason why it has ended, if it has */

@@ -27,7 +27,7 @@ export function planSsh({ flags, passed, served, secrets }: ToolRequest): Tool {
   ];
   const env: Record<string, string> = {};
   // Somebody else's secret is of no use to the user that was named.
-  const isOwn = username === login.username;
+  const isOwn = login.username === undefined || username === login.username;
   if (isOwn && login.private_key !== undefined) {
     const path = secrets().write('key', `${login.private_key.trimEnd()}\n`);
     options.push(`IdentityFile=${quoteOption(path)}`, 'IdentitiesOnly=yes');

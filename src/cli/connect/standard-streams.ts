@@ -2,7 +2,7 @@ import { isOrderly, refusalOfClose } from '../../worker/client/refusal.ts';
 import { Relay } from '../../worker/client/relay.ts';
 import { SessionRefused } from '../../worker/client/session-stream.ts';
 import { dialerOf, endSession, explainRefusal, requireTime, say } from './serving.ts';
-import type { OpenedSession } from './session.ts';
+import { explainEnd, type OpenedSession, USED_UP } from './session.ts';
 
 /**
  * Carries one connection over standard input and output, where nothing else is written.
@@ -22,6 +22,11 @@ export async function carryStandardStreams(session: OpenedSession): Promise<numb
     const stop = (): void => relay.stop();
     for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, stop);
     const { by, code, reason } = await relay.run();
+    const words = by === 'worker' ? await explainEnd(session) : undefined;
+    if (words !== undefined && words !== USED_UP) {
+      say(words);
+      return 1;
+    }
     await endSession(session, dialer, { why: 'stopped' });
     // Whoever has left does not hear how the worker did.
     if (isOrderly(code) || (by === 'client' && code === 1006)) return 0;

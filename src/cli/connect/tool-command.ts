@@ -54,7 +54,9 @@ signal ended it; signals are passed on. The session ends with it.`,
       try {
         return await serveSession(session, at, (served) => {
           tellEnd(served);
-          return runTool(withPlace(plan({ flags, passed, served, secrets }), served.address));
+          const address = { ...served.address, host: reachable(served.address.host) };
+          const tool = plan({ flags, passed, served: { session, address }, secrets });
+          return runTool(withPlace(tool, address));
         });
       } finally {
         folder?.remove();
@@ -62,6 +64,10 @@ signal ended it; signals are passed on. The session ends with it.`,
     },
   };
 }
+
+/** Where to reach what listens at every address of this machine. */
+const reachable = (host: string): string =>
+  host === '0.0.0.0' ? '127.0.0.1' : host === '::' ? '::1' : host;
 
 /** The tool ends by itself when its connection does; why that was, only this program knows. */
 function tellEnd({ proxy, session }: Served): void {

@@ -110,12 +110,6 @@ export class Identity {
     this.#save();
   }
 
-  /** Begins anew: what it had is not taken any more. */
-  forget(): void {
-    this.#kept = fresh();
-    this.#save();
-  }
-
   #save(): void {
     const beside = `${this.#file}.new`;
     try {

@@ -1,6 +1,6 @@
 import WebSocket, { type ClientOptions } from 'ws';
 import { SERVER_NAME } from '../../broker/workers/root/leaf.ts';
-import { Failure, type FailureKind } from '../../core/failure.ts';
+import { Failure } from '../../core/failure.ts';
 import { encodePem } from '../../core/pem.ts';
 import {
   type FromServer,
@@ -8,9 +8,8 @@ import {
   LINK_PATH,
   LINK_PROTOCOL,
   MESSAGE_BYTES,
-  portable,
 } from '../link/messages.ts';
-import type { Call, SessionGrant, Upstream } from '../upstream.ts';
+import type { Call } from '../upstream.ts';
 
 const PATIENCE_MS = 10_000;
 /** A server that answers nothing for so long is not there. */
@@ -26,6 +25,8 @@ export interface Listening {
   welcome(message: FromServer & { type: 'welcome' }): void;
   cut(message: FromServer & { type: 'cut' }): void;
   renewed(message: FromServer & { type: 'renewed' }): void;
+  heard(message: FromServer & { type: 'heard' }): void;
+  bring(message: FromServer & { type: 'bring' }): void;
 }
 
 /** A worker's connection to its server: outbound, both sides proved. */
@@ -87,13 +88,17 @@ export class ServerLink {
     return link;
   }
 
+  get isOpen(): boolean {
+    return this.#ws.readyState === WebSocket.OPEN;
+  }
+
   say(message: FromWorker): void {
-    if (this.#ws.readyState === WebSocket.OPEN) this.#ws.send(JSON.stringify(message));
+    if (this.isOpen) this.#ws.send(JSON.stringify(message));
   }
 
   /** Has the server answer one call. */
   ask(call: Call): Promise<unknown> {
-    if (this.#ws.readyState !== WebSocket.OPEN) return Promise.reject(unreachable());
+    if (!this.isOpen) return Promise.reject(unreachable());
     const id = this.#next++;
     return new Promise((resolve, reject) => {
       const timer = setTimeout(() => done(() => reject(unreachable())), CALL_MS);
@@ -115,6 +120,12 @@ export class ServerLink {
     setTimeout(() => this.#ws.terminate(), 1_000).unref();
   }
 
+  /** Lets go of it without a word: the server does not answer. */
+  drop(): void {
+    this.#ws.terminate();
+  }
+
+  /** The server has proved itself: what it says is of its own types. */
   #hear(text: string, listening: Listening): void {
     const message = JSON.parse(text) as FromServer;
     switch (message.type) {
@@ -125,43 +136,16 @@ export class ServerLink {
         this.#waiting.get(message.id)?.reject(new Failure(message.kind, message.message));
         break;
       default: {
-        const act = listening[message.type] as (message: FromServer) => void;
-        act(message);
+        // A server of a later version may say more than this one knows.
+        const act = listening[message.type] as ((message: FromServer) => void) | undefined;
+        act?.(message);
       }
     }
   }
 }
 
 const NOT_KNOWN =
-  'the server does not know this worker any more: it was deleted, or its roots were replaced';
+  'the server does not know this worker any more: it was deleted, its certificate has run out, or the roots of workers were replaced';
 
-const unreachable = (kind: FailureKind = 'unavailable'): Failure =>
-  new Failure(kind, 'the server cannot be reached');
-
-/** What a worker asks, through the link that there is at the moment. */
-export function upstreamThrough(link: () => ServerLink | undefined): Upstream {
-  const ask = async (call: Call): Promise<never> => {
-    const present = link();
-    if (!present) throw unreachable();
-    return (await present.ask(call)) as never;
-  };
-  return {
-    async lookUp(request) {
-      const grant: Portable<SessionGrant> = await ask({ name: 'lookUp', request });
-      const certificate = Buffer.from(grant.certificate, 'base64');
-      return { ...grant, certificate, private_key: Buffer.from(grant.private_key, 'base64') };
-    },
-    activate: (request) => ask({ name: 'activate', request }),
-    cancel: (request) => ask({ name: 'cancel', request }),
-    authorize: (request) => ask({ name: 'authorize', request }),
-    connect: (request) => ask({ name: 'connect', request }),
-    logIn: (request) => ask({ name: 'logIn', request }),
-    close: (request) => ask({ name: 'close', request }),
-    record: (request) => ask({ name: 'record', request: portable(request) as never }),
-  };
-}
-
-/** Bytes are base64 on the way. */
-type Portable<Value> = {
-  [Name in keyof Value]: Value[Name] extends Uint8Array ? string : Value[Name];
-};
+export const unreachable = (): Failure =>
+  new Failure('unavailable', 'the server cannot be reached');

@@ -1,7 +1,7 @@
 /** Every setting of a worker's configuration file. */
 
 import { z } from 'zod';
-import { absentAsNull, address, choice, readBy, section, text, texts } from '../../config/kinds.ts';
+import { absentAsNull, address, choice, readBy, text, texts } from '../../config/kinds.ts';
 import { readBySchema } from '../../config/read.ts';
 import { LOG_LEVELS, publicAddress } from '../../config/settings.ts';
 import { invalid } from '../../core/failure.ts';
@@ -22,10 +22,24 @@ export const workerSettings = z.strictObject({
     description:
       'where servers listen for workers (`worker_listener`); the worker holds a connection to one of them',
   }),
-  listener: section({
-    address: address.prefault('127.0.0.1:9202').describe('where clients of sessions come to'),
-    public_address: publicAddress.optional().describe('where they reach it, if that is elsewhere'),
-  }),
+  listener: z.preprocess(
+    (value) => (value === undefined ? {} : value),
+    z
+      .strictObject(
+        {
+          address: address
+            .prefault('127.0.0.1:9202')
+            .describe(
+              'where clients of sessions and other workers come to; `"listener": null`: nobody does, and the worker reaches endpoints for other workers alone',
+            ),
+          public_address: publicAddress
+            .optional()
+            .describe('where they reach it, if that is elsewhere'),
+        },
+        ' must be an object, or null',
+      )
+      .nullable(),
+  ),
   state: text.meta({
     otherwise: 'none; needed',
     description: 'folder for its key and certificate, its own alone',

@@ -6,13 +6,19 @@ import { VERSION } from '../../core/version.ts';
 import { Carrier } from '../carrying/carrier.ts';
 import { GRACE_MS } from '../grace.ts';
 import { REPORT_MS } from '../link/messages.ts';
+import type { Errand } from '../wire/hop.ts';
+import { ServerCalls } from './calls.ts';
 import { enrolAt, type FirstToken } from './enrolling.client.ts';
 import { type Identity, newKey } from './identity.ts';
-import { ServerLink, upstreamThrough } from './link.client.ts';
+import { ServerLink } from './link.client.ts';
 import type { WorkerSettings } from './settings.ts';
 
-/** Between two attempts to reach a server; longer each time, up to this. */
-const WAITS_MS = { first: 500, most: 10_000 };
+/** Between two attempts to reach a server; longer each time, but several within the grace. */
+const WAITS_MS = { first: 250, most: 2_000 };
+/** How often it is looked at whether something is due. */
+const TICK_MS = 1_000;
+/** A server that has not taken a report in for so long is not there: another one is tried. */
+const SILENCE_MS = 8_000;
 /** A worker that has shown its own token asks this often whether it is expected by now. */
 const EXPECTED_MS = 3_000;
 
@@ -35,11 +41,15 @@ export class StandingWorker {
   readonly #options: WorkerOptions;
   readonly #identity: Identity;
   readonly #carrier: Carrier;
+  readonly #calls = new ServerCalls();
   readonly #stopping = new AbortController();
   #link: ServerLink | undefined;
   #address: ServerAddress | undefined;
-  /** When the server was heard of last, by a clock that only goes on. */
+  /** When the last report was sent that a server took in, by a clock that only goes on. */
   #heard = performance.now();
+  #reported = 0;
+  /** When the connection to the server began. */
+  #began = 0;
   #grace_ms = GRACE_MS;
   /** The key that a renewed certificate is asked for. */
   #nextKey: string | undefined;
@@ -48,12 +58,17 @@ export class StandingWorker {
   constructor(identity: Identity, options: WorkerOptions) {
     this.#identity = identity;
     this.#options = options;
-    this.#carrier = new Carrier(upstreamThrough(() => this.#link));
+    this.#carrier = new Carrier(this.#calls.upstream);
   }
 
-  /** Where it listens. @throws Error with a `code` when the address cannot be had */
-  async listen(): Promise<ServerAddress> {
-    this.#address = await this.#carrier.listen(this.#options.settings.listener.address.at);
+  /**
+   * Takes connections, if its configuration says where.
+   *
+   * @throws Error with a `code` when the address cannot be had
+   */
+  async listen(): Promise<ServerAddress | undefined> {
+    const { listener } = this.#options.settings;
+    if (listener) this.#address = await this.#carrier.listen(listener.address.at);
     return this.#address;
   }
 
@@ -63,7 +78,7 @@ export class StandingWorker {
    * @throws Failure `forbidden` or `invalid` for what only its operator can mend
    */
   async run(): Promise<void> {
-    this.#timer = setInterval(() => this.#tick(), REPORT_MS);
+    this.#timer = setInterval(() => this.#tick(), TICK_MS);
     let wait_ms = WAITS_MS.first;
     for (let at = 0; !this.#stopping.signal.aborted; at += 1) {
       const { servers } = this.#options;
@@ -73,7 +88,8 @@ export class StandingWorker {
         if (!this.#identity.credentials) await this.#enrol(server);
         const began = performance.now();
         await this.#hold(server);
-        if (performance.now() - began > WAITS_MS.most) wait_ms = WAITS_MS.first;
+        // One that lets it in and away again at once is not asked without end.
+        if (performance.now() - began > SILENCE_MS) wait_ms = WAITS_MS.first;
       } catch (error) {
         if (!(error instanceof Failure)) throw error;
         if (error.kind !== 'unavailable') throw error;
@@ -116,50 +132,80 @@ export class StandingWorker {
     const { credentials } = this.#identity;
     const { log } = this.#options;
     if (!credentials || this.#stopping.signal.aborted) return;
+    this.#carrier.prove(credentials);
     const link = await ServerLink.open(server, credentials, {
       welcome: ({ grace_ms }) => {
         this.#grace_ms = grace_ms;
-        this.#link = link;
-        this.#report('active');
-        this.#renewIfDue();
+        this.#begin(link);
         log.info({ server: formatAddress(server) }, 'the worker is at work');
       },
       cut: ({ cuts, connection_ids }) => this.#carrier.cut(cuts, connection_ids),
       renewed: ({ certificate, roots }) => this.#keepRenewed({ certificate, roots }),
+      bring: ({ id, errand }) => {
+        const address = errand.address || formatAddress(server);
+        void this.#bring(link, id, { ...errand, address });
+      },
+      heard: ({ report_id }) => {
+        this.#heard = Math.max(this.#heard, report_id);
+      },
     });
     link.say(this.#introduction());
     const why = await link.ended;
+    this.#calls.leave(link);
     if (this.#link === link) this.#link = undefined;
     if (!this.#stopping.signal.aborted) log.warn({ why }, 'the connection to the server is over');
   }
 
+  #begin(link: ServerLink): void {
+    this.#link = link;
+    this.#calls.join(link);
+    this.#began = performance.now();
+    this.#report('active');
+    // What was asked by another connection is not answered by this one.
+    this.#nextKey = undefined;
+    this.#renewIfDue();
+  }
+
+  /** Has the carrier reach an endpoint for another worker, and says what came of it. */
+  async #bring(link: ServerLink, id: number, errand: Errand): Promise<void> {
+    try {
+      link.say({ type: 'brought', id, ...(await this.#carrier.bring(errand)) });
+    } catch (error) {
+      if (!(error instanceof Failure)) throw error;
+      link.say({ type: 'not brought', id, why: error.message });
+    }
+  }
+
   #introduction() {
     const { name = '', description = '', listener, tags } = this.#options.settings;
-    const own = this.#address ?? listener.address.at;
     return {
       type: 'hello' as const,
       name,
       description,
-      address: listener.public_address ?? formatAddress(own),
+      address: listener?.public_address ?? (this.#address ? formatAddress(this.#address) : ''),
       release_version: `Gatehouse v${VERSION}`,
       tags: Object.fromEntries(Object.entries(tags).map(([key, values]) => [key, [...values]])),
     };
   }
 
   #tick(): void {
-    if (this.#link) {
+    const now = performance.now();
+    // The server takes all of it to be over by now.
+    if (now - this.#heard > this.#grace_ms) this.#carrier.cutAll('system error');
+    if (!this.#link) return;
+    if (now - Math.max(this.#heard, this.#began) > SILENCE_MS) {
+      this.#link.drop();
+    } else if (now - this.#reported >= REPORT_MS) {
       this.#report('active');
       this.#renewIfDue();
-    } else if (performance.now() - this.#heard > this.#grace_ms) {
-      // The server takes all of it to be over by now.
-      this.#carrier.cutAll('system error');
     }
   }
 
   #report(state: 'active' | 'shutdown'): void {
     if (!this.#link) return;
-    this.#heard = performance.now();
-    this.#link.say({ type: 'report', state, open: this.#carrier.traffic() });
+    this.#reported = performance.now();
+    const report_id = Math.floor(this.#reported);
+    this.#link.say({ type: 'report', report_id, state, open: this.#carrier.traffic() });
   }
 
   #renewIfDue(): void {

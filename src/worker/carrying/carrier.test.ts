@@ -55,6 +55,7 @@ async function startCarrier(
     connection_limit: -1,
     recording_id: '',
     injects: false,
+    dials: true,
     ...grant,
     endpoint,
   };
@@ -65,6 +66,7 @@ async function startCarrier(
     activate: async () => ({ status: 'active' }),
     cancel: async () => ({ status: 'canceling' }),
     authorize: async () => ({ connection_id: `sc_${++connections}`, connections_left: -1 }),
+    reach: () => refuse(),
     connect: async () => ({ status: 'connected' }),
     logIn: () => refuse(),
     async close(request) {
@@ -87,6 +89,7 @@ async function startCarrier(
     activate: noting('activate', upstream.activate),
     cancel: noting('cancel', upstream.cancel),
     authorize: noting('authorize', upstream.authorize),
+    reach: noting('reach', upstream.reach),
     connect: noting('connect', upstream.connect),
     logIn: noting('logIn', upstream.logIn),
     close: noting('close', upstream.close),

@@ -11,10 +11,14 @@ import { shakeInTurns } from '../../sockets/handshakes.ts';
 import type { Cut, SessionGrant, Traffic, Upstream } from '../upstream.ts';
 import { PROXY_PATH, SUBPROTOCOL } from '../wire/handshake.ts';
 import { readHelloNames, sessionOf } from '../wire/hello-names.ts';
+import { type Brought, type Errand, HOP_PROTOCOL } from '../wire/hop.ts';
 import { CarriedSession, FRESH_MS } from './carried-session.ts';
 import { CarriedConnection } from './connection.ts';
 import { Ends, openOf } from './ends.ts';
+import { Errands } from './errands.ts';
+import { HopDesk } from './hop-desk.ts';
 import { Newcomers } from './newcomers.ts';
+import type { WorkerCredentials } from './worker-credentials.ts';
 
 /** The first message of TLS, and the request after the hand-shake, must come within this. */
 const PATIENCE_MS = 10_000;
@@ -53,6 +57,8 @@ export class Carrier {
   /** By the connection that TLS has made. */
   readonly #admitted = new WeakMap<Socket, CarriedSession>();
   readonly #connections = new Set<CarriedConnection>();
+  readonly #desk: HopDesk;
+  readonly #errands = new Errands();
   readonly #ends: Ends;
   readonly #newcomers = new Newcomers();
   readonly #sockets = new Set<Socket>();
@@ -63,12 +69,20 @@ export class Carrier {
     this.#upstream = upstream;
     this.#ends = new Ends(upstream);
     this.#now = now;
+    this.#desk = new HopDesk(upstream, (secure) => {
+      this.#newcomers.proved(secure);
+      this.#server.emit('secureConnection', secure);
+    });
     this.#http = this.#httpServer();
     this.#server = createServer({ noDelay: true, keepAlive: true }, (socket) =>
       this.#accept(socket),
     );
     shakeInTurns(this.#server, PATIENCE_MS);
-    this.#server.prependListener('connection', (socket: Socket) => this.#newcomers.add(socket));
+    this.#server.prependListener('connection', (socket: Socket) => {
+      this.#newcomers.add(socket);
+      this.#sockets.add(socket);
+      socket.once('close', () => this.#sockets.delete(socket));
+    });
     this.#sweep = setInterval(() => this.#sweepThrough(), SWEEP_MS);
     this.#sweep.unref();
   }
@@ -83,6 +97,17 @@ export class Carrier {
         resolve({ host: at.host, port });
       });
     });
+  }
+
+  /** What this worker proves itself by towards other workers. */
+  prove(credentials: WorkerCredentials): void {
+    this.#desk.prove(credentials);
+    this.#errands.prove(credentials);
+  }
+
+  /** Dials an endpoint for another worker. @throws Failure `unresolved` */
+  bring(errand: Errand): Promise<Brought> {
+    return this.#errands.run(errand);
   }
 
   /** Bytes of all that is open, or has ended without the server having heard of it yet. */
@@ -105,6 +130,7 @@ export class Carrier {
   cutAll(reason: ClosedReason): void {
     this.#cutWhere(() => reason);
     this.#sessions.clear();
+    this.#errands.cut();
   }
 
   /** Takes nothing new, ends what there is, and returns once the server has been told. */
@@ -143,13 +169,16 @@ export class Carrier {
 
   /** A client whose first message is there as a whole: that names its session. */
   async #accept(socket: Socket): Promise<void> {
-    this.#sockets.add(socket);
-    socket.once('close', () => this.#sockets.delete(socket));
     socket.on('error', () => socket.destroy());
     // What `shakeInTurns` has put back.
     const read: unknown = socket.read();
     const hello = Buffer.isBuffer(read) ? read : undefined;
     const names = hello && readHelloNames(hello);
+    if (hello && names?.protocols.includes(HOP_PROTOCOL)) {
+      socket.unshift(hello);
+      this.#desk.accept(socket);
+      return;
+    }
     const session_id = names && sessionOf(names);
     const session = session_id && (await this.#session(session_id).catch(() => undefined));
     if (socket.destroyed) return;
@@ -228,8 +257,8 @@ export class Carrier {
       return;
     }
     this.#upgrades.handleUpgrade(request, secure, head, (ws) => {
-      const [upstream, ends] = [this.#upstream, this.#ends];
-      const connection = new CarriedConnection(session, { ws, secure, upstream, ends });
+      const by = { ws, secure, upstream: this.#upstream, hops: this.#desk, ends: this.#ends };
+      const connection = new CarriedConnection(session, by);
       this.#connections.add(connection);
       const run = connection.run().finally(() => {
         this.#connections.delete(connection);

@@ -28,8 +28,8 @@ export class ClientStream extends Duplex {
 
   override _write(bytes: Buffer, _encoding: BufferEncoding, done: () => void): void {
     this.#counts(bytes.length);
-    sendBinary({ ws: this.#ws, secure: this.#secure }, bytes);
     const secure = this.#secure;
+    sendBinary({ ws: this.#ws, secure }, bytes);
     if (!secure.writableNeedDrain) {
       done();
       return;

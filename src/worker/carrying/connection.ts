@@ -22,8 +22,9 @@ import type { CarriedSession } from './carried-session.ts';
 import { sendBinary, takeBinary } from './client-frames.ts';
 import { ClientStream, untilSent } from './client-stream.ts';
 import { closingWith, type Ending, endingOf, NETWORK_ERROR } from './ending.ts';
-import { dial, leave, parseEndpoint, untilClosed } from './endpoint.ts';
+import { leave, parseEndpoint, untilClosed } from './endpoint.ts';
 import type { Ends } from './ends.ts';
+import type { HopDesk } from './hop-desk.ts';
 
 /** A client that has proved itself has so long for its first message. */
 const FIRST_MESSAGE_MS = 60_000;
@@ -46,6 +47,7 @@ export class CarriedConnection {
   /** What the WebSocket runs on. */
   readonly #secure: TLSSocket;
   readonly #upstream: Upstream;
+  readonly #hops: HopDesk;
   readonly #ends: Ends;
   readonly #client: { address: string; port: number };
   #connection_id = '';
@@ -65,13 +67,14 @@ export class CarriedConnection {
 
   constructor(
     session: CarriedSession,
-    by: { ws: WebSocket; secure: TLSSocket; upstream: Upstream; ends: Ends },
+    by: { ws: WebSocket; secure: TLSSocket; upstream: Upstream; hops: HopDesk; ends: Ends },
   ) {
     const { ws, secure } = by;
     this.session = session;
     this.#ws = ws;
     this.#secure = secure;
     this.#upstream = by.upstream;
+    this.#hops = by.hops;
     this.#ends = by.ends;
     this.#clientGone = new Promise((resolve) => ws.once('close', () => resolve()));
     this.#client = { address: secure.remoteAddress ?? '', port: secure.remotePort ?? 0 };
@@ -178,16 +181,18 @@ export class CarriedConnection {
   /** Dials the endpoint, says so, and lets the bytes flow. */
   async #reach(): Promise<Ending | undefined> {
     if (this.#ending) return this.#ending;
-    const { injects, recording_id } = this.session.facts;
+    const { facts } = this.session;
     // Bytes that client and endpoint encrypt have no recorder, and what is recorded never flows past it.
-    if (recording_id !== '' && !injects) return { closing: NO_PROXYING, reason: 'system error' };
-    const endpoint = await dial(this.session.facts.endpoint).catch(() => undefined);
-    if (!endpoint) return { closing: NO_PROXYING, reason: 'network error' };
+    if (facts.recording_id !== '' && !facts.injects) return closingWith(NO_PROXYING);
+    const reached = await this.#hops.dial(facts, this.#connection_id).catch(() => undefined);
+    if (!reached) return { closing: NO_PROXYING, reason: 'network error' };
+    const { socket: endpoint, address, port } = reached;
     this.#endpoint = endpoint;
     if (this.#ending) {
       endpoint.destroy();
       return this.#ending;
     }
+    const { injects } = facts;
     endpoint.on('error', () => injects || this.#end(NETWORK_ERROR));
     endpoint.on('close', () => injects || this.#end(NETWORK_ERROR));
     try {
@@ -195,8 +200,8 @@ export class CarriedConnection {
         connection_id: this.#connection_id,
         client_tcp_address: this.#client.address,
         client_tcp_port: this.#client.port,
-        endpoint_tcp_address: endpoint.remoteAddress ?? '',
-        endpoint_tcp_port: endpoint.remotePort ?? 0,
+        endpoint_tcp_address: address,
+        endpoint_tcp_port: port,
       });
     } catch {
       endpoint.destroy();
@@ -210,12 +215,9 @@ export class CarriedConnection {
   /** Logs in at the endpoint for the client, and speaks SSH with both. */
   async #proxy(endpoint: Socket): Promise<Ending> {
     const { id, facts } = this.session;
-    const watcher =
-      facts.recording_id === ''
-        ? undefined
-        : await recordConnection(this.#upstream, this.#connection_id, {
-            onFailure: () => this.cut('system error'),
-          });
+    const onFailure = (): void => this.cut('system error');
+    const record = () => recordConnection(this.#upstream, this.#connection_id, { onFailure });
+    const watcher = facts.recording_id === '' ? undefined : await record();
     const grant = await this.#upstream.logIn({ session_id: id });
     if (this.#ending) return this.#ending;
     const client = new ClientStream(this.#ws, this.#secure, (bytes) => {

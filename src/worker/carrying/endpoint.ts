@@ -1,9 +1,11 @@
-import { createConnection, type Socket } from 'node:net';
+import { createConnection, type LookupFunction, type Socket } from 'node:net';
 
 /** An endpoint that does not answer is given up after this. */
 const DIAL_MS = 30_000;
 /** What an endpoint has not taken so long after its client has gone is dropped. */
 const LINGER_MS = 60_000;
+/** What is read of an endpoint after its client has gone, at most. */
+const LINGER_BYTES = 16 << 20;
 /** After so long without a byte the system asks whether the other machine is still there. */
 const KEEP_ALIVE_MS = 30_000;
 
@@ -16,10 +18,17 @@ export function parseEndpoint(endpoint: string): { host: string; port: number } 
   return { host: bracketed ?? name ?? '', port: Number(port) };
 }
 
-/** @throws Error when the endpoint cannot be reached */
-export function dial(endpoint: string): Promise<Socket> {
+/**
+ * @param lookup of its name, if not the system's
+ * @throws Error when the endpoint cannot be reached
+ */
+export function dial(endpoint: string, lookup?: LookupFunction): Promise<Socket> {
   return new Promise((resolve, reject) => {
-    const socket = createConnection({ ...parseEndpoint(endpoint), noDelay: true });
+    const socket = createConnection({
+      ...parseEndpoint(endpoint),
+      noDelay: true,
+      ...(lookup ? { lookup } : {}),
+    });
     socket.setKeepAlive(true, KEEP_ALIVE_MS);
     const timer = setTimeout(() => socket.destroy(new Error('it does not answer')), DIAL_MS);
     socket.once('error', reject);
@@ -35,8 +44,13 @@ export function dial(endpoint: string): Promise<Socket> {
 /**
  * Lets an endpoint have what it has not taken yet, for a while. It is read from until it ends as well: a
  * connection that is closed with something unread is reset, and the other side then loses what it has not read.
+ * One that goes on and on is not listened to for long.
  */
 export function leave(endpoint: Socket): void {
+  const most = endpoint.bytesRead + LINGER_BYTES;
+  endpoint.on('data', () => {
+    if (endpoint.bytesRead > most) endpoint.destroy();
+  });
   endpoint.resume();
   endpoint.end();
   const timer = setTimeout(() => endpoint.destroy(), LINGER_MS);

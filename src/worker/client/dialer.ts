@@ -1,7 +1,7 @@
 import type { SessionAuthorization } from '../../broker/sessions/authorization-token.ts';
 import {
   cancelSession,
-  openSession,
+  openConnection,
   type ReachedSession,
   type SessionConnection,
   SessionRefused,
@@ -30,7 +30,7 @@ export class SessionDialer {
 
   /** @throws SessionRefused */
   dial(): Promise<SessionConnection> {
-    return this.#attempt((address) => openSession(this.#session, address, this.#tofu_token));
+    return this.#attempt((address) => openConnection(this.#session, address, this.#tofu_token));
   }
 
   /** Ends the session. @throws SessionRefused */

@@ -42,7 +42,7 @@ export class LocalProxy {
   readonly #server: Server;
   readonly #relays = new Set<Relay>();
   readonly #sockets = new Set<Socket>();
-  readonly #deadline: NodeJS.Timeout;
+  #deadline: NodeJS.Timeout | undefined;
   readonly #end = Promise.withResolvers<ProxyEnd>();
   #over: ProxyEnd | undefined;
   /** Connections that are carried, or on their way to be. */
@@ -59,11 +59,13 @@ export class LocalProxy {
       { allowHalfOpen: true, pauseOnConnect: true, noDelay: true },
       (socket) => void this.#carry(socket),
     );
-    const left = options.expires_ms - Date.now();
-    this.#deadline = setTimeout(
-      () => this.#stop({ why: 'expired' }),
-      Math.min(Math.max(left, 0), LONGEST_TIMER),
-    );
+    this.#awaitDeadline();
+  }
+
+  #awaitDeadline(): void {
+    const left = this.#options.expires_ms - Date.now();
+    if (left <= 0) this.#stop({ why: 'expired' });
+    else this.#deadline = setTimeout(() => this.#awaitDeadline(), Math.min(left, LONGEST_TIMER));
   }
 
   /** @returns where it listens. @throws Error when the address cannot be had */
@@ -72,6 +74,8 @@ export class LocalProxy {
       this.#server.once('error', reject);
       this.#server.listen(at.port, at.host, () => {
         this.#server.off('error', reject);
+        // A connection that cannot be accepted is none; the next one may be.
+        this.#server.on('error', () => {});
         const { address, port } = this.#server.address() as AddressInfo;
         resolve({ host: address, port });
       });

@@ -69,7 +69,7 @@ export type ReachedSession = Pick<
  * @param tofu_token 20 characters, the same for all connections of one client
  * @throws SessionRefused, also when the worker cannot be reached
  */
-export async function openSession(
+export async function openConnection(
   session: ReachedSession,
   address: string,
   tofu_token: string,
@@ -92,8 +92,13 @@ export async function openSessionStream(
   address: string,
   tofu_token: string,
 ): Promise<SessionStream> {
-  const { ws, result } = await openSession(session, address, tofu_token);
-  return { stream: createWebSocketStream(ws), result };
+  const { ws, result } = await openConnection(session, address, tofu_token);
+  const stream = createWebSocketStream(ws);
+  // One that was cut waits without end for what it cannot write any more.
+  stream.once('end', () => {
+    if (ws.readyState === WebSocket.CLOSED) stream.destroy();
+  });
+  return { stream, result };
 }
 
 /** Ends a session, by the client that has used it. @throws SessionRefused */

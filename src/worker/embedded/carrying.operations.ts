@@ -1,11 +1,15 @@
+import { generateKeyPairSync } from 'node:crypto';
 import { systemCaller } from '../../access/system-caller.ts';
 import type { App } from '../../app/app.ts';
 import { listToCut } from '../../broker/sessions/connections/carried-session.operations.ts';
 import { closeUnknown, noteTraffic } from '../../broker/sessions/connections/operations.ts';
 import { noteListening, ownWorker } from '../../broker/workers/embedded.operations.ts';
+import { LEAF_MS } from '../../broker/workers/root/leaf.ts';
+import { makeWorkerLeaf } from '../../broker/workers/root/operations.ts';
 import { Failure } from '../../core/failure.ts';
 import { ChangedTraffic } from '../changed-traffic.ts';
 import { GRACE_MS } from '../grace.ts';
+import { addSender } from '../hops/senders.ts';
 import { upstreamOf } from '../serving.operations.ts';
 import { answerCall, type Call, type Cut, type Traffic } from '../upstream.ts';
 import { type Answering, CarryingThread } from './carrying.pool.ts';
@@ -18,6 +22,8 @@ export interface Carrying {
   report(): Promise<void>;
   /** As {@link report}, at once: what this worker is said to carry from before it listened is over. */
   begin(): Promise<void>;
+  /** Proves itself to other workers under the root in use, and may be sent to them. */
+  renew(root: string): Promise<void>;
   close(): Promise<void>;
 }
 
@@ -42,6 +48,7 @@ export async function beginCarrying(
   noteListening(app, thread.address);
   let heard = performance.now();
   const changed = new ChangedTraffic();
+  const renewal = proving(app, thread);
   return {
     async cut() {
       try {
@@ -64,7 +71,28 @@ export async function beginCarrying(
     async begin() {
       await report(app, { open: await thread.traffic() }, begun_ms);
     },
+    renew: (root) => renewal(root),
     close: () => thread.close(),
+  };
+}
+
+/** @returns what has the thread prove itself, anew when half of its certificate is over */
+function proving(app: App, thread: CarryingThread): (root: string) => Promise<void> {
+  let made: { root: string; worker_id: string; at_ms: number } | undefined;
+  let takeAway = (): void => {};
+  return async (root) => {
+    const worker_id = ownWorker(app)?.id;
+    if (worker_id === undefined) return;
+    const isSame = made?.root === root && made.worker_id === worker_id;
+    if (made && isSame && app.now() < made.at_ms + LEAF_MS / 2) return;
+    const { privateKey, publicKey } = generateKeyPairSync('ed25519');
+    const info = publicKey.export({ type: 'spki', format: 'der' });
+    const { certificate, roots } = await makeWorkerLeaf(app, worker_id, info);
+    const key = privateKey.export({ type: 'pkcs8', format: 'pem' }).toString();
+    thread.prove({ key, certificate, roots });
+    takeAway();
+    takeAway = addSender(app, worker_id, (errand) => thread.bring(errand));
+    made = { root, worker_id, at_ms: app.now() };
   };
 }
 

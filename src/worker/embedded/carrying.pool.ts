@@ -1,11 +1,16 @@
 import { setTimeout as wait } from 'node:timers/promises';
 import { Worker } from 'node:worker_threads';
 import { Failure } from '../../core/failure.ts';
+import type { WorkerCredentials } from '../carrying/worker-credentials.ts';
 import type { Call, Cut, Traffic } from '../upstream.ts';
+import type { Brought, Errand } from '../wire/hop.ts';
 import type { FromThread, ToThread } from './messages.ts';
 
 /** A thread that does not say what it carries within this is taken to carry nothing. */
 const ANSWER_MS = 5_000;
+
+/** A thread that is sent somewhere has so long to come back. */
+const ERRAND_MS = 25_000;
 
 /** An address that cannot be had is tried again after this. */
 const AGAIN_MS = 1_000;
@@ -21,6 +26,8 @@ export class CarryingThread {
   readonly #answer: Answering;
   readonly #onDeath: (why: string) => Promise<unknown>;
   readonly #traffic = new Map<number, (open: readonly Traffic[]) => void>();
+  readonly #errands = new Map<number, PromiseWithResolvers<Brought>>();
+  #credentials: WorkerCredentials | undefined;
   #worker: Worker | undefined;
   #at: { host: string; port: number };
   #next = 0;
@@ -78,6 +85,30 @@ export class CarryingThread {
       throw error;
     }
     worker.unref();
+    if (this.#credentials) this.prove(this.#credentials);
+  }
+
+  /** What it proves itself by towards other workers. */
+  prove(credentials: WorkerCredentials): void {
+    this.#credentials = credentials;
+    this.#tell({ type: 'prove', credentials });
+  }
+
+  /** Has it bring a connection to another worker. @throws Failure `unresolved` */
+  async bring(errand: Errand): Promise<Brought> {
+    const id = this.#next++;
+    const answer = Promise.withResolvers<Brought>();
+    this.#errands.set(id, answer);
+    const timer = setTimeout(() => answer.reject(lost()), ERRAND_MS);
+    timer.unref();
+    try {
+      if (!this.#worker) throw lost();
+      this.#tell({ type: 'bring', id, errand });
+      return await answer.promise;
+    } finally {
+      clearTimeout(timer);
+      this.#errands.delete(id);
+    }
   }
 
   /** @param connection_ids what is to be ended besides, one by one */
@@ -124,6 +155,12 @@ export class CarryingThread {
   #hear(worker: Worker, message: FromThread): void {
     if (message.type === 'call') void this.#serve(worker, message);
     else if (message.type === 'traffic') this.#traffic.get(message.id)?.(message.open);
+    else if (message.type === 'brought') {
+      const { endpoint_tcp_address, endpoint_tcp_port } = message;
+      this.#errands.get(message.id)?.resolve({ endpoint_tcp_address, endpoint_tcp_port });
+    } else if (message.type === 'not brought') {
+      this.#errands.get(message.id)?.reject(new Failure('unresolved', message.why));
+    }
   }
 
   async #serve(worker: Worker, { id, ...call }: { id: number } & Call): Promise<void> {
@@ -143,6 +180,7 @@ export class CarryingThread {
     if (this.#isClosing || this.#worker !== worker) return;
     this.#worker = undefined;
     for (const done of this.#traffic.values()) done([]);
+    for (const { reject } of this.#errands.values()) reject(lost());
     await this.#onDeath(why);
     while (!this.#isClosing && !this.#worker) {
       await this.listen().catch(() => wait(AGAIN_MS, undefined, { ref: false }));
@@ -157,6 +195,8 @@ export class CarryingThread {
     worker.postMessage(message);
   }
 }
+
+const lost = (): Failure => new Failure('unresolved', 'the worker does not answer');
 
 const asError = (error: unknown): Error =>
   error instanceof Error ? error : new Error(String(error));

@@ -1,5 +1,7 @@
 import type { FailureKind } from '../../core/failure.ts';
+import type { WorkerCredentials } from '../carrying/worker-credentials.ts';
 import type { Call, Cut, Traffic } from '../upstream.ts';
+import type { Brought, Errand } from '../wire/hop.ts';
 
 // What the server and the threads that carry its sessions say to each other.
 
@@ -8,6 +10,8 @@ export type FromThread =
   | { type: 'failed'; message: string; code: string; port: number }
   | ({ type: 'call'; id: number } & Call)
   | { type: 'traffic'; id: number; open: readonly Traffic[] }
+  | ({ type: 'brought'; id: number } & Brought)
+  | { type: 'not brought'; id: number; why: string }
   | { type: 'closed' };
 
 export type ToThread =
@@ -15,6 +19,8 @@ export type ToThread =
   | { type: 'answered'; id: number; answer: unknown }
   | { type: 'refused'; id: number; kind: FailureKind; message: string }
   | { type: 'cut'; cuts: readonly Cut[]; connection_ids: readonly string[] }
+  | { type: 'prove'; credentials: WorkerCredentials }
+  | { type: 'bring'; id: number; errand: Errand }
   | { type: 'cut all' }
   | { type: 'traffic'; id: number }
   | { type: 'close' };

@@ -27,6 +27,7 @@ const carrier = new Carrier({
   activate: (request) => ask({ name: 'activate', request }),
   cancel: (request) => ask({ name: 'cancel', request }),
   authorize: (request) => ask({ name: 'authorize', request }),
+  reach: (request) => ask({ name: 'reach', request }),
   connect: (request) => ask({ name: 'connect', request }),
   logIn: (request) => ask({ name: 'logIn', request }),
   close: (request) => ask({ name: 'close', request }),
@@ -40,6 +41,15 @@ async function listen(at: { host: string; port: number }): Promise<void> {
   } catch (error) {
     const { message, code = '' } = error as NodeJS.ErrnoException;
     send({ type: 'failed', message, code, port: at.port });
+  }
+}
+
+async function bring({ id, errand }: ToThread & { type: 'bring' }): Promise<void> {
+  try {
+    send({ type: 'brought', id, ...(await carrier.bring(errand)) });
+  } catch (error) {
+    const why = error instanceof Failure ? error.message : 'the worker has failed';
+    send({ type: 'not brought', id, why });
   }
 }
 
@@ -64,6 +74,12 @@ parentPort?.on('message', (message: ToThread) => {
       break;
     case 'cut':
       carrier.cut(message.cuts, message.connection_ids);
+      break;
+    case 'prove':
+      carrier.prove(message.credentials);
+      break;
+    case 'bring':
+      void bring(message);
       break;
     case 'cut all':
       carrier.cutAll('system error');

@@ -9,6 +9,7 @@ import { ChangedTraffic } from '../changed-traffic.ts';
 import { GRACE_MS } from '../grace.ts';
 import { upstreamOf } from '../serving.operations.ts';
 import { answerCall, type Cut, type Traffic } from '../upstream.ts';
+import type { Brought, Errand } from '../wire/hop.ts';
 import {
   base64,
   type FromServer,
@@ -21,6 +22,9 @@ import {
 /** What was carried is noted with every so many-th report. */
 const NOTED_EVERY = 2;
 
+/** A worker that is sent somewhere has so long to come back. */
+const ERRAND_MS = 25_000;
+
 /** The connection of one worker that stands alone, as its server has it. */
 export class Link {
   readonly worker_id: string;
@@ -29,8 +33,12 @@ export class Link {
   readonly #app: App;
   readonly #ws: WebSocket;
   readonly #news = new ChangedTraffic();
+  readonly #errands = new Map<number, PromiseWithResolvers<Brought>>();
+  #sent = 0;
   #reports = 0;
   #isWelcome = false;
+  /** By a clock that only goes on. */
+  #heard = performance.now();
   /** One report after the other. */
   #reporting = Promise.resolve();
 
@@ -40,6 +48,9 @@ export class Link {
     this.worker_id = who.worker_id;
     this.key_sha256 = who.key_sha256;
     ws.on('error', () => ws.terminate());
+    ws.once('close', () => {
+      for (const { reject } of this.#errands.values()) reject(lost());
+    });
     ws.on('message', (data, isBinary) => {
       if (isBinary) this.close('messages are text');
       else this.#hear(String(data));
@@ -50,6 +61,26 @@ export class Link {
     if (cuts.length + connection_ids.length > 0) this.#send({ type: 'cut', cuts, connection_ids });
   }
 
+  /** Has it dial an endpoint and bring that to another worker. @throws Failure `unresolved` */
+  async bring(errand: Errand): Promise<Brought> {
+    const id = this.#sent++;
+    const answer = Promise.withResolvers<Brought>();
+    this.#errands.set(id, answer);
+    const timer = setTimeout(() => answer.reject(lost()), ERRAND_MS);
+    try {
+      this.#send({ type: 'bring', id, errand });
+      return await answer.promise;
+    } finally {
+      clearTimeout(timer);
+      this.#errands.delete(id);
+    }
+  }
+
+  /** Nothing was heard of it for so long that it is taken to be gone. */
+  get isSilent(): boolean {
+    return performance.now() - this.#heard > GRACE_MS;
+  }
+
   close(why: string): void {
     this.#ws.close(1008, why.slice(0, 120));
     // What does not answer is not waited for.
@@ -57,6 +88,7 @@ export class Link {
   }
 
   #hear(text: string): void {
+    this.#heard = performance.now();
     const message = parse(text);
     if (!message) {
       this.close('this is no message of a worker of this version');
@@ -81,13 +113,21 @@ export class Link {
       case 'call':
         await this.#answer(message);
         break;
+      case 'brought': {
+        const { id, endpoint_tcp_address, endpoint_tcp_port } = message;
+        this.#errands.get(id)?.resolve({ endpoint_tcp_address, endpoint_tcp_port });
+        break;
+      }
+      case 'not brought':
+        this.#errands.get(message.id)?.reject(new Failure('unresolved', message.why));
+        break;
       case 'report':
         this.#reporting = this.#reporting.then(() => this.#report(message));
         await this.#reporting;
         break;
       case 'renew': {
         const key = Buffer.from(message.public_key, 'base64');
-        const { certificate, roots } = await renewWorker(this.#app, this.worker_id, key);
+        const { certificate, roots } = await renewWorker(this.#app, this, key);
         this.#send({
           type: 'renewed',
           certificate: base64(certificate),
@@ -114,9 +154,10 @@ export class Link {
     }
   }
 
-  async #report({ state, open }: FromWorker & { type: 'report' }): Promise<void> {
+  async #report({ report_id, state, open }: FromWorker & { type: 'report' }): Promise<void> {
     const { worker_id } = this;
     await reportWorker(this.#app, worker_id, state);
+    this.#send({ type: 'heard', report_id });
     this.#reports += 1;
     if (this.#reports % NOTED_EVERY !== 1) return;
     const news: Traffic[] = this.#news.of(open);
@@ -131,6 +172,8 @@ export class Link {
     this.#ws.send(JSON.stringify(message));
   }
 }
+
+const lost = (): Failure => new Failure('unresolved', 'the worker does not answer');
 
 function parse(text: string): FromWorker | undefined {
   try {

@@ -11,10 +11,13 @@ import {
   keyHash,
 } from '../../broker/workers/enrolment.operations.ts';
 import { LEAF_MS, SERVER_NAME } from '../../broker/workers/root/leaf.ts';
-import { currentRoot, makeWorkerLeaf } from '../../broker/workers/root/operations.ts';
+import { makeWorkerLeaf } from '../../broker/workers/root/operations.ts';
 import { Failure } from '../../core/failure.ts';
 import { encodePem } from '../../core/pem.ts';
 import { shakeInTurns } from '../../sockets/handshakes.ts';
+import { Tickets } from '../carrying/tickets.ts';
+import { addSender } from '../hops/senders.ts';
+import { HOP_PROTOCOL } from '../wire/hop.ts';
 import { Link } from './link.ts';
 import {
   base64,
@@ -41,13 +44,16 @@ export class WorkerListener {
     maxPayload: MESSAGE_BYTES,
   });
   readonly #links = new Set<Link>();
-  /** Its certificate towards workers, DER, the root that it is under, and when it was made. */
-  #own: { certificate: Uint8Array; root: string; made_ms: number } | undefined;
+  /** Of workers that bring this server something. */
+  readonly tickets = new Tickets();
+  /** Of its certificate towards workers: the root that it is under, and when it was made. */
+  #own: { root: string; made_ms: number } | undefined;
 
   constructor(app: App) {
     this.#app = app;
     this.#server = createServer({
       requestCert: true,
+      ALPNProtocols: ['http/1.1', HOP_PROTOCOL],
       // Who comes for the first time has none; what a certificate is needed for looks at it.
       rejectUnauthorized: false,
       minVersion: 'TLSv1.3',
@@ -56,6 +62,7 @@ export class WorkerListener {
       requestTimeout: PATIENCE_MS,
       maxHeaderSize: 8 << 10,
     });
+    this.#takeHops();
     shakeInTurns(this.#server, PATIENCE_MS);
     this.#server.on('request', (request, response) => void this.#answer(request, response));
     this.#server.on('upgrade', (request, socket, head) => {
@@ -71,6 +78,16 @@ export class WorkerListener {
     return this.#links;
   }
 
+  /** What is no HTTP does not get there. */
+  #takeHops(): void {
+    const speaks = this.#server.listeners('secureConnection');
+    this.#server.removeAllListeners('secureConnection');
+    this.#server.on('secureConnection', (secure: TLSSocket) => {
+      if (secure.alpnProtocol === HOP_PROTOCOL) this.tickets.admit(secure);
+      else for (const speak of speaks) speak.call(this.#server, secure);
+    });
+  }
+
   /** @throws Error with a `code` when the address cannot be had */
   listen(at: { host: string; port: number }): Promise<{ host: string; port: number }> {
     return new Promise((resolve, reject) => {
@@ -83,10 +100,14 @@ export class WorkerListener {
     });
   }
 
-  /** Proves itself by a certificate under the roots in use: at the unsealing, when half of it is over, and when the roots were replaced. */
-  async renew(): Promise<void> {
+  /**
+   * Proves itself by a certificate under the roots in use: at the unsealing, when half of it is over, and
+   * when the roots were replaced.
+   *
+   * @param root which one is in use
+   */
+  async renew(root: string): Promise<void> {
     const app = this.#app;
-    const root = await currentRoot(app);
     const own = this.#own;
     if (own && own.root === root && app.now() < own.made_ms + LEAF_MS / 2) return;
     const { privateKey, publicKey } = generateKeyPairSync('ed25519');
@@ -98,7 +119,7 @@ export class WorkerListener {
       ca: roots.map((root) => encodePem('CERTIFICATE', root)),
       minVersion: 'TLSv1.3',
     });
-    this.#own = { certificate, root, made_ms: app.now() };
+    this.#own = { root, made_ms: app.now() };
   }
 
   async close(): Promise<void> {
@@ -119,7 +140,9 @@ export class WorkerListener {
       return [404, { message: 'there is nothing here but for workers' }];
     }
     try {
-      return [200, await this.#enrol(await readBody(request))];
+      // The one that the worker sees, also when it is being renewed.
+      const shown = (request.socket as TLSSocket).getX509Certificate()?.raw;
+      return [200, await this.#enrol(await readBody(request), shown)];
     } catch (error) {
       if (error instanceof Failure) {
         return [error.kind === 'unavailable' ? 503 : 403, { message: error.message }];
@@ -129,9 +152,10 @@ export class WorkerListener {
     }
   }
 
-  async #enrol(body: string): Promise<EnrolmentAnswer> {
-    const own = this.#own;
-    if (!own || this.#app.barrier.sealed) throw new Failure('unavailable', 'the server is sealed');
+  async #enrol(body: string, server_certificate?: Uint8Array): Promise<EnrolmentAnswer> {
+    if (!server_certificate || this.#app.barrier.sealed) {
+      throw new Failure('unavailable', 'the server is sealed');
+    }
     const read = enrolment.safeParse(jsonOf(body));
     if (!read.success) throw new Failure('forbidden', 'this is no enrolment of a worker');
     const { public_key, nonce, proof } = read.data;
@@ -139,7 +163,7 @@ export class WorkerListener {
       public_key: Buffer.from(public_key, 'base64'),
       nonce: Buffer.from(nonce, 'base64'),
       proof: Buffer.from(proof, 'base64'),
-      server_certificate: own.certificate,
+      server_certificate,
     });
     return {
       worker_id: enrolled.worker_id,
@@ -164,9 +188,17 @@ export class WorkerListener {
     }
     const { worker_id } = found;
     this.#upgrades.handleUpgrade(request, socket, head, (ws: WebSocket) => {
+      for (const other of this.#links) {
+        // It has come anew before its former connection was seen to be gone.
+        if (other.worker_id === worker_id) other.close('the worker has come anew');
+      }
       const link = new Link(this.#app, ws, { worker_id, key_sha256: keyHash(key) });
       this.#links.add(link);
-      ws.once('close', () => this.#links.delete(link));
+      const takeAway = addSender(this.#app, worker_id, (errand) => link.bring(errand));
+      ws.once('close', () => {
+        this.#links.delete(link);
+        takeAway();
+      });
     });
   }
 

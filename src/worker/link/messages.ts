@@ -2,6 +2,7 @@ import { z } from 'zod';
 import { CLOSED_REASONS } from '../../broker/sessions/connections/connection.ts';
 import type { FailureKind } from '../../core/failure.ts';
 import type { CallName, Cut } from '../upstream.ts';
+import type { Errand } from '../wire/hop.ts';
 
 // What a worker that stands alone and its server say to each other: JSON, bytes in base64, one
 // message a frame of a WebSocket over TLS on which both have proved who they are.
@@ -35,6 +36,7 @@ export const requests = {
   activate: z.strictObject({ session_id: id, tofu_token: id, version: count }),
   cancel: z.strictObject({ session_id: id }),
   authorize: z.strictObject({ session_id: id }),
+  reach: z.strictObject({ connection_id: id, ticket: id }),
   connect: z.strictObject({
     connection_id: id,
     client_tcp_address: text,
@@ -89,6 +91,8 @@ export const fromWorker = z.discriminatedUnion('type', [
   }),
   z.strictObject({
     type: z.literal('report'),
+    /** Said again once the report is taken in. */
+    report_id: count,
     state: z.enum(['active', 'shutdown']),
     open: z
       .array(z.strictObject({ connection_id: id, bytes_up: count, bytes_down: count }))
@@ -101,13 +105,22 @@ export const fromWorker = z.discriminatedUnion('type', [
     request: z.unknown(),
   }),
   z.strictObject({ type: z.literal('renew'), public_key: bytes }),
+  z.strictObject({
+    type: z.literal('brought'),
+    id: count,
+    endpoint_tcp_address: text,
+    endpoint_tcp_port: count,
+  }),
+  z.strictObject({ type: z.literal('not brought'), id: count, why: text }),
 ]);
 export type FromWorker = z.output<typeof fromWorker>;
 
 export type FromServer =
   | { type: 'welcome'; worker_id: string; grace_ms: number }
+  | { type: 'heard'; report_id: number }
   | { type: 'answered'; id: number; answer: unknown }
   | { type: 'refused'; id: number; kind: FailureKind; message: string }
+  | { type: 'bring'; id: number; errand: Errand }
   | { type: 'cut'; cuts: readonly Cut[]; connection_ids: readonly string[] }
   | { type: 'renewed'; certificate: string; roots: readonly string[] };
 

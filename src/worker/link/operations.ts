@@ -1,5 +1,7 @@
 import type { App } from '../../app/app.ts';
+import { tunnelsOf } from '../../broker/vault/client/tunnels.ts';
 import { listKnownKeys } from '../../broker/workers/enrolment.store.ts';
+import { openTunnel } from '../hops/tunnels.operations.ts';
 import type { Cut } from '../upstream.ts';
 import { WorkerListener } from './listener.ts';
 
@@ -7,9 +9,10 @@ import { WorkerListener } from './listener.ts';
 interface Linking {
   /** Tells all of them what is over. */
   cut(cuts: readonly Cut[]): void;
-  /** Closes those whose key is not known any more, and renews its own certificate. Never throws. */
+  /** Closes those whose key is not known any more. Never throws. */
   check(): Promise<void>;
-  renew(): Promise<void>;
+  /** Proves itself under the root in use. */
+  renew(root: string): Promise<void>;
   close(): Promise<void>;
 }
 
@@ -24,6 +27,7 @@ export async function beginLinking(app: App): Promise<Linking | undefined> {
   const listener = new WorkerListener(app);
   const address = await listener.listen(at);
   app.log.info({ address }, 'workers that stand alone may come');
+  tunnelsOf(app).open = (filter, endpoint) => openTunnel(app, listener.tickets, filter, endpoint);
   return {
     cut: (cuts) => {
       for (const link of listener.links) link.cut(cuts);
@@ -31,7 +35,6 @@ export async function beginLinking(app: App): Promise<Linking | undefined> {
     async check() {
       if (app.barrier.sealed) return;
       try {
-        await listener.renew();
         const links = [...listener.links];
         if (links.length === 0) return;
         const known = await listKnownKeys(
@@ -39,14 +42,14 @@ export async function beginLinking(app: App): Promise<Linking | undefined> {
           links.map((link) => link.key_sha256),
         );
         for (const link of links) {
-          if (!known.has(link.key_sha256))
-            link.close('the server does not know this worker any more');
+          if (!known.has(link.key_sha256)) link.close('the worker’s key is not known any more');
+          else if (link.isSilent) link.close('nothing was heard of the worker');
         }
       } catch (err) {
         app.log.warn({ err }, 'workers could not be looked after');
       }
     },
-    renew: () => listener.renew(),
+    renew: (root) => listener.renew(root),
     close: () => listener.close(),
   };
 }

@@ -159,8 +159,8 @@ function connectionOf(
   fields: VaultStoreBody,
   secrets: Pick<VaultConnection, 'token' | 'client_certificate_key'>,
 ): VaultConnection {
-  const { address, namespace, ca_cert, tls_server_name, tls_skip_verify, client_certificate } =
-    fields;
+  const { address, namespace, ca_cert, tls_server_name, tls_skip_verify } = fields;
+  const { client_certificate, worker_filter } = fields;
   return {
     address,
     namespace,
@@ -168,6 +168,7 @@ function connectionOf(
     tls_server_name,
     tls_skip_verify,
     client_certificate,
+    ...(worker_filter === '' ? {} : { worker_filter }),
     ...secrets,
   };
 }

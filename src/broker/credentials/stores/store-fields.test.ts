@@ -24,6 +24,9 @@ const servers: [more: object, fields: readonly string[]][] = [
   [{ tls_server_name: '192.0.2.1' }, ['attributes.tls_server_name']],
   [{ tls_server_name: '::1' }, ['attributes.tls_server_name']],
   [{ tls_server_name: 'a b' }, ['attributes.tls_server_name']],
+  [{ worker_filter: '"a" in "/tags/type"' }, []],
+  [{ worker_filter: '' }, []],
+  [{ worker_filter: 'a ==' }, ['attributes.worker_filter']],
   [{ namespace: 'a/b' }, []],
   [{ namespace: 'a b' }, ['attributes.namespace']],
 ];

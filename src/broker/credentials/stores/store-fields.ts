@@ -3,6 +3,7 @@ import { z } from 'zod';
 import { parseUrl } from '../../../core/domain-names.ts';
 import { outputOnly } from '../../../core/output-only.ts';
 import { checkLengths, type FieldErrors } from '../../resource/field-errors.ts';
+import { parseExpression } from '../../resource/filter/expression.ts';
 import type { ItemOf, Kind } from '../../resource/handler.ts';
 
 /** What a store of type `vault` keeps; its token lies in rows of its own. */
@@ -13,6 +14,8 @@ export interface VaultStoreBody {
   tls_server_name: string;
   tls_skip_verify: boolean;
   client_certificate: string;
+  /** Which workers it is asked through; empty: this server asks itself. */
+  worker_filter: string;
   client_certificate_key_hmac: string;
   token_hmac: string;
 }
@@ -36,7 +39,7 @@ export const storeAttributes = {
     token: text('Orphan, periodic and renewable. Never shown.'),
     client_certificate: text('PEM certificate that this server shows.'),
     client_certificate_key: text('PEM private key of the client certificate. Never shown.'),
-    worker_filter: text('Not supported by this server.'),
+    worker_filter: text('Which workers the Vault server is asked through.'),
     token_hmac: outputOnly(z.string()),
     token_status: outputOnly(z.string()),
     client_certificate_key_hmac: outputOnly(z.string()),
@@ -54,6 +57,7 @@ export const storeShown = {
     tls_server_name: z.string().optional(),
     tls_skip_verify: z.boolean().optional(),
     client_certificate: z.string().optional(),
+    worker_filter: z.string().optional(),
     client_certificate_key_hmac: z.string().optional().describe('Tells one key from another.'),
     token_hmac: z.string().optional().describe('Tells one token from another.'),
     token_status: z.string().optional(),
@@ -72,7 +76,14 @@ export type StoreItem = ItemOf<StoreKind>;
 type StoreAttributes = NonNullable<StoreItem['attributes']>;
 
 const OUTPUT_ONLY = ['token_hmac', 'token_status', 'client_certificate_key_hmac'] as const;
-const TEXTS = ['address', 'namespace', 'ca_cert', 'tls_server_name', 'client_certificate'] as const;
+const TEXTS = [
+  'address',
+  'namespace',
+  'ca_cert',
+  'tls_server_name',
+  'client_certificate',
+  'worker_filter',
+] as const;
 
 /** Every connection to the server is made with them. */
 const LONGEST: Readonly<Record<string, number>> = {
@@ -132,8 +143,9 @@ function checkVaultFields(attributes: StoreAttributes, errors: FieldErrors): voi
   if (tls_server_name !== '' && !isHostName(tls_server_name)) {
     errors.add('attributes.tls_server_name', 'This must be the name of a host, and no address.');
   }
-  if (attributes.worker_filter !== undefined) {
-    errors.add('attributes.worker_filter', 'Worker Filter field is not supported by this server');
+  const { worker_filter = '' } = attributes;
+  if (worker_filter !== '' && !parseExpression(worker_filter).valid) {
+    errors.add('attributes.worker_filter', 'Unable to successfully parse filter expression.');
   }
   for (const field of OUTPUT_ONLY) {
     if (attributes[field] !== undefined) {
@@ -181,6 +193,7 @@ const NEW_STORE: VaultStoreBody = {
   tls_server_name: '',
   tls_skip_verify: false,
   client_certificate: '',
+  worker_filter: '',
   client_certificate_key_hmac: '',
   token_hmac: '',
 };

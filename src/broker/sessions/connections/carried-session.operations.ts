@@ -4,7 +4,7 @@ import type { Caller } from '../../../app/caller.ts';
 import type { EnvelopeContext } from '../../../barrier/envelope.ts';
 import { Failure, isConflict } from '../../../core/failure.ts';
 import { findResource } from '../../resource/store.ts';
-import { type EligibleWorker, judgeWorker } from '../../workers/selection.ts';
+import { type EligibleWorker, judgeIngress, judgeWorker } from '../../workers/selection.ts';
 import {
   connectionsLeft,
   LIVE_STATUSES,
@@ -56,6 +56,8 @@ interface CarriedSession {
   /** Empty before the first use. */
   tofu_token: string;
   connections_left: number;
+  /** Whether the worker reaches the endpoint itself; otherwise it asks for one that does. */
+  dials: boolean;
   /** Whether its worker logs in for the client. */
   injects: boolean;
 }
@@ -79,7 +81,7 @@ export async function lookUpSession(
   if (!resource || !private_key_sealed || session.expires_ms <= app.now()) {
     throw new Failure('forbidden', UNKNOWN);
   }
-  if (!judgeWorker(worker, session.worker_filter)) {
+  if (!judgeIngress(worker, session)) {
     throw new Failure('precondition', "the worker does not match the session's filter");
   }
   return {
@@ -89,6 +91,7 @@ export async function lookUpSession(
     private_key: app.barrier.decrypt('credential', keyPlace(session_id), private_key_sealed),
     tofu_token: tofu_sealed ? openTofu(app, session_id, tofu_sealed) : '',
     connections_left: connectionsLeft(session),
+    dials: judgeWorker(worker, session.worker_filter),
     injects: injects === 1,
   };
 }

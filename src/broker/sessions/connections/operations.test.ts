@@ -48,6 +48,7 @@ interface World {
   makeSession(options?: {
     limit?: number;
     worker_filter?: string;
+    ingress_worker_filter?: string;
     host?: boolean;
   }): Promise<string>;
   version(id: string): Promise<number>;
@@ -89,7 +90,8 @@ async function makeWorld(open: Open): Promise<World> {
     wait(ms) {
       clock.now += ms / 1000;
     },
-    async makeSession({ limit = -1, worker_filter = '', host = false } = {}) {
+    async makeSession(options = {}) {
+      const { limit = -1, worker_filter = '', ingress_worker_filter = '', host = false } = options;
       made += 1;
       const id = `s_${made}`;
       await app.store.commit(
@@ -107,6 +109,7 @@ async function makeWorld(open: Open): Promise<World> {
           created_ms: app.now(),
           expires_ms: app.now() + 3_600_000,
           worker_filter,
+          ingress_worker_filter,
           injects: false,
           certificate: randomBytes(300),
           private_key_sealed: app.barrier.encrypt('credential', keyPlace(id), new Uint8Array(64)),
@@ -365,6 +368,21 @@ eachEngine('sessions', (open) => {
     await assert.rejects(lookUpSession(app, WORKER, id), refused('precondition'));
     const prod = { ...WORKER, tags: { type: ['prod'] } };
     assert.equal((await lookUpSession(app, prod, id)).private_key.length, 64);
+  });
+
+  test('a worker that the ingress filter admits is told whether it reaches the endpoint itself', async () => {
+    const { app, makeSession } = await makeWorld(open);
+    const [inner, outer] = ['"inner" in "/tags/type"', '"dev" in "/tags/type"'];
+    const both = await makeSession({ worker_filter: inner, ingress_worker_filter: outer });
+    assert.equal((await lookUpSession(app, WORKER, both)).dials, false);
+    const two = { ...WORKER, tags: { type: ['dev', 'inner'] } };
+    assert.equal((await lookUpSession(app, two, both)).dials, true);
+    const one = { ...WORKER, tags: { type: ['inner'] } };
+    await assert.rejects(lookUpSession(app, one, both), refused('precondition'));
+    const any = await makeSession({ worker_filter: inner, ingress_worker_filter: '*' });
+    assert.equal((await lookUpSession(app, WORKER, any)).dials, false);
+    const none = await makeSession();
+    assert.equal((await lookUpSession(app, WORKER, none)).dials, true);
   });
 
   const losses: [name: string, loss: CancellationCause, host: boolean, gone: object][] = [

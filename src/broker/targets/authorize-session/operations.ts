@@ -164,6 +164,7 @@ async function commitResolved(
         created_ms,
         expires_ms,
         worker_filter: session.worker_filter,
+        ingress_worker_filter: session.ingress_worker_filter,
         injects: resolved.injects,
         certificate,
         private_key_sealed: app.barrier.encrypt('credential', keyPlace(id), private_key),

@@ -18,6 +18,7 @@ export interface PlannedSession {
   url: string;
   port: number;
   worker_filter: string;
+  ingress_worker_filter: string;
   worker_addresses: readonly string[];
   created_ms: number;
   expires_ms: number;
@@ -40,7 +41,10 @@ export async function planSession(
   const formatted = formatEndpoint(target.subtype, endpoint.address, port);
   if (!formatted.valid) throw new Failure('unresolved', formatted.because);
   const worker_filter = body.egress_worker_filter || body.worker_filter;
-  const workers = await requireWorkers(app, worker_filter);
+  const { workers, ingress_worker_filter } = await requireWorkers(app, {
+    worker_filter,
+    ingress_worker_filter: body.ingress_worker_filter ?? '',
+  });
   const worker_addresses = workers.map((worker) => worker.address);
   // Drawn at once, since each draw has its price.
   const random = app.randomBytes(72);
@@ -68,6 +72,7 @@ export async function planSession(
     url,
     port,
     worker_filter,
+    ingress_worker_filter,
     worker_addresses,
     created_ms,
     expires_ms,

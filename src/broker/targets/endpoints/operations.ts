@@ -28,7 +28,8 @@ const FEW = 256;
  * Finds where a session leads to.
  *
  * @param request.host_id empty for any of the target's hosts, each as likely as any other
- * @throws Failure `not_found` for a target without hosts, `invalid` for a host that is none of them
+ * @throws Failure `not_found` for a target without hosts, `invalid` for a host that is none of them, or of a target
+ *   with an address
  */
 export async function findEndpoint(
   app: App,
@@ -36,8 +37,9 @@ export async function findEndpoint(
   { target, host_id }: { target: Resource<Pick<TargetBody, 'address'>>; host_id: string },
 ): Promise<Endpoint> {
   const { address } = target.body;
-  // With an address of its own there is nothing to choose from.
-  if (address !== '') return { host_id: '', host_set_id: '', address };
+  // With an address of its own there is nothing to choose from, and who asks for a host does not mean it.
+  if (address !== '' && host_id === '') return { host_id: '', host_set_id: '', address };
+  if (address !== '') return refuseField('host_id', NOT_AMONG_THEM.because);
   const verdict = await findMember(app, caller, { target, host_id });
   if ('chosen' in verdict) return endpointOf(app, verdict.chosen);
   if (verdict.refused === 'none') throw new Failure('not_found', verdict.because);

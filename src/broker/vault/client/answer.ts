@@ -15,6 +15,8 @@ export interface VaultConnection {
   client_certificate: string;
   client_certificate_key: string;
   token: string;
+  /** Which workers it is asked through; empty or absent: this server asks itself. */
+  worker_filter?: string;
 }
 
 /** What a Vault server answered. */

@@ -22,8 +22,9 @@ import {
 import { type AnswerBounds, type Said, SHORT } from './coming.ts';
 import { piecesOf } from './repeated.ts';
 import { findKey } from './secure-contexts.client.ts';
-import { type Order, TIMEOUT } from './talk.client.ts';
+import { defaultPort, type Order, TIMEOUT } from './talk.client.ts';
 import type { FromTalkThread, Parsed, ToTalkThread } from './thread.ts';
+import { type Tunnel, tunnelsOf } from './tunnels.ts';
 import { describeRefusal } from './words.ts';
 
 /** One request to a Vault server. */
@@ -108,13 +109,40 @@ export async function askVault(
     bounds: request.bounds ?? SHORT,
     ...(request.timeout_ms === undefined ? {} : { timeout_ms: request.timeout_ms }),
   };
-  const said = await connections.take(url.host, asker, () => talkOnThread(app, order));
+  const said = await connections.take(url.host, asker, () => talkThrough(app, order, url));
   try {
     // However many have come, few are parsed in one turn.
     await nextBreath();
     return readSaid(connection, request, said);
   } finally {
     said.tellParsed();
+  }
+}
+
+/** Through a worker, where the connection says so. */
+async function talkThrough(app: VaultApp, order: Order, url: URL): ReturnType<typeof talkOnThread> {
+  const { worker_filter = '' } = order.connection;
+  if (worker_filter === '') return talkOnThread(app, order);
+  const tunnel = await openTunnel(app, worker_filter, url);
+  try {
+    if (!tunnel) return await talkOnThread(app, order);
+    // Its own machine is another one.
+    const reach = { ...order.reach, allow_loopback: true };
+    return await talkOnThread(app, { ...order, reach, through: tunnel.path });
+  } finally {
+    tunnel?.close();
+  }
+}
+
+async function openTunnel(app: VaultApp, filter: string, url: URL): Promise<Tunnel | undefined> {
+  const { open } = tunnelsOf(app);
+  const port = url.port === '' ? defaultPort(url) : url.port;
+  try {
+    if (!open) throw new Failure('unresolved', 'this server has no listener for workers');
+    return await open(filter, `tcp://${url.hostname}:${port}`);
+  } catch (error) {
+    if (!(error instanceof Failure)) throw error;
+    throw new VaultFault('unreachable', `the Vault server cannot be reached: ${error.message}`);
   }
 }
 

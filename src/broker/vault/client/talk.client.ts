@@ -24,6 +24,8 @@ export interface Order extends Reach {
   method: 'GET' | 'POST' | 'PUT';
   url: string;
   body: string | undefined;
+  /** Of a socket of this machine that leads there; undefined: it is looked up and dialled. */
+  through?: string | undefined;
   /** For whom. */
   party: string;
   /** What that lies in together with others that are likely one. */
@@ -126,7 +128,8 @@ function openGate(order: Order, url: URL): Gate {
   const lookUp = lookupWithin(order, refuse, (find, name) =>
     nameTurns.take(name, { party, site, onGone }, find),
   );
-  raw.connect({ host, port, lookup: lookUp });
+  if (order.through === undefined) raw.connect({ host, port, lookup: lookUp });
+  else raw.connect({ path: order.through });
   const asker = `asker ${order.site}`;
   const isSecured = url.protocol === 'https:';
   return new Gate(raw, {
@@ -138,7 +141,7 @@ function openGate(order: Order, url: URL): Gate {
   });
 }
 
-const defaultPort = ({ protocol }: URL): number => (protocol === 'https:' ? 443 : 80);
+export const defaultPort = ({ protocol }: URL): number => (protocol === 'https:' ? 443 : 80);
 
 function secure(gate: Gate, { connection }: Order, url: URL): Duplex {
   const { tls_server_name, tls_skip_verify } = connection;

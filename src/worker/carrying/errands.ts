@@ -1,0 +1,128 @@
+import type { Socket } from 'node:net';
+import { connect, type TLSSocket } from 'node:tls';
+import { parseAddress } from '../../config/kinds.ts';
+import { lookupWithin } from '../../config/reach.client.ts';
+import { Failure } from '../../core/failure.ts';
+import { type Brought, type Errand, HOP_PROTOCOL, workerOf } from '../wire/hop.ts';
+import { dial } from './endpoint.ts';
+import { tlsOf, type WorkerCredentials } from './worker-credentials.ts';
+
+/** A worker that does not answer is given up after this, and so is an endpoint. */
+const PATIENCE_MS = 10_000;
+/** What one side has not taken so long after the other has gone is dropped. */
+const LINGER_MS = 60_000;
+const KEEP_ALIVE_MS = 30_000;
+
+/** What this worker does for others: it dials what they cannot, and brings it to them. */
+export class Errands {
+  readonly #sockets = new Set<Socket>();
+  #credentials: WorkerCredentials | undefined;
+
+  /** From now on proves itself by these. */
+  prove(credentials: WorkerCredentials): void {
+    this.#credentials = credentials;
+  }
+
+  /**
+   * Dials an endpoint and brings the connection to the worker that wants it; bytes flow from then on.
+   *
+   * @throws Failure `unresolved` when either cannot be reached
+   */
+  async run({ endpoint, address, worker_id, ticket, reach }: Errand): Promise<Brought> {
+    const credentials = this.#credentials;
+    if (!credentials) throw new Failure('unresolved', 'the worker is not enrolled yet');
+    const lookup = reach && lookupWithin({ reach, listening: [] }, refuse);
+    const reached = await withinPatience(dial(endpoint, lookup)).catch((cause: unknown) => {
+      throw new Failure('unresolved', 'the endpoint cannot be reached', { cause });
+    });
+    // Before anything is waited for: an error that nobody hears ends the process.
+    reached.on('error', () => reached.destroy());
+    const hop = await connectTo(address, worker_id, credentials).catch((cause: unknown) => {
+      reached.destroy();
+      throw new Failure('unresolved', 'the other worker cannot be reached', { cause });
+    });
+    hop.write(Buffer.from(ticket, 'base64'));
+    this.#relay(reached, hop);
+    return {
+      endpoint_tcp_address: reached.remoteAddress ?? '',
+      endpoint_tcp_port: reached.remotePort ?? 0,
+    };
+  }
+
+  /** Ends all that it has brought to others. */
+  cut(): void {
+    for (const socket of this.#sockets) socket.destroy();
+  }
+
+  #relay(endpoint: Socket, hop: Socket): void {
+    endpoint.pipe(hop);
+    hop.pipe(endpoint);
+    for (const [one, other] of [
+      [endpoint, hop],
+      [hop, endpoint],
+    ] as const) {
+      this.#sockets.add(one);
+      one.once('close', () => {
+        this.#sockets.delete(one);
+        // One that has ended in order is given time for what is on its way to the other.
+        if (!one.readableEnded) other.destroy();
+        else setTimeout(() => other.destroy(), LINGER_MS).unref();
+      });
+    }
+  }
+}
+
+const refuse = (_kind: string, because: string): Error => new Error(because);
+
+/** The socket of a worker that has proved to be the one that is meant. */
+function connectTo(
+  address: string,
+  worker_id: string,
+  credentials: WorkerCredentials,
+): Promise<TLSSocket> {
+  const { host, port } = parseAddress('address', address);
+  const secure = connect({
+    ...tlsOf(credentials),
+    host,
+    port,
+    servername: worker_id,
+    ALPNProtocols: [HOP_PROTOCOL],
+    // Names of workers are ids, in which letter case counts.
+    checkServerIdentity: () => undefined,
+  });
+  secure.setNoDelay(true);
+  secure.setKeepAlive(true, KEEP_ALIVE_MS);
+  return new Promise((resolve, reject) => {
+    const timer = setTimeout(() => secure.destroy(new Error('no answer')), PATIENCE_MS);
+    secure.once('close', () => {
+      clearTimeout(timer);
+      reject(new Error('the connection was closed'));
+    });
+    secure.on('error', (error) => {
+      reject(error);
+      secure.destroy();
+    });
+    secure.once('secureConnect', () => {
+      clearTimeout(timer);
+      const shown = workerOf(secure.getPeerX509Certificate()?.subjectAltName);
+      const isMeant = shown === worker_id && secure.alpnProtocol === HOP_PROTOCOL;
+      if (isMeant) resolve(secure);
+      else secure.destroy(new Error('another one is there'));
+    });
+  });
+}
+
+async function withinPatience(dialling: Promise<Socket>): Promise<Socket> {
+  let timer: NodeJS.Timeout | undefined;
+  const late = new Promise<never>((_resolve, reject) => {
+    timer = setTimeout(() => reject(new Error('it does not answer')), PATIENCE_MS);
+  });
+  try {
+    return await Promise.race([dialling, late]);
+  } catch (error) {
+    void dialling.then((socket) => socket.destroy()).catch(() => {});
+    throw error;
+  } finally {
+    clearTimeout(timer);
+  }
+}

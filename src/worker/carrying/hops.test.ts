@@ -1,0 +1,308 @@
+import assert from 'node:assert/strict';
+import { generateKeyPairSync, randomBytes } from 'node:crypto';
+import { once } from 'node:events';
+import {
+  type AddressInfo,
+  connect as connectTcp,
+  createServer,
+  type Server,
+  type Socket,
+} from 'node:net';
+import { type TestContext, test } from 'node:test';
+import { connect } from 'node:tls';
+import {
+  firstMessage,
+  frameOf,
+  makeSessionSecrets,
+  OPCODE,
+  openRaw,
+} from '../../../test/support/session-client.ts';
+import { LEAF_RANDOMNESS, makeLeaf } from '../../broker/workers/root/leaf.ts';
+import { makeRoot, ROOT_RANDOMNESS, type Root } from '../../broker/workers/root/root.ts';
+import { Failure } from '../../core/failure.ts';
+import type { Calls } from '../upstream.ts';
+import { HOP_PROTOCOL, workerOf } from '../wire/hop.ts';
+import { Carrier } from './carrier.ts';
+import { Errands } from './errands.ts';
+import { HopDesk } from './hop-desk.ts';
+import { tlsOf, type WorkerCredentials } from './worker-credentials.ts';
+
+const root = makeRoot(randomBytes(ROOT_RANDOMNESS), Date.now());
+
+function credentialsOf(name: string, under: Root = root): WorkerCredentials {
+  const { privateKey, publicKey } = generateKeyPairSync('ed25519');
+  const { certificate } = makeLeaf(under, {
+    name,
+    subjectPublicKeyInfo: publicKey.export({ type: 'spki', format: 'der' }),
+    random: randomBytes(LEAF_RANDOMNESS),
+    from_ms: Date.now(),
+  });
+  const key = privateKey.export({ type: 'pkcs8', format: 'pem' }).toString();
+  return { key, certificate, roots: [root.certificate] };
+}
+
+async function listen(t: TestContext, server: Server): Promise<number> {
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  t.after(() => server.close());
+  return (server.address() as AddressInfo).port;
+}
+
+type Reach = Calls['reach'];
+
+/** A worker `w_in` that others come to; what it asks is answered by `reach`. */
+async function startDesk(
+  t: TestContext,
+  reach: (request: Reach['request'], address: string) => Promise<Reach['answer']>,
+  credentials = credentialsOf('w_in'),
+): Promise<{ desk: HopDesk; address: string }> {
+  let address = '';
+  const desk = new HopDesk({ reach: (request) => reach(request, address) }, () => {});
+  desk.prove(credentials);
+  const sockets = new Set<Socket>();
+  const port = await listen(
+    t,
+    createServer((socket) => {
+      sockets.add(socket);
+      socket.on('error', () => {});
+      desk.accept(socket);
+    }),
+  );
+  t.after(() => {
+    for (const socket of sockets) socket.destroy();
+  });
+  address = `127.0.0.1:${port}`;
+  return { desk, address };
+}
+
+async function startEcho(t: TestContext): Promise<{ endpoint: string; sockets: Set<Socket> }> {
+  const sockets = new Set<Socket>();
+  const port = await listen(
+    t,
+    createServer((socket) => {
+      sockets.add(socket);
+      socket.on('error', () => {});
+      socket.once('close', () => sockets.delete(socket));
+      socket.write('220 ready\n');
+      socket.pipe(socket);
+    }),
+  );
+  t.after(() => {
+    for (const socket of sockets) socket.destroy();
+  });
+  return { endpoint: `tcp://127.0.0.1:${port}`, sockets };
+}
+
+function errandsOf(t: TestContext, credentials: WorkerCredentials): Errands {
+  const errands = new Errands();
+  errands.prove(credentials);
+  t.after(() => errands.cut());
+  return errands;
+}
+
+async function textOf(socket: Socket, length: number): Promise<string> {
+  let text = '';
+  while (text.length < length) {
+    const [bytes] = (await once(socket, 'data', { signal: AbortSignal.timeout(5_000) })) as [
+      Buffer,
+    ];
+    text += bytes.toString();
+  }
+  return text;
+}
+
+test('a worker brings what it has dialled to the one that wants it, and bytes flow both ways', async (t) => {
+  const { endpoint, sockets } = await startEcho(t);
+  const errands = errandsOf(t, credentialsOf('w_out'));
+  const { desk } = await startDesk(t, async ({ ticket }, address) => ({
+    worker_id: 'w_out',
+    ...(await errands.run({ endpoint, address, worker_id: 'w_in', ticket })),
+  }));
+  const { socket, address, port } = await desk.reach('sc_1');
+  assert.equal(`tcp://${address}:${port}`, endpoint, 'the endpoint, not the other worker');
+  assert.equal(await textOf(socket, 10), '220 ready\n');
+  const much = randomBytes(3 << 20).toString('latin1');
+  const back = textOf(socket, Buffer.from(much, 'latin1').toString().length);
+  socket.write(Buffer.from(much, 'latin1'));
+  await back;
+  socket.end();
+  await once(socket, 'close');
+  while (sockets.size > 0) await new Promise((resolve) => setTimeout(resolve, 10));
+});
+
+test('either leg that dies ends both', async (t) => {
+  const { endpoint, sockets } = await startEcho(t);
+  const errands = errandsOf(t, credentialsOf('w_out'));
+  const { desk } = await startDesk(t, async ({ ticket }, address) => ({
+    worker_id: 'w_out',
+    ...(await errands.run({ endpoint, address, worker_id: 'w_in', ticket })),
+  }));
+  const ends: ((socket: Socket) => void)[] = [
+    (socket) => socket.destroy(),
+    () => [...sockets][0]?.resetAndDestroy(),
+    () => errands.cut(),
+  ];
+  for (const end of ends) {
+    const { socket } = await desk.reach('sc_1');
+    socket.on('error', () => {});
+    socket.resume();
+    const over = once(socket, 'close');
+    end(socket);
+    await over;
+    while (sockets.size > 0) await new Promise((resolve) => setTimeout(resolve, 10));
+  }
+});
+
+test('a ticket is good once', async (t) => {
+  const { endpoint } = await startEcho(t);
+  const errands = errandsOf(t, credentialsOf('w_out'));
+  const used: { ticket: string; address: string }[] = [];
+  const { desk } = await startDesk(t, async ({ ticket }, address) => {
+    used.push({ ticket, address });
+    const brought = await errands.run({ endpoint, address, worker_id: 'w_in', ticket });
+    return { worker_id: 'w_out', ...brought };
+  });
+  const { socket } = await desk.reach('sc_1');
+  await textOf(socket, 10);
+  const [{ ticket, address } = { ticket: '', address: '' }] = used;
+  const [host = '', port] = address.split(':');
+  for (const shown of [ticket, randomBytes(32).toString('base64'), ticket.slice(0, 40)]) {
+    const other = connect({
+      ...tlsOf(credentialsOf('w_out')),
+      host,
+      port: Number(port),
+      ALPNProtocols: [HOP_PROTOCOL],
+      checkServerIdentity: () => undefined,
+    });
+    other.on('error', () => {});
+    await once(other, 'secureConnect');
+    other.resume();
+    const closed = once(other, 'close');
+    other.write(Buffer.from(shown, 'base64'));
+    if (shown.length < 43) other.end();
+    await closed;
+  }
+  socket.write('still there');
+  assert.equal(await textOf(socket, 11), 'still there');
+});
+
+test('a ticket that another worker shows than the one that was sent is refused', async (t) => {
+  const { endpoint, sockets } = await startEcho(t);
+  const errands = errandsOf(t, credentialsOf('w_other'));
+  const { desk } = await startDesk(t, async ({ ticket }, address) => ({
+    worker_id: 'w_out',
+    ...(await errands.run({ endpoint, address, worker_id: 'w_in', ticket })),
+  }));
+  await assert.rejects(desk.reach('sc_1'), /another worker has come/);
+  while (sockets.size > 0) await new Promise((resolve) => setTimeout(resolve, 10));
+});
+
+test('a worker brings nothing to another one than it was told, nor under other roots', async (t) => {
+  const { endpoint } = await startEcho(t);
+  const strange = makeRoot(randomBytes(ROOT_RANDOMNESS), Date.now());
+  const errands = errandsOf(t, credentialsOf('w_out'));
+  const bring = async ({ ticket }: Reach['request'], address: string) => ({
+    worker_id: 'w_out',
+    ...(await errands.run({ endpoint, address, worker_id: 'w_in', ticket })),
+  });
+  for (const credentials of [credentialsOf('w_iN'), credentialsOf('w_in', strange)]) {
+    const { desk } = await startDesk(t, bring, credentials);
+    await assert.rejects(
+      desk.reach('sc_1'),
+      (error) => error instanceof Failure && error.message === 'the other worker cannot be reached',
+    );
+  }
+  const outsider = errandsOf(t, credentialsOf('w_out', strange));
+  const { desk } = await startDesk(t, async ({ ticket }, address) => {
+    const errand = { endpoint, address, worker_id: 'w_in', ticket };
+    await outsider.run(errand).catch(() => {});
+    throw new Failure('unresolved', 'nobody');
+  });
+  await assert.rejects(desk.reach('sc_1'), /nobody/);
+});
+
+test('an endpoint that is not there is said so, and whoever comes afterwards is sent away', async (t) => {
+  const errands = errandsOf(t, credentialsOf('w_out'));
+  const { endpoint, sockets } = await startEcho(t);
+  const gone = createServer();
+  const port = await listen(t, gone);
+  gone.close();
+  const { desk } = await startDesk(t, async ({ ticket }, address) => {
+    const errand = { endpoint, address, worker_id: 'w_in', ticket };
+    await errands.run(errand);
+    return {
+      worker_id: 'w_out',
+      ...(await errands.run({ ...errand, endpoint: `tcp://127.0.0.1:${port}` })),
+    };
+  });
+  await assert.rejects(desk.reach('sc_1'), /the endpoint cannot be reached/);
+  while (sockets.size > 0) await new Promise((resolve) => setTimeout(resolve, 10));
+});
+
+const NAMES: [shown: string | undefined, id: string | undefined][] = [
+  ['DNS:w_1234567890', 'w_1234567890'],
+  ['DNS:gatehouse-server', 'gatehouse-server'],
+  ['DNS:gatehouse-servers', undefined],
+  ['DNS:w_1, DNS:w_2', undefined],
+  ['DNS:w_', undefined],
+  ['DNS:"w_1"', undefined],
+  ['IP Address:127.0.0.1', undefined],
+  ['', undefined],
+  [undefined, undefined],
+];
+for (const [shown, id] of NAMES) {
+  test(`a certificate of ${shown} is ${id ? 'a' : 'no'} worker’s`, () => {
+    assert.equal(workerOf(shown), id);
+  });
+}
+
+test('what another worker has brought outlives a crowd of strangers', async (t) => {
+  const { endpoint } = await startEcho(t);
+  const session = makeSessionSecrets();
+  const errands = errandsOf(t, credentialsOf('w_out'));
+  let address = '';
+  const refuse = () => Promise.reject(new Failure('forbidden', 'no'));
+  const carrier = new Carrier({
+    lookUp: async () => ({
+      ...session,
+      tofu_token: '',
+      version: 1,
+      status: 'pending',
+      expires_ms: Date.now() + 60_000,
+      connection_limit: -1,
+      recording_id: '',
+      injects: false,
+      dials: false,
+      endpoint,
+    }),
+    activate: async () => ({ status: 'active' }),
+    cancel: refuse,
+    authorize: async () => ({ connection_id: 'sc_1', connections_left: -1 }),
+    reach: async ({ ticket }) => ({
+      worker_id: 'w_out',
+      ...(await errands.run({ endpoint, address, worker_id: 'w_in', ticket })),
+    }),
+    connect: async () => ({ status: 'connected' }),
+    logIn: refuse,
+    record: () => Promise.reject(new Error('nothing is recorded')),
+    close: async ({ ends }) => ({ closed: ends.length }),
+  });
+  carrier.prove(credentialsOf('w_in'));
+  const { port } = await carrier.listen({ host: '127.0.0.1', port: 0 });
+  address = `127.0.0.1:${port}`;
+  t.after(() => carrier.close());
+  const heard = await openRaw(session, port, firstMessage());
+  await heard.frame();
+  assert.equal((await heard.frame())?.payload.toString(), '220 ready\n');
+  const strangers = Array.from({ length: 1_100 }, () => connectTcp(port, '127.0.0.1'));
+  t.after(() => {
+    for (const stranger of strangers) stranger.destroy();
+  });
+  // The oldest of those that have proved nothing make room for the others.
+  const closes = strangers.map((stranger) =>
+    once(stranger.on('error', () => {}).resume(), 'close'),
+  );
+  await Promise.race(closes);
+  heard.socket.write(frameOf(OPCODE.binary, Buffer.from('still there')));
+  assert.equal((await heard.frame())?.payload.toString(), 'still there');
+});

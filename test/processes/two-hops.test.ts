@@ -1,0 +1,140 @@
+import assert from 'node:assert/strict';
+import { randomBytes } from 'node:crypto';
+import { once } from 'node:events';
+import type { Duplex } from 'node:stream';
+import { test } from 'node:test';
+import {
+  addTarget,
+  addWorker,
+  beginSession,
+  connectionsOf,
+  echo,
+  eventually,
+  overOf,
+  startCarryingServer,
+  startEcho,
+} from '../support/workers-alone.ts';
+
+const IS = (tag: string): string => `"${tag}" in "/tags/type"`;
+
+const PIECE = 64 << 10;
+
+/** Sends so many bytes, and waits until they are back. */
+async function carry(stream: Duplex, bytes: number): Promise<void> {
+  const sent = randomBytes(bytes);
+  let got = 0;
+  const back = new Promise<void>((resolve) => {
+    stream.on('data', (part: Buffer) => {
+      assert.ok(part.equals(sent.subarray(got, got + part.length)));
+      got += part.length;
+      if (got === bytes) resolve();
+    });
+  });
+  // A piece is a message, and long messages are refused.
+  for (let at = 0; at < bytes; at += PIECE) {
+    if (!stream.write(sent.subarray(at, at + PIECE))) await once(stream, 'drain');
+  }
+  await back;
+  stream.removeAllListeners('data');
+}
+
+test('a worker inside a network that takes no connection is reached through another one', async (t) => {
+  const server = await startCarryingServer(t);
+  const { port, sockets } = await startEcho(t);
+  const inner = { name: 'inside', listener: null, tags: { type: ['inner'] } };
+  const { id: inside, worker } = await addWorker(t, server, inner);
+  const { id: front } = await addWorker(t, server, { name: 'front', tags: { type: ['front'] } });
+  const shown = await server.call('GET', `workers/${inside}`);
+  assert.equal(shown.field('address'), undefined, 'nobody comes to it');
+  const address = (await server.call('GET', `workers/${front}`)).textAt('address');
+  const attributes = { default_port: port };
+
+  const target = await addTarget(server, {
+    egress_worker_filter: IS('inner'),
+    ingress_worker_filter: IS('front'),
+    attributes,
+  });
+  const session = await beginSession(server, target);
+  assert.deepEqual(session.worker_addresses, [address]);
+  const stream = await session.open();
+  await carry(stream, 8 << 20);
+  const streams = await Promise.all(Array.from({ length: 16 }, () => session.open()));
+  await Promise.all(streams.map((one, at) => echo(one, `number ${at}`)));
+  for (const one of streams) one.destroy();
+  const over = overOf(stream);
+  stream.end();
+  await over;
+  await eventually(async () => {
+    const connections = await connectionsOf(server, session.id);
+    assert.equal(connections.length, 17);
+    assert.ok(connections.every(({ closed_reason }) => closed_reason));
+    const up = connections.map(({ bytes_up }) => Number(bytes_up)).sort((a, b) => b - a);
+    assert.equal(up[0], 8 << 20, 'counted once');
+    assert.equal(Reflect.get(connections[0] ?? {}, 'endpoint_tcp_port'), port);
+  }, 10_000);
+  await eventually(async () => assert.equal(sockets.size, 0), 5_000);
+
+  // Without an ingress filter any worker that can be reached takes them: the server's own is one.
+  const any = await addTarget(server, { egress_worker_filter: IS('inner'), attributes });
+  const second = await beginSession(server, any);
+  assert.equal(second.worker_addresses.length, 2);
+  assert.ok(second.worker_addresses.includes(address));
+  for (const through of second.worker_addresses) await echo(await second.open(through), through);
+
+  // Canceled at the first worker, it is over at the second.
+  const third = await beginSession(server, target);
+  const cut = overOf(await third.open());
+  await eventually(async () => assert.ok(sockets.size > 2), 5_000);
+  const read = await server.ask('GET', `sessions/${third.id}`);
+  await server.ask('POST', `sessions/${third.id}:cancel`, { version: read.field('version') });
+  await cut;
+  await eventually(async () => assert.equal(sockets.size, 2), 5_000);
+
+  // The second worker dies, and the connection with it.
+  const fourth = await beginSession(server, target);
+  const lost = await fourth.open();
+  await echo(lost, 'before');
+  const left = overOf(lost);
+  await worker.kill();
+  await left;
+  await eventually(async () => {
+    const [connection] = await connectionsOf(server, fourth.id);
+    assert.ok(connection?.closed_reason);
+  }, 5_000);
+  // It is not known to be dead yet, but nobody holds a connection to it.
+  const began = performance.now();
+  await overOf(await fourth.open());
+  assert.ok(performance.now() - began < 10_000);
+});
+
+test('the server’s own worker goes out for others, and an endpoint that nobody reaches is said so', async (t) => {
+  const server = await startCarryingServer(t);
+  const { port } = await startEcho(t);
+  await addWorker(t, server, { name: 'front', tags: { type: ['front'] } });
+  const own = '"embedded" in "/tags/type"';
+  const filters = { egress_worker_filter: own, ingress_worker_filter: IS('front') };
+  const target = await addTarget(server, { ...filters, attributes: { default_port: port } });
+  const session = await beginSession(server, target);
+  await echo(await session.open(), 'through the server');
+
+  const gone = await addTarget(server, { ...filters, attributes: { default_port: 1 } });
+  const second = await beginSession(server, gone);
+  const stream = await second.open();
+  await overOf(stream);
+  await eventually(async () => {
+    const [connection] = await connectionsOf(server, second.id);
+    assert.equal(connection?.closed_reason, 'network error');
+  }, 5_000);
+
+  const nobody = await addTarget(server, {
+    egress_worker_filter: IS('nobody'),
+    attributes: { default_port: port },
+  });
+  const refused = await server.project.admin.call(
+    'POST',
+    `targets/${nobody}:authorize-session`,
+    {},
+  );
+  assert.equal(refused.status, 500);
+  assert.match(refused.text, /have been filtered/);
+});
