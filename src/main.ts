@@ -32,6 +32,10 @@ const gatehouse: CommandGroup = {
       summary: 'reach a target through a session',
       load: async () => (await import('./cli/connect/connect.ts')).connectCommands,
     },
+    'session-recordings': {
+      summary: 'look at recordings of sessions',
+      load: async () => (await import('./cli/recordings/recordings.ts')).recordingCommands,
+    },
     audit: {
       summary: 'check audit records',
       load: async () => (await import('./cli/audit/audit.ts')).auditCommands,

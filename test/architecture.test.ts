@@ -234,6 +234,10 @@ const UNRECORDED: Readonly<Record<string, string>> = {
   'src/audit/sinks/jobs.ts': 'how far records were handed on',
   'src/broker/iam/authentication.operations.ts':
     'when a log-in was used last: the request has its record',
+  'src/broker/recordings/recordings/operations.ts':
+    'that a removal was begun, which is recorded when it is done',
+  'src/broker/recordings/recordings/writing.operations.ts':
+    'how far the file of a channel goes: its beginning and its end have records',
   'src/broker/resource/lists/jobs.ts': 'what lists remember of removals that were recorded',
   'src/broker/sessions/connections/operations.ts': 'how many bytes were carried',
   'src/broker/workers/enrolment.operations.ts':
@@ -264,6 +268,8 @@ test('what is written without a record is known by its place', () => {
 
 /** Files that parse URLs by themselves, and of what. */
 const URL_PARSERS: Readonly<Record<string, string>> = {
+  'src/broker/recordings/buckets/s3.client.ts':
+    'the address of a bucket, which was parsed when it was written',
   'src/broker/resource/address.ts': 'an IPv6 address in brackets',
   'src/broker/vault/client/answer.ts':
     'the address of a store, which was parsed when it was written',

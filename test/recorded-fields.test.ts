@@ -30,6 +30,7 @@ const SECRET: Readonly<Record<string, string>> = {
   http_request_body: 'may hold what is secret at another server',
   worker_generated_auth_token: 'a token',
   controller_generated_activation_token: 'a token',
+  secrets: 'what an S3 server is asked with',
   input: 'is asked about because it is secret',
 };
 const NEEDLESS: Readonly<Record<string, string>> = {

@@ -12,7 +12,8 @@ export type Purpose =
   | 'token' // tokens and secret ids: keyed hashes, batch tokens
   | 'response' // wrapped responses and cubbyholes
   | 'audit' // keyed hashes in audit records
-  | 'credential'; // what the broker hands to sessions
+  | 'credential' // what the broker hands to sessions
+  | 'recording'; // data keys of recorded sessions, secrets of where they lie
 
 /**
  * One key as stored, wrapped by the root key. `data` keys seal values, one a generation,

@@ -7,37 +7,15 @@ import { type AnyBoundaryRoute, boundaryRoute } from './resource/route.ts';
 
 type Endpoint = readonly [method: AnyBoundaryRoute['method'], path: AnyBoundaryRoute['path']];
 
-const collection = (plural: string): Endpoint[] => [
-  ['GET', `/v1/${plural}`],
-  ['POST', `/v1/${plural}`],
-  ['GET', `/v1/${plural}/{id}`],
-  ['PATCH', `/v1/${plural}/{id}`],
-  ['DELETE', `/v1/${plural}/{id}`],
-];
-
 const OWN_KEYS =
   'Scopes have no keys of their own: the keys of the whole server are seen at sys/key-status and renewed by sys/rotate.';
 
 const UNAVAILABLE: readonly [because: string, endpoints: readonly Endpoint[]][] = [
   [
-    'Policies are not available on this server',
+    'Recordings of sessions are downloaded as asciicasts, and not exported',
     [
-      ...collection('policies'),
-      ['POST', '/v1/scopes/{id}:attach-storage-policy'],
-      ['POST', '/v1/scopes/{id}:detach-storage-policy'],
-    ],
-  ],
-  ['Storage buckets are not available on this server', collection('storage-buckets')],
-  [
-    'Session recordings are not available on this server',
-    [
-      ['GET', '/v1/session-recordings'],
-      ['GET', '/v1/session-recordings/{id}'],
-      ['DELETE', '/v1/session-recordings/{id}'],
-      ['GET', '/v1/session-recordings/{id}:download'],
       ['GET', '/v1/session-recordings/{id}:export'],
       ['GET', '/v1/session-recordings:list-exports'],
-      ['POST', '/v1/session-recordings/{id}:reapply-storage-policy'],
     ],
   ],
   [

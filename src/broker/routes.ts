@@ -16,6 +16,9 @@ import { roleRoutes } from './iam/roles/routes.ts';
 import { scopeRoutes } from './iam/scopes/routes.ts';
 import { userRoutes } from './iam/users/routes.ts';
 import { unavailableRoutes } from './not-supported.routes.ts';
+import { bucketRoutes } from './recordings/buckets/routes.ts';
+import { policyRoutes } from './recordings/policies/routes.ts';
+import { recordingRoutes } from './recordings/recordings/routes.ts';
 import type { AnyBoundaryRoute } from './resource/route.ts';
 import { sessionRoutes } from './sessions/routes.ts';
 import { authorizeSessionRoutes } from './targets/authorize-session/routes.ts';
@@ -41,6 +44,9 @@ export const brokerRoutes: readonly AnyBoundaryRoute[] = [
   ...targetRoutes,
   ...authorizeSessionRoutes,
   ...sessionRoutes,
+  ...recordingRoutes,
+  ...bucketRoutes,
+  ...policyRoutes,
   ...aliasRoutes,
   ...resolvableAliasRoutes,
   ...workerRoutes,

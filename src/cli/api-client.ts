@@ -1,5 +1,5 @@
 import { readFileSync } from 'node:fs';
-import { request as requestPlain } from 'node:http';
+import { type IncomingMessage, request as requestPlain } from 'node:http';
 import { request as requestTls } from 'node:https';
 import { withoutTrailing } from '../core/edges.ts';
 import { Failure, invalid } from '../core/failure.ts';
@@ -69,6 +69,17 @@ export interface OpenServer {
     path: string,
     body?: unknown,
   ): Promise<{ status: number; answer: Record<string, unknown> }>;
+  /**
+   * @param path below `/v1/`
+   * @returns the bytes that are answered, as they come; or the refusal
+   * @throws Failure `unavailable` when there is no answer, also while they come
+   */
+  stream(
+    path: string,
+  ): Promise<
+    | { status: number; bytes: AsyncIterable<Uint8Array> }
+    | { status: number; answer: Record<string, unknown> }
+  >;
 }
 
 /** @throws Failure `invalid` for an address, a file or a token that cannot be */
@@ -88,7 +99,23 @@ export function openServer(
       const { status, text } = await send(address, { method, path, body, ca, headers });
       return { status, answer: parseObject(text) };
     },
+    async stream(path) {
+      const call: Call = { method: 'GET', path, body: undefined, ca, headers };
+      const response = await begin(address, call);
+      const { statusCode: status = 0 } = response;
+      if (status >= 200 && status < 300) return { status, bytes: bytesOf(response, address) };
+      return { status, answer: parseObject(await gather(response, address)) };
+    },
   };
+}
+
+/** @throws Failure `unavailable` where they break off */
+async function* bytesOf(response: IncomingMessage, address: URL): AsyncGenerator<Uint8Array> {
+  try {
+    yield* response;
+  } catch (error) {
+    throw connectionFailure(error, address);
+  }
 }
 
 function addressOf(text: string): URL {
@@ -115,10 +142,16 @@ interface Call {
   headers: Readonly<Record<string, string>>;
 }
 
-function send(
+async function send(address: URL, call: Call): Promise<{ status: number; text: string }> {
+  const response = await begin(address, call);
+  return { status: response.statusCode ?? 0, text: await gather(response, address) };
+}
+
+/** Sends a request; what is answered is there to be read. */
+function begin(
   address: URL,
   { method, path, body, ca, headers: own }: Call,
-): Promise<{ status: number; text: string }> {
+): Promise<IncomingMessage> {
   const url = new URL(`${withoutTrailing(address.pathname, '/')}/v1/${path}`, address);
   const payload = body === undefined ? undefined : JSON.stringify(body);
   const headers = {
@@ -133,23 +166,7 @@ function send(
         address.protocol === 'https:'
           ? requestTls(url, { ...options, ...(ca === undefined ? {} : { ca }) })
           : requestPlain(url, options);
-      request.on('response', (response) => {
-        const gathering = new Gathering({ limit: MOST_ANSWER });
-        response.on('data', (chunk: Buffer) => {
-          if (!request.destroyed && gathering.add(chunk)) {
-            request.destroy(
-              Object.assign(new Error('the answer is too long'), { code: 'EMSGSIZE' }),
-            );
-          }
-        });
-        response.on('error', fail);
-        response.on('end', () =>
-          resolve({
-            status: response.statusCode ?? 0,
-            text: Buffer.from(gathering.bytes()).toString('utf8'),
-          }),
-        );
-      });
+      request.on('response', resolve);
       request.on('timeout', () =>
         request.destroy(Object.assign(new Error(), { code: 'ETIMEDOUT' })),
       );
@@ -159,6 +176,19 @@ function send(
       fail(error);
     }
   });
+}
+
+async function gather(response: IncomingMessage, address: URL): Promise<string> {
+  const gathering = new Gathering({ limit: MOST_ANSWER });
+  try {
+    for await (const chunk of response) {
+      if (!gathering.add(chunk)) continue;
+      throw Object.assign(new Error('the answer is too long'), { code: 'EMSGSIZE' });
+    }
+  } catch (error) {
+    throw connectionFailure(error, address);
+  }
+  return Buffer.from(gathering.bytes()).toString('utf8');
 }
 
 /** What each error of a connection means for whoever typed the command. */

@@ -29,6 +29,12 @@ export interface BrokerClient {
    * @throws Failure with one line for whoever typed the command
    */
   call(method: 'GET' | 'POST', path: string, body?: unknown): Promise<Record<string, unknown>>;
+  /**
+   * What is answered with bytes, as they come.
+   *
+   * @throws Failure as `call` does
+   */
+  stream(path: string): Promise<AsyncIterable<Uint8Array>>;
 }
 
 /** @throws Failure `invalid` for an address, a file or a token that cannot be */
@@ -53,6 +59,11 @@ export function createBrokerClient(flags: Arguments['flags'], env: Environment):
       const { status, answer } = await server.send(method, path, body);
       if (status >= 200 && status < 300) return answer;
       throw refusal(status, answer, server.hasToken);
+    },
+    async stream(path) {
+      const said = await server.stream(path);
+      if ('bytes' in said) return said.bytes;
+      throw refusal(said.status, said.answer, server.hasToken);
     },
   };
 }

@@ -23,6 +23,7 @@ import {
   USER_LOCKOUT_DEFAULTS,
   type UserLockout,
 } from './settings.ts';
+import { DEV_STORAGE_BUCKETS, type StorageBucketRules } from './storage-buckets.ts';
 
 /** A listener of HTTP, apart from where it listens. */
 export interface Listener {
@@ -76,6 +77,8 @@ export interface Config extends Listener {
   cors: Cors;
   /** Which Vault servers the broker may be sent to. */
   credential_stores: ReachRules;
+  /** Where recordings of sessions may be kept. */
+  storage_buckets: StorageBucketRules;
   /** Where services that decide on certificates may be. */
   policy_services: ReachRules;
   /** Where receivers of warnings may be. */
@@ -165,6 +168,7 @@ export function devConfig(flags: DevFlags): Config {
     connections: CONNECTION_DEFAULTS,
     credential_stores: { allow_loopback: true, allowed_networks: [], denied_networks: [] },
     policy_services: { allow_loopback: true, allowed_networks: [], denied_networks: [] },
+    storage_buckets: DEV_STORAGE_BUCKETS,
     ...DEV_OUTGOING,
     allowed_hosts: parseHosts('flag -allowed-hosts', [
       ...(['0.0.0.0', '::'].includes(listen.host) ? [] : [hostText(listen.host)]),
@@ -228,6 +232,7 @@ export function parseConfig(text: string): Config {
     connections: connectionsOf(listener),
     credential_stores,
     policy_services: settings.policy_services,
+    storage_buckets: settings.storage_buckets,
     webhooks: settings.webhooks,
     smtp: settings.smtp,
     allowed_hosts: settings.allowed_hosts,

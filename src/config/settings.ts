@@ -28,6 +28,7 @@ import { listener, publicListener } from './listeners.ts';
 import { smtp, webhooks } from './outgoing.ts';
 import { parseRecoveryKey } from './recovery-key.ts';
 import { formerSeal, seal } from './seal-settings.ts';
+import { storageBuckets } from './storage-buckets.ts';
 import { parseSyslogAddress, SYSLOG_FACILITIES } from './syslog.ts';
 
 export const publicAddress = readBy(address, ({ written, at }) => {
@@ -257,6 +258,7 @@ export const settings = z.strictObject({
     }),
     denied_networks: absentAsNull(blocks.default([])).describe('where they must not be'),
   }),
+  storage_buckets: storageBuckets,
   webhooks,
   smtp,
   cors: section({

@@ -16,7 +16,7 @@ export interface ApiStyle {
   refused_everywhere?: string;
   /** What an endpoint answers with. @param ref to the schema of what it declares */
   answersOf(
-    route: Pick<DocumentedRoute, 'output' | 'status' | 'failures'>,
+    route: Pick<DocumentedRoute, 'output' | 'bytes' | 'status' | 'failures'>,
     ref: (payload: z.ZodType) => Json,
   ): readonly DocumentedAnswer[];
   status(kind: FailureKind): number;
@@ -49,6 +49,8 @@ export interface DocumentedRoute {
   /** Fields of the query, where the input's are those of the body alone. */
   query?: z.ZodObject;
   output: Output;
+  /** The media type of an answer in place of `output`. */
+  bytes?: string;
   status?: 202;
   /** Further statuses of the answer that is declared. */
   statuses?: readonly FurtherStatus[];

@@ -7,6 +7,7 @@ import { type App, perApp } from '../app/app.ts';
 import { BEAT_MS, type Job, LEASE_MS } from '../app/job.ts';
 import { auditJobs } from '../audit/jobs.ts';
 import { authTokenJobs } from '../broker/iam/auth-tokens/jobs.ts';
+import { recordingJobs } from '../broker/recordings/recordings/jobs.ts';
 import { listJobs } from '../broker/resource/lists/jobs.ts';
 import { sessionCredentialJobs } from '../broker/sessions/credentials/jobs.ts';
 import { sessionJobs } from '../broker/sessions/jobs.ts';
@@ -43,6 +44,7 @@ const periodicJobs: readonly Job[] = [
   ...authTokenJobs,
   ...listJobs,
   ...sessionJobs,
+  ...recordingJobs,
   ...workerJobs,
   ...vaultJobs,
   ...sessionCredentialJobs,

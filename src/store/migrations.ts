@@ -69,6 +69,7 @@ import { expirationWarnings } from './migrations/0105-expiration-warnings.ts';
 import { pssOfDevices } from './migrations/0106-pss-of-devices.ts';
 import { joinedRevocations } from './migrations/0108-joined-revocations.ts';
 import { injectingSessions } from './migrations/0109-injecting-sessions.ts';
+import { sessionRecordings } from './migrations/0110-session-recordings.ts';
 import { workersAlone } from './migrations/0112-workers-alone.ts';
 import { hops } from './migrations/0113-hops.ts';
 import { sshAuthorities } from './migrations/0114-ssh-authorities.ts';
@@ -143,6 +144,7 @@ export const MIGRATIONS: readonly Migration[] = [
   pssOfDevices,
   joinedRevocations,
   injectingSessions,
+  sessionRecordings,
   workersAlone,
   hops,
   sshAuthorities,

@@ -403,6 +403,8 @@ export interface Tables {
   worker_status: WorkerStatusRow;
   session: SessionRow;
   session_connection: SessionConnectionRow;
+  session_recording: SessionRecordingRow;
+  recording_file: RecordingFileRow;
   worker_root: WorkerRootRow;
   /** An activation token that no worker has come with yet. */
   worker_activation: {
@@ -729,6 +731,58 @@ export interface SessionConnectionRow {
   bytes_up: number;
   bytes_down: number;
   closed_reason: string;
+}
+
+/** A session that is or was recorded. */
+export interface SessionRecordingRow {
+  id: string;
+  session_id: string;
+  /** The storage bucket that its files lie in. */
+  bucket_id: string;
+  /** Of the target's project, for storage policies. */
+  org_id: string;
+  /** `started`, `available`, `unknown`. */
+  state: string;
+  /** Of `unknown`. */
+  error_details: string;
+  endpoint: string;
+  /** Of its first connection, and of its last. */
+  start_ms: number | null;
+  end_ms: number | null;
+  /** 0: it need not be retained. */
+  retain_until_ms: number;
+  /** null: never. */
+  delete_after_ms: number | null;
+  /** When its removal was begun. */
+  deleting_ms: number | null;
+  /** 0 or 1: whether what users do is kept besides what they see. */
+  keeps_input: number;
+  /** The data key of its files. */
+  key_sealed: Uint8Array;
+  /** JSON: who, to what, with which credentials, as they were at its beginning. */
+  facts: string;
+}
+
+/** A file of a recording, and where its chain of hashes stands. */
+export interface RecordingFileRow {
+  /** Of a connection recording or a channel recording. */
+  id: string;
+  recording_id: string;
+  /** Its own of a connection. */
+  connection_recording_id: string;
+  /** Of the session. */
+  connection_id: string;
+  /** Who writes it. */
+  worker_id: string;
+  pieces: number;
+  head: Uint8Array;
+  bytes_up: number;
+  bytes_down: number;
+  start_ms: number;
+  updated_ms: number;
+  end_ms: number | null;
+  /** JSON of a channel's; empty of a connection's. */
+  body: string;
 }
 
 /** Somebody or something that logs in; `name_key` is the name in lower case. */

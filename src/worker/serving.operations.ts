@@ -1,6 +1,8 @@
 import { systemCaller } from '../access/system-caller.ts';
 import type { App } from '../app/app.ts';
 import type { Caller } from '../app/caller.ts';
+import { findRecordingOfSession } from '../broker/recordings/recordings/store.ts';
+import { recordStep } from '../broker/recordings/recordings/writing.operations.ts';
 import {
   activateSession,
   cancelCarriedSession,
@@ -29,6 +31,7 @@ export function upstreamOf(app: App, worker_id: string): Upstream {
       const { session, ...rest } = await lookUpSession(app, worker, session_id);
       const { certificate, status, expires_ms, connection_limit, endpoint } = session;
       const { private_key, tofu_token, version, dials, injects } = rest;
+      const recording = await findRecordingOfSession(app.db, session_id);
       return {
         session_id,
         certificate,
@@ -39,6 +42,7 @@ export function upstreamOf(app: App, worker_id: string): Upstream {
         expires_ms,
         connection_limit,
         endpoint,
+        recording_id: recording?.id ?? '',
         dials,
         injects,
       };
@@ -60,5 +64,6 @@ export function upstreamOf(app: App, worker_id: string): Upstream {
       await closeConnections(app, caller(), ends, worker_id);
       return { closed: ends.length };
     },
+    record: (step) => recordStep(app, caller(), worker_id, step),
   };
 }

@@ -1,3 +1,4 @@
+import type { Recorded, RecordStep } from '../broker/recordings/recordings/step.ts';
 import type { ClosedReason, ConnectionEnds } from '../broker/sessions/connections/connection.ts';
 import type { SessionStatus } from '../broker/sessions/session.ts';
 import type { SshGrant } from '../broker/targets/injection.operations.ts';
@@ -21,6 +22,8 @@ export interface SessionGrant {
   connection_limit: number;
   /** Where it leads to: a URL of scheme, host and port. */
   endpoint: string;
+  /** Of the recording that all its connections must be in; empty where it is not recorded. */
+  recording_id: string;
   /** Whether this worker reaches the endpoint itself; otherwise it asks for one that does. */
   dials: boolean;
   /** Whether this side logs in at the endpoint for the client: by what {@link Calls.logIn} gives. */
@@ -71,6 +74,8 @@ export interface Calls {
   /** What it logs in with at the endpoint of a session with injected credentials: asked for each time. */
   logIn: { request: { session_id: string }; answer: SshGrant };
   close: { request: { ends: readonly ConnectionEnd[] }; answer: { closed: number } };
+  /** One step of a recording; what is refused must not flow. */
+  record: { request: RecordStep; answer: Recorded };
 }
 
 export type CallName = keyof Calls;

@@ -91,7 +91,11 @@ async function statusWithoutBody(path: string, length: number): Promise<number |
 
 test('nobody in particular is answered without waiting for a body', async () => {
   assert.equal(await statusWithoutBody('targets', 1000), 401);
-  assert.equal(await statusWithoutBody('policies', 1000), 405, 'nor where there is nothing');
+  assert.equal(
+    await statusWithoutBody('scopes:rotate-keys', 1000),
+    405,
+    'nor where there is nothing',
+  );
 });
 
 test('a log-in has at most 64 KiB', async () => {

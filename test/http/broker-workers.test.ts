@@ -284,14 +284,8 @@ test('without the grant there is neither a worker nor a count to see', async () 
 
 test('what this server has not is said to be so, whatever is sent', async () => {
   for (const [method, path, body] of [
-    ['GET', 'policies?scope_id=global', undefined],
-    ['POST', 'policies', { scope_id: 'global', type: 'storage' }],
-    ['PATCH', 'policies/pst_1234567890', { version: 1, anything: 'at all' }],
-    ['GET', 'storage-buckets?scope_id=global', undefined],
-    ['DELETE', 'storage-buckets/sb_1234567890', undefined],
-    ['GET', 'session-recordings?scope_id=global', undefined],
-    ['GET', 'session-recordings/sr_1234567890:download?mime_type=x', undefined],
-    ['POST', 'scopes/global:attach-storage-policy', { storage_policy_id: 'pst_1', version: 1 }],
+    ['GET', 'session-recordings/cr_1234567890:export', undefined],
+    ['GET', 'session-recordings:list-exports?scope_id=global', undefined],
     ['POST', 'scopes/p_1234567890:set-alias-suffix', { alias_suffix: 'x', version: 1 }],
     ['GET', 'scopes/global:list-keys', undefined],
     ['POST', 'scopes:rotate-keys', { scope_id: 'global' }],

@@ -8,12 +8,12 @@ here=$(cd "$(dirname "$0")" && pwd)
 tools="${GATEHOUSE_TOOLS:-${XDG_CACHE_HOME:-$HOME/.cache}/gatehouse-tools}"
 mkdir -p "$tools"
 
-hvac=$(sed -n 's/^hvac==\([^ ]*\).*/\1/p' "$here/requirements.txt")
-if ! "$tools/python/bin/python" -c "import hvac; assert hvac.__version__ == '$hvac'" 2>/dev/null; then
+if ! cmp -s "$here/requirements.txt" "$tools/python/requirements.txt"; then
   rm -rf "$tools/python"
   python3 -m venv "$tools/python"
   "$tools/python/bin/pip" install --quiet --disable-pip-version-check \
     --only-binary=:all: --require-hashes -r "$here/requirements.txt"
+  cp "$here/requirements.txt" "$tools/python/requirements.txt"
 fi
 
 for client in node-vault generated-client; do
@@ -29,4 +29,9 @@ done
 zlint=$(sed -n 's|.*github.com/zmap/zlint/v3 \([^ ]*\).*|\1|p' "$here/zlint/go.mod")
 if ! [ -x "$tools/zlint-$zlint/zlint" ]; then
   (cd "$here/zlint" && GOFLAGS=-mod=readonly go build -o "$tools/zlint-$zlint/zlint" github.com/zmap/zlint/v3/cmd/zlint)
+fi
+
+versitygw=$(sed -n 's|.*github.com/versity/versitygw \([^ ]*\).*|\1|p' "$here/versitygw/go.mod")
+if ! [ -x "$tools/versitygw-$versitygw/versitygw" ]; then
+  (cd "$here/versitygw" && GOFLAGS=-mod=readonly go build -o "$tools/versitygw-$versitygw/versitygw" github.com/versity/versitygw/cmd/versitygw)
 fi

@@ -1,5 +1,6 @@
 import type { z } from 'zod';
 import type { App } from '../../app/app.ts';
+import type { RawAnswer } from '../../app/result.ts';
 import type { FailureKind } from '../../core/failure.ts';
 import type { Immutable } from '../../core/immutable.ts';
 import type { Action } from './actions.ts';
@@ -35,6 +36,8 @@ export interface BoundaryAnswer<Shown = object | null> {
   item?: Shown;
   /** A body that is no single resource, or that shows whole whatever grants say. */
   body?: Shown;
+  /** Instead of JSON, of the declared media type. */
+  bytes?: RawAnswer;
   /** `Set-Cookie` values. */
   cookies?: readonly string[];
 }
@@ -105,6 +108,8 @@ export interface BoundaryRoute<
   /** Fields of the query; for documentation, and for their types. */
   query?: z.ZodObject;
   output: Out;
+  /** The media type of an answer that is no JSON. */
+  bytes?: string;
   failures: readonly FailureKind[];
   /**
    * Fields of body and query that the audit record may hold as they are; `update_mask` for what a change

@@ -12,6 +12,7 @@ import {
   endSessionsBeforehand,
   planDependentCancellation,
 } from '../sessions/termination.operations.ts';
+import { planBucketLink } from './recording.operations.ts';
 import { type Linked, listLinked } from './store.ts';
 import {
   checkNewTarget,
@@ -21,11 +22,9 @@ import {
   TARGET_TYPES,
   type TargetBody,
   type TargetKind,
-  targetAttributes,
-  targetFields,
-  targetShown,
   updatablePaths,
 } from './target.ts';
+import { targetAttributes, targetFields, targetShown } from './target-fields.ts';
 
 export const targetDefinition: ResourceHandler<TargetKind> = {
   type: 'target',
@@ -45,18 +44,21 @@ export const targetDefinition: ResourceHandler<TargetKind> = {
     return type ?? '';
   },
   checkNew: checkNewTarget,
-  async planNew(app, caller, { id, subtype, wanted: { item, aliases } }) {
+  async planNew(app, caller, { id, subtype, wanted: { item, aliases }, container: { scope } }) {
     const body = planTarget(TARGET_DEFAULTS, subtype, item, 'all');
+    const bucket = await planBucketLink(app, { id, scope }, undefined, body);
     if (aliases.some(({ value }) => value === '')) {
       refuseField('with_aliases', 'An included alias needs a value.', IN_REQUEST);
     }
-    return { body, effects: await planAliases(app, caller, id, aliases) };
+    return { body, effects: [...(await planAliases(app, caller, id, aliases)), ...bucket] };
   },
 
   updatable: updatablePaths,
-  checkChange: (item, { mask }, errors) => checkTargetChange(item, mask, errors),
-  async planChange(app, _caller, { resource, change, mask }) {
+  checkChange: checkTargetChange,
+  async planChange(app, _caller, { resource, change, mask, container: { scope } }) {
     const body = planTarget(resource.body, resource.subtype, change, mask);
+    const { id } = resource;
+    const bucket = await planBucketLink(app, { id, scope }, resource.body, body);
     if (mask.includes('address') && body.address !== '') {
       const sources = await listLinksFrom(app.db, resource.id, 'target-host-source');
       if (sources.length > 0) {
@@ -76,10 +78,10 @@ export const targetDefinition: ResourceHandler<TargetKind> = {
     }
     const loses = resource.body.address !== '' && body.address === '';
     const loss = { address_of: resource.id };
-    if (!loses) return { body };
+    if (!loses) return { body, effects: bucket };
     return {
       body,
-      effects: planDependentCancellation(app, loss),
+      effects: [...planDependentCancellation(app, loss), ...bucket],
       beforehand: { end: (work) => endSessionsBeforehand(app, work, loss), preconditions: [] },
     };
   },
@@ -111,6 +113,7 @@ function describeFields({ body }: Resource<TargetBody>): ShownOf<TargetKind> {
       default_client_port: body.default_client_port,
       storage_bucket_id: body.storage_bucket_id,
       enable_session_recording: body.enable_session_recording,
+      record_session_input: body.record_session_input,
       host_keys: body.host_keys,
       host_ca_keys: body.host_ca_keys,
     }),

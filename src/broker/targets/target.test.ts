@@ -183,7 +183,7 @@ for (const [item, mask, fields, why] of changed) {
   const verdict = Object.keys(fields).length === 0 ? 'taken' : 'refused';
   test(`a change of a target is ${verdict}: ${why}`, () => {
     assert.deepEqual(
-      fieldsOf((errors) => checkTargetChange(item, mask, errors)),
+      fieldsOf((errors) => checkTargetChange(item, { subtype: 'tcp', mask }, errors)),
       fields,
     );
   });
@@ -221,7 +221,7 @@ const planned: [
 
 for (const [item, mask, next, why, type = 'tcp'] of planned) {
   test(`a target after a change: ${why}`, () => {
-    const read = checkTargetChange(item, mask, new FieldErrors());
+    const read = checkTargetChange(item, { subtype: type, mask }, new FieldErrors());
     assert.deepEqual(planTarget(BEFORE, type, read, mask), { ...BEFORE, ...next });
   });
 }

@@ -1,13 +1,12 @@
-import { z } from 'zod';
-import { outputOnly } from '../../core/output-only.ts';
+import type { z } from 'zod';
 import type { WantedAlias } from '../aliases/alias.ts';
 import { judgeAddress } from '../resource/address.ts';
 import { checkLengths, type FieldErrors } from '../resource/field-errors.ts';
-import { wholeNumber } from '../resource/fields.ts';
 import { parseExpression } from '../resource/filter/expression.ts';
 import type { ItemOf, Kind } from '../resource/handler.ts';
 import { checkHostKeys } from './host-keys.ts';
-import { includedAliases, readAliases } from './included-aliases.ts';
+import { readAliases } from './included-aliases.ts';
+import { targetAttributes, type targetFields, type targetShown } from './target-fields.ts';
 
 /** What a target keeps; host and credential sources are links. */
 export interface TargetBody {
@@ -25,6 +24,8 @@ export interface TargetBody {
   default_client_port: number;
   storage_bucket_id: string;
   enable_session_recording: boolean;
+  /** Absent in rows of before there were recordings. */
+  record_session_input?: boolean;
   /** Absent for none. */
   host_keys?: readonly string[] | undefined;
   host_ca_keys?: readonly string[] | undefined;
@@ -44,92 +45,11 @@ export const TARGET_DEFAULTS: TargetBody = {
   default_client_port: 0,
   storage_bucket_id: '',
   enable_session_recording: false,
+  record_session_input: false,
 };
 
 /** Ports that a type has unless told otherwise; 0: it must be told. */
 const DEFAULT_PORTS: Readonly<Record<string, number>> = { tcp: 0, ssh: 22, rdp: 3389 };
-
-const ports = {
-  default_port: wholeNumber().optional().describe('Port of the endpoint.'),
-  default_client_port: wholeNumber().optional().describe('Port that clients listen on.'),
-};
-const recording = {
-  storage_bucket_id: z.string().optional().describe('Where sessions are recorded.'),
-  enable_session_recording: z.boolean().optional().describe('Whether sessions are recorded.'),
-};
-
-const publicKeys = (about: string) =>
-  z.array(z.string()).optional().describe(`${about} Lines as ssh-keygen writes public keys.`);
-const hostKeys = {
-  host_keys: publicKeys(
-    'Host keys of the endpoint: with injected credentials no other is trusted.',
-  ),
-  host_ca_keys: publicKeys(
-    'Authorities whose host certificates are trusted that name the address of the endpoint.',
-  ),
-};
-
-export const targetAttributes = {
-  tcp: z.object(ports),
-  ssh: z.object({ ...ports, ...recording, ...hostKeys }),
-  rdp: z.object({ ...ports, ...recording }),
-};
-
-export const targetFields = {
-  session_max_seconds: wholeNumber().optional().describe('Lifetime of a session; 28800.'),
-  session_connection_limit: wholeNumber()
-    .optional()
-    .describe('Connections of a session; -1, unlimited.'),
-  worker_filter: z.string().optional().describe('Deprecated: use egress_worker_filter.'),
-  egress_worker_filter: z.string().optional().describe('Which workers may reach the endpoint.'),
-  ingress_worker_filter: z.string().optional().describe('Which workers clients come to.'),
-  address: z.string().optional().describe('IP address or DNS name of the endpoint.'),
-  with_aliases: includedAliases,
-  host_source_ids: z.unknown().optional().describe('Set by `:set-host-sources`.'),
-  host_sources: outputOnly(),
-  brokered_credential_source_ids: z
-    .unknown()
-    .optional()
-    .describe('Set by `:set-credential-sources`.'),
-  brokered_credential_sources: outputOnly(),
-  injected_application_credential_source_ids: z
-    .unknown()
-    .optional()
-    .describe('Set by `:set-credential-sources`.'),
-  injected_application_credential_sources: outputOnly(),
-  aliases: outputOnly(),
-};
-
-const shownIds = z.array(z.string()).describe('Not in lists.');
-const credentialSources = z
-  .array(z.object({ id: z.string(), credential_store_id: z.string() }))
-  .describe('Not in lists.');
-
-export const targetShown = {
-  worker_filter: z.string(),
-  egress_worker_filter: z.string(),
-  ingress_worker_filter: z.string(),
-  session_max_seconds: z.int(),
-  session_connection_limit: z.int().describe('-1: unlimited.'),
-  attributes: z.object({
-    default_port: z.int().optional(),
-    default_client_port: z.int().optional(),
-    storage_bucket_id: z.string().optional(),
-    enable_session_recording: z.boolean().optional(),
-    host_keys: z.array(z.string()).optional().describe('Of targets that speak SSH.'),
-    host_ca_keys: z.array(z.string()).optional().describe('Of targets that speak SSH.'),
-  }),
-  address: z.string().describe('Empty for one that is reached through host sets.'),
-  host_source_ids: shownIds,
-  host_sources: z
-    .array(z.object({ id: z.string(), host_catalog_id: z.string() }))
-    .describe('Not in lists.'),
-  brokered_credential_source_ids: shownIds,
-  brokered_credential_sources: credentialSources,
-  injected_application_credential_source_ids: shownIds,
-  injected_application_credential_sources: credentialSources,
-  aliases: z.array(z.object({ id: z.string(), value: z.string() })).describe('Not in lists.'),
-};
 
 export interface TargetKind extends Kind {
   fields: typeof targetFields;
@@ -164,6 +84,7 @@ export function checkNewTarget(item: TargetItem, type: string, errors: FieldErro
     errors.add('attributes.default_port', 'This field is required.');
   }
   checkPorts(attributes, 'This field cannot be set to zero.', errors);
+  checkRecording(attributes, type, errors);
   const read = checkCommon(item, errors);
   return { item: read, aliases: readAliases(item.with_aliases ?? [], errors) };
 }
@@ -171,7 +92,7 @@ export function checkNewTarget(item: TargetItem, type: string, errors: FieldErro
 /** What is wrong with a change of a target. @see B-61, B-64 */
 export function checkTargetChange(
   item: TargetItem,
-  mask: readonly string[],
+  { subtype, mask }: { subtype: string; mask: readonly string[] },
   errors: FieldErrors,
 ): TargetItem {
   if (mask.includes('name') && !item.name) {
@@ -197,7 +118,20 @@ export function checkTargetChange(
     errors.add('attributes.default_port', 'This field is required.');
   }
   checkPorts(attributes, 'This cannot be set to zero.', errors);
+  checkRecording(attributes, subtype, errors);
   return checkCommon(item, errors);
+}
+
+/** Only what is spoken through SSH can be recorded. */
+function checkRecording(
+  { enable_session_recording, storage_bucket_id }: NonNullable<TargetItem['attributes']>,
+  type: string,
+  errors: FieldErrors,
+): void {
+  if (type === 'ssh') return;
+  const because = 'Only sessions of ssh targets can be recorded by this server.';
+  if (enable_session_recording) errors.add('attributes.enable_session_recording', because);
+  if (storage_bucket_id) errors.add('attributes.storage_bucket_id', because);
 }
 
 function checkPorts(
@@ -250,6 +184,7 @@ const ATTRIBUTES = [
   'default_client_port',
   'storage_bucket_id',
   'enable_session_recording',
+  'record_session_input',
   'host_keys',
   'host_ca_keys',
 ] as const;

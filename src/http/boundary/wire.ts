@@ -10,6 +10,10 @@ const JSON_TYPE = { 'content-type': 'application/json' };
 
 /** Encodes what an operation handed back as the broker's API does. */
 export function encodeBoundaryAnswer(answer: BoundaryAnswer): HttpResponse {
+  if (answer.bytes) {
+    const { content_type, body } = answer.bytes;
+    return { status: 200, headers: { 'content-type': content_type }, body };
+  }
   const body = answer.item ?? answer.body;
   if (!body) return { status: 204, headers: {}, body: undefined };
   return {
@@ -57,21 +61,26 @@ const REFUSAL = z.object({
     .describe('What is wrong with each field.'),
 });
 
+const BYTES = { type: 'string', format: 'binary' };
+
 /** What documents say of this API's answers: a resource stands bare, and a deletion says nothing. */
 export const BOUNDARY_STYLE: ApiStyle = {
   name: 'Boundary',
   schemas: { BoundaryError: REFUSAL },
   refusal: 'BoundaryError',
   refused_everywhere: 'What leads nowhere, or comes too often, may be refused without a body.',
-  answersOf: ({ output, failures }, ref) =>
-    formsOf(output).flatMap((form) => {
+  answersOf: ({ output, bytes: media_type, failures }, ref) => {
+    if (media_type !== undefined)
+      return [{ status: 200, says: 'bytes', body: { media_type, schema: BYTES } }];
+    return formsOf(output).flatMap((form) => {
       const isRefused = failures.length === 1 && failures[0] === 'unsupported';
       if (isRefused) return [];
       const payload = 'schema' in form ? form.schema : z.null();
       if (payload instanceof z.ZodNull) return [{ status: 204, says: 'no content' }];
       const body = { media_type: 'application/json', schema: ref(payload) };
       return [{ status: 200, says: 'an object', body, payload }];
-    }),
+    });
+  },
   status: (kind) => FORMS[kind].status,
   patch_type: 'application/json',
 };

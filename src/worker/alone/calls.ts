@@ -1,3 +1,4 @@
+import { portable } from '../link/messages.ts';
 import type { Call, SessionGrant, Upstream } from '../upstream.ts';
 import { type ServerLink, unreachable } from './link.client.ts';
 
@@ -33,6 +34,7 @@ export class ServerCalls {
     reach: (request) => this.#ask({ name: 'reach', request }),
     connect: (request) => this.#ask({ name: 'connect', request }),
     logIn: (request) => this.#ask({ name: 'logIn', request }),
+    record: (request) => this.#ask({ name: 'record', request: portable(request) as never }),
     // It is told again where nobody has heard it.
     close: async (request) => {
       if (!this.#link) throw unreachable();

@@ -36,7 +36,7 @@ export class CarriedSession {
 
   get facts(): Pick<
     SessionGrant,
-    'endpoint' | 'dials' | 'expires_ms' | 'connection_limit' | 'injects'
+    'endpoint' | 'dials' | 'expires_ms' | 'connection_limit' | 'injects' | 'recording_id'
   > {
     return this.#grant;
   }

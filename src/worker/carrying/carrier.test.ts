@@ -53,6 +53,7 @@ async function startCarrier(
     status: 'pending',
     expires_ms: Date.now() + 60_000,
     connection_limit: -1,
+    recording_id: '',
     injects: false,
     dials: true,
     ...grant,
@@ -73,6 +74,7 @@ async function startCarrier(
       wake();
       return { closed: request.ends.length };
     },
+    record: () => refuse(),
     ...answers,
   };
   /** The same, and notes what was asked. */
@@ -91,6 +93,7 @@ async function startCarrier(
     connect: noting('connect', upstream.connect),
     logIn: noting('logIn', upstream.logIn),
     close: noting('close', upstream.close),
+    record: noting('record', upstream.record),
   });
   const { port } = await carrier.listen({ host: '127.0.0.1', port: 0 });
   t.after(() => carrier.close());

@@ -3,6 +3,7 @@ import type { TLSSocket } from 'node:tls';
 import type WebSocket from 'ws';
 import { type ClosedReason, TOFU_LENGTH } from '../../broker/sessions/connections/connection.ts';
 import { Failure } from '../../core/failure.ts';
+import { recordConnection } from '../recording/recorder.ts';
 import { proxySsh } from '../ssh/proxy.ts';
 import type { Traffic, Upstream } from '../upstream.ts';
 import {
@@ -181,6 +182,8 @@ export class CarriedConnection {
   async #reach(): Promise<Ending | undefined> {
     if (this.#ending) return this.#ending;
     const { facts } = this.session;
+    // Bytes that client and endpoint encrypt have no recorder, and what is recorded never flows past it.
+    if (facts.recording_id !== '' && !facts.injects) return closingWith(NO_PROXYING);
     const reached = await this.#hops.dial(facts, this.#connection_id).catch(() => undefined);
     if (!reached) return { closing: NO_PROXYING, reason: 'network error' };
     const { socket: endpoint, address, port } = reached;
@@ -212,6 +215,9 @@ export class CarriedConnection {
   /** Logs in at the endpoint for the client, and speaks SSH with both. */
   async #proxy(endpoint: Socket): Promise<Ending> {
     const { id, facts } = this.session;
+    const onFailure = (): void => this.cut('system error');
+    const record = () => recordConnection(this.#upstream, this.#connection_id, { onFailure });
+    const watcher = facts.recording_id === '' ? undefined : await record();
     const grant = await this.#upstream.logIn({ session_id: id });
     if (this.#ending) return this.#ending;
     const client = new ClientStream(this.#ws, this.#secure, (bytes) => {
@@ -220,7 +226,7 @@ export class CarriedConnection {
     this.#stream = client;
     for (const bytes of this.#early.splice(0)) this.#take(bytes);
     const { host: name } = parseEndpoint(facts.endpoint);
-    const end = await proxySsh({ client, endpoint, name }, grant);
+    const end = await proxySsh({ client, endpoint, name }, grant, watcher);
     await untilSent(client);
     return endingOf(end);
   }

@@ -270,6 +270,7 @@ test('what another worker has brought outlives a crowd of strangers', async (t) 
       status: 'pending',
       expires_ms: Date.now() + 60_000,
       connection_limit: -1,
+      recording_id: '',
       injects: false,
       dials: false,
       endpoint,
@@ -283,6 +284,7 @@ test('what another worker has brought outlives a crowd of strangers', async (t) 
     }),
     connect: async () => ({ status: 'connected' }),
     logIn: refuse,
+    record: () => Promise.reject(new Error('nothing is recorded')),
     close: async ({ ends }) => ({ closed: ends.length }),
   });
   carrier.prove(credentialsOf('w_in'));

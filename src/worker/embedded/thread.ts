@@ -31,6 +31,7 @@ const carrier = new Carrier({
   connect: (request) => ask({ name: 'connect', request }),
   logIn: (request) => ask({ name: 'logIn', request }),
   close: (request) => ask({ name: 'close', request }),
+  record: (request) => ask({ name: 'record', request }),
 });
 
 async function listen(at: { host: string; port: number }): Promise<void> {

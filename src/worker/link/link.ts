@@ -10,7 +10,14 @@ import { GRACE_MS } from '../grace.ts';
 import { upstreamOf } from '../serving.operations.ts';
 import { answerCall, type Cut, type Traffic } from '../upstream.ts';
 import type { Brought, Errand } from '../wire/hop.ts';
-import { base64, type FromServer, type FromWorker, fromWorker, requests } from './messages.ts';
+import {
+  base64,
+  type FromServer,
+  type FromWorker,
+  fromWorker,
+  portable,
+  requests,
+} from './messages.ts';
 
 /** What was carried is noted with every so many-th report. */
 const NOTED_EVERY = 2;
@@ -167,15 +174,6 @@ export class Link {
 }
 
 const lost = (): Failure => new Failure('unresolved', 'the worker does not answer');
-
-/** Bytes as base64, by the names of their fields. */
-const portable = (answer: object): object =>
-  Object.fromEntries(
-    Object.entries(answer).map(([name, value]) => [
-      name,
-      value instanceof Uint8Array ? base64(value) : value,
-    ]),
-  );
 
 function parse(text: string): FromWorker | undefined {
   try {

@@ -23,6 +23,13 @@ const count = z.int().min(0);
 const text = z.string().max(512);
 const bytes = z.base64().max(512);
 
+/** Base64 on the way. */
+const content = z
+  .base64()
+  .max(2 << 20)
+  .transform((text) => Buffer.from(text, 'base64'));
+const piece = { id, at: count, bytes: content, bytes_up: count, bytes_down: count };
+
 /** The calls, as they come over the link. */
 export const requests = {
   lookUp: z.strictObject({ session_id: id }),
@@ -51,6 +58,22 @@ export const requests = {
       )
       .max(1_000),
   }),
+  record: z.discriminatedUnion('step', [
+    z.strictObject({ step: z.literal('begin'), connection_id: id }),
+    z.strictObject({
+      step: z.literal('open'),
+      id,
+      channel: z.strictObject({
+        type: text,
+        command: z.string().max(256 << 10),
+        has_pty: z.boolean(),
+      }),
+      bytes: content,
+    }),
+    z.strictObject({ step: z.literal('write'), ...piece }),
+    z.strictObject({ step: z.literal('close'), ...piece }),
+    z.strictObject({ step: z.literal('end'), id, reason: text }),
+  ]),
 } satisfies Record<CallName, z.ZodType>;
 
 const callNames = Object.keys(requests) as [CallName, ...CallName[]];
@@ -120,3 +143,12 @@ export interface EnrolmentAnswer {
 }
 
 export const base64 = (value: Uint8Array): string => Buffer.from(value).toString('base64');
+
+/** Bytes as base64, by the names of their fields. */
+export const portable = (message: object): object =>
+  Object.fromEntries(
+    Object.entries(message).map(([name, value]) => [
+      name,
+      value instanceof Uint8Array ? base64(value) : value,
+    ]),
+  );

@@ -1,7 +1,9 @@
 import type { App } from '../../../app/app.ts';
+import { Failure } from '../../../core/failure.ts';
 import { Breath } from '../../../core/fairness/breath.ts';
 import { omitEmpty } from '../../../core/omit-empty.ts';
 import type { Effect } from '../../../store/write.ts';
+import { forgetRecordingsIn, hasRetained } from '../../recordings/recordings/store.ts';
 import { type BrokerCaller, RECOVERY_USER } from '../../resource/caller.ts';
 import { refuseField } from '../../resource/field-errors.ts';
 import { parseFlag } from '../../resource/fields.ts';
@@ -9,7 +11,7 @@ import type { RoleBody } from '../../resource/grants/role.ts';
 import type { Kind, ResourceHandler, ShownOf } from '../../resource/handler.ts';
 import { lockResource } from '../../resource/holds.store.ts';
 import { isIdOf, newResourceId, scopeTypeOf } from '../../resource/ids.ts';
-import { insertLink } from '../../resource/links/store.ts';
+import { insertLink, listLinksOfAll } from '../../resource/links/store.ts';
 import type { ListRequest } from '../../resource/lists/query.ts';
 import {
   faultOfOrg,
@@ -37,9 +39,10 @@ import {
 } from './scope.ts';
 import { holdScopeRoom, readScopeCounts } from './store.ts';
 
+const STORAGE_POLICY = 'scope-storage-policy';
 const NO_SUCH_METHOD = 'There is no such auth method in this scope.';
 
-interface ScopeKind extends Kind {
+export interface ScopeKind extends Kind {
   fields: typeof scopeFields;
   shown: typeof shownOfScope;
   body: ScopeBody;
@@ -136,7 +139,17 @@ export const scopeDefinition: ResourceHandler<ScopeKind> = {
   endBeforehand,
   async planRemoval(app, _caller, resource) {
     if (resource.id === 'global') refuseField('id', 'Invalid to delete the global scope.');
-    return planScopeRemoval(app, { within: resource.id });
+    const now = app.now();
+    if (await hasRetained(app.db, now, resource.id)) {
+      throw new Failure(
+        'precondition',
+        'the scope holds recordings of sessions that must be retained, or go on',
+      );
+    }
+    return [
+      ...forgetRecordingsIn(now, resource.id),
+      ...(await planScopeRemoval(app, { within: resource.id })),
+    ];
   },
 
   actionsOf: (resource) => scopeActions(scopeTypeOf(resource.id)),
@@ -144,8 +157,15 @@ export const scopeDefinition: ResourceHandler<ScopeKind> = {
     const tree = await readScopeTree(app);
     const described: ShownOf<ScopeKind>[] = [];
     const breath = new Breath();
+    const ids = resources.map(({ id }) => id);
+    const links = await listLinksOfAll(app.db, ids, [STORAGE_POLICY]);
+    const policies = new Map(links.map(({ from_id, to_id }) => [from_id, to_id]));
     for (const resource of resources) {
-      described.push(await describeScopeFields(caller, tree, resource, breath));
+      const storage_policy_id = policies.get(resource.id);
+      described.push({
+        ...(await describeScopeFields(caller, tree, resource, breath)),
+        ...omitEmpty({ storage_policy_id }),
+      });
     }
     return described;
   },

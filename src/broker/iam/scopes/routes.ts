@@ -3,11 +3,12 @@ import { listResources } from '../../resource/lists/operations.ts';
 import type { AnyBoundaryRoute } from '../../resource/route.ts';
 import { standardRoutes } from '../../resource/routes.ts';
 import { checkScopeList, scopeDefinition } from './operations.ts';
+import { storagePolicyRoutes } from './storage-policy.routes.ts';
 
 const skip = (which: string) =>
   z.string().optional().describe(`Whether to do without the ${which} that a new scope gets.`);
 
-export const scopeRoutes: readonly AnyBoundaryRoute[] = standardRoutes(scopeDefinition, {
+const standard = standardRoutes(scopeDefinition, {
   checkList: checkScopeList,
   listQuery: {
     scope_id: z.string().optional().describe('What is listed; by default `global`.'),
@@ -19,3 +20,5 @@ export const scopeRoutes: readonly AnyBoundaryRoute[] = standardRoutes(scopeDefi
     skip_default_role_creation: skip('role of its users'),
   }),
 });
+
+export const scopeRoutes: readonly AnyBoundaryRoute[] = [...standard, ...storagePolicyRoutes];

@@ -11,11 +11,12 @@ export const scopeFields = {
     .string()
     .optional()
     .describe('Auth method whose accounts stand for the users of this scope.'),
-  storage_policy_id: z.string().optional().describe('Not used by this server.'),
+  storage_policy_id: z.string().optional().describe('Set by `:attach-storage-policy`.'),
 };
 
 export const shownOfScope = {
   primary_auth_method_id: scopeFields.primary_auth_method_id.unwrap(),
+  storage_policy_id: z.string(),
   authorized_collection_actions: commonShown.authorized_collection_actions,
 };
 

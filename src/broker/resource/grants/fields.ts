@@ -24,7 +24,9 @@ const ITEM_FIELDS = [
   'credential_mapping_overrides', 'canonical_tags', 'config_tags', 'api_tags', 'last_status_time',
   'active_connection_count', 'release_version', 'local_storage_state', 'remote_storage_state',
   'directly_connected_downstream_workers', 'controller_generated_activation_token',
-  'worker_generated_auth_token',
+  'worker_generated_auth_token', 'bucket_name', 'bucket_prefix', 'session_id', 'storage_bucket_id',
+  'bytes_up', 'bytes_down', 'start_time', 'end_time', 'duration', 'state', 'error_details', 'mime_types',
+  'connection_recordings', 'create_time_values', 'retain_until', 'delete_after',
 ] as const; // biome-ignore format: one table
 
 const BITS: ReadonlyMap<string, bigint> = new Map(

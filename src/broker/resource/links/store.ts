@@ -98,6 +98,8 @@ export type LinkKind =
   | 'target-host-source'
   | 'target-brokered'
   | 'target-injected'
+  | 'target-storage-bucket'
+  | 'scope-storage-policy'
   | 'alias-destination'
   | 'log-in-account';
 

@@ -27,6 +27,7 @@ export const authorization = z.object({
   endpoint_port: z.int(),
   expiration: z.string(),
   credentials: z.array(sessionCredential).optional(),
+  session_recording_id: z.string().optional().describe('Where it is recorded.'),
 });
 
 export type Authorization = Immutable<z.output<typeof authorization>>;
@@ -35,7 +36,11 @@ export type Authorization = Immutable<z.output<typeof authorization>>;
 export function describeAuthorization(
   { target, scope }: { target: Resource<TargetBody>; scope: Scope },
   session: PlannedSession,
-  given: { user_id: string; credentials: readonly SessionCredential[] },
+  given: {
+    user_id: string;
+    credentials: readonly SessionCredential[];
+    session_recording_id: string;
+  },
 ): Authorization {
   const { id, endpoint, url, port, created_ms, expires_ms } = session;
   const { session_connection_limit: connection_limit, default_client_port } = target.body;
@@ -74,6 +79,9 @@ export function describeAuthorization(
     endpoint: url,
     endpoint_port: port,
     expiration: formatTime(expires_ms),
-    ...omitEmpty({ credentials: given.credentials }),
+    ...omitEmpty({
+      credentials: given.credentials,
+      session_recording_id: given.session_recording_id,
+    }),
   };
 }

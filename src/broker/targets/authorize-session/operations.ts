@@ -18,6 +18,7 @@ import { keyPlace } from '../../sessions/connections/carried-session.operations.
 import { insertSession, type SessionHolder } from '../../sessions/new-session.store.ts';
 import { judgeInjection } from '../injection.ts';
 import { targetDefinition } from '../operations.ts';
+import { planSessionRecording } from '../recording.operations.ts';
 import type { TargetBody } from '../target.ts';
 import { type Authorization, describeAuthorization } from './answer.ts';
 import { type PlannedSession, planSession } from './planned-session.operations.ts';
@@ -101,13 +102,21 @@ async function commitSession(
 ): Promise<Authorization> {
   const { id, expires_ms } = session;
   const holder = await findHolder(app, caller);
+  // Before anything is issued for it.
+  const recording = await planSessionRecording(app, {
+    ...request,
+    user_id: caller.who.user_id,
+    session_id: id,
+    host_id: session.endpoint.host_id,
+    endpoint: session.url,
+  });
   const resolved = await resolveCredentials(app, caller, {
     target: request.target,
     session: { id, expires_at: Math.floor(expires_ms / 1000) },
     injection: judgeInjection(request.target),
   });
   try {
-    return await commitResolved(app, caller, request, { session, holder, resolved });
+    return await commitResolved(app, caller, request, { session, holder, recording, resolved });
   } finally {
     resolved.release();
   }
@@ -116,6 +125,7 @@ async function commitSession(
 interface ResolvedSession {
   session: PlannedSession;
   holder: SessionHolder;
+  recording: Awaited<ReturnType<typeof planSessionRecording>>;
   resolved: ResolvedCredentials;
 }
 
@@ -124,7 +134,7 @@ async function commitResolved(
   app: App,
   caller: BrokerCaller,
   request: { target: Resource<TargetBody>; scope: Scope },
-  { session, holder, resolved }: ResolvedSession,
+  { session, holder, recording, resolved }: ResolvedSession,
 ): Promise<Authorization> {
   const { target, scope } = request;
   const { user_id } = caller.who;
@@ -136,6 +146,7 @@ async function commitResolved(
     endpoint: session.url,
     host_id: endpoint.host_id || undefined,
     host_set_id: endpoint.host_set_id || undefined,
+    session_recording_id: recording.id || undefined,
   });
   try {
     await app.commitOnce(caller, [
@@ -159,6 +170,7 @@ async function commitResolved(
         private_key_sealed: app.barrier.encrypt('credential', keyPlace(id), private_key),
       }),
       ...resolved.effects,
+      ...recording.effects,
       insertActiveUser(user_id, created_ms),
     ]);
   } catch (error) {
@@ -170,6 +182,7 @@ async function commitResolved(
   const answer = describeAuthorization(request, session, {
     user_id,
     credentials: resolved.credentials,
+    session_recording_id: recording.id,
   });
   private_key.fill(0);
   return answer;

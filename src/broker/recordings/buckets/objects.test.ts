@@ -1,0 +1,116 @@
+import assert from 'node:assert/strict';
+import { randomBytes } from 'node:crypto';
+import {
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { after, test } from 'node:test';
+import { S3_KEYS, startS3Server } from '../../../../test/support/s3-server.ts';
+import { localObjects, requireFolder } from './local.client.ts';
+import { type ObjectStore, StorageFault } from './objects.ts';
+import { s3Objects } from './s3.client.ts';
+
+const ANYWHERE = {
+  reach: { allow_loopback: true, allowed_networks: [], denied_networks: [] },
+  listening: [],
+};
+const server = await startS3Server('recordings', 'eu-north-1');
+after(() => server.close());
+const folder = mkdtempSync(join(tmpdir(), 'gatehouse-objects-'));
+
+const bucket = {
+  endpoint: server.url,
+  region: 'eu-north-1',
+  bucket_name: 'recordings',
+  prefix: 'a/b/',
+  ...S3_KEYS,
+};
+
+async function readAll(store: ObjectStore, name: string, pieces: number): Promise<Buffer> {
+  const parts: Uint8Array[] = [];
+  for await (const part of store.read(name, pieces)) parts.push(part);
+  return Buffer.concat(parts);
+}
+
+const stores: [name: string, store: ObjectStore][] = [
+  ['a folder', localObjects(folder)],
+  ['an S3 server', s3Objects(bucket, ANYWHERE)],
+];
+
+for (const [what, store] of stores) {
+  test(`${what} keeps what is appended, in its order, until it is removed`, async () => {
+    const pieces = [randomBytes(70_000), randomBytes(10), randomBytes(0), randomBytes(300)];
+    for (const [at, piece] of pieces.entries()) await store.append('sr_1/chr_1', at, piece);
+    assert.deepEqual(await readAll(store, 'sr_1/chr_1', 4), Buffer.concat(pieces));
+    await store.append('sr_1/chr_2', 0, Buffer.from('another'));
+    await store.remove('sr_1/chr_1', 5);
+    await store.remove('sr_1/chr_1', 5);
+    await assert.rejects(readAll(store, 'sr_1/chr_1', 1), StorageFault);
+    assert.equal(String(await readAll(store, 'sr_1/chr_2', 1)), 'another');
+    await store.remove('sr_1/chr_2', 1);
+    await store.removeFolder('sr_1');
+    assert.ok(!existsSync(join(folder, 'sr_1')));
+  });
+}
+
+test('files of a folder are for nobody else, and one that is there is not written over', async () => {
+  const store = localObjects(folder);
+  await store.append('sr_2/chr_1', 0, Buffer.from('first'));
+  const path = join(folder, 'sr_2', 'chr_1');
+  assert.equal(statSync(path).mode & 0o777, 0o600);
+  assert.equal(statSync(join(folder, 'sr_2')).mode & 0o777, 0o700);
+  await assert.rejects(store.append('sr_2/chr_1', 0, Buffer.from('second')), /EEXIST/);
+  assert.equal(readFileSync(path, 'utf8'), 'first');
+});
+
+test('a folder must be one, and no link to one', async () => {
+  await requireFolder(folder);
+  const file = join(folder, 'file');
+  writeFileSync(file, '');
+  const link = join(folder, 'link');
+  mkdirSync(join(folder, 'real'));
+  symlinkSync(join(folder, 'real'), link);
+  for (const path of [file, link, join(folder, 'none')]) {
+    await assert.rejects(requireFolder(path), StorageFault);
+  }
+});
+
+test('objects of a bucket have its prefix', async () => {
+  await s3Objects(bucket, ANYWHERE).append('sr_3/chr_1', 12, Buffer.from('x'));
+  assert.ok(server.objects.has('a/b/sr_3/chr_1/00000012'));
+});
+
+const refused: [why: string, change: Partial<typeof bucket>, told: RegExp][] = [
+  ['another secret', { secret_access_key: 'other' }, /403 \(SignatureDoesNotMatch\)/],
+  ['another user', { access_key_id: 'other' }, /403 \(SignatureDoesNotMatch\)/],
+  ['another region', { region: 'us-east-1' }, /403 \(SignatureDoesNotMatch\)/],
+  ['no such bucket', { bucket_name: 'others' }, /404 \(NoSuchBucket\)/],
+  ['nobody listens', { endpoint: 'http://127.0.0.1:1' }, /cannot be reached: ECONNREFUSED/],
+];
+for (const [why, change, told] of refused) {
+  test(`a bucket that cannot be used says why, and no secret: ${why}`, async () => {
+    const store = s3Objects({ ...bucket, ...change }, ANYWHERE);
+    await assert.rejects(store.append('sr_1/x', 0, Buffer.from('x')), (error) => {
+      assert.ok(error instanceof StorageFault);
+      assert.match(error.message, told);
+      assert.doesNotMatch(error.message, /wJalr/);
+      return true;
+    });
+  });
+}
+
+test('a server that is not to be reached is not asked', async () => {
+  const within = { ...ANYWHERE, reach: { ...ANYWHERE.reach, allow_loopback: false } };
+  for (const endpoint of [server.url, server.url.replace('127.0.0.1', 'localhost')]) {
+    const store = s3Objects({ ...bucket, endpoint }, within);
+    await assert.rejects(store.append('sr_9/x', 0, Buffer.from('x')), /not to be reached/);
+  }
+  assert.ok(!server.objects.has('a/b/sr_9/x/00000000'));
+});

@@ -1,0 +1,152 @@
+import { createHash } from 'node:crypto';
+import { type IncomingMessage, request as requestHttp } from 'node:http';
+import { request as requestHttps } from 'node:https';
+import { AwsV4Signer } from 'aws4fetch';
+import { lookupWithin, type Reach, refuseLiteral } from '../../../config/reach.client.ts';
+import { type ObjectStore, StorageFault } from './objects.ts';
+
+/** One bucket of a server that speaks S3. */
+export interface S3Bucket {
+  /** URL of the server. */
+  endpoint: string;
+  region: string;
+  bucket_name: string;
+  /** Empty, or ending in `/`. */
+  prefix: string;
+  access_key_id: string;
+  secret_access_key: string;
+}
+
+/** Milliseconds without a byte in either direction. */
+const IDLE_MS = 20_000;
+/** Bytes of an answer that refuses. */
+const MOST_REFUSAL = 16 << 10;
+const MOST_HEAD = 16 << 10;
+
+const refuse = (kind: 'barred' | 'unreachable', because: string): StorageFault =>
+  new StorageFault(kind === 'barred' ? `the S3 server is not to be reached: ${because}` : because);
+
+/**
+ * The objects of a bucket, asked for by path. A file is as many objects as it has pieces: none is
+ * ever changed.
+ *
+ * @param reach where servers may be; judged as names are resolved
+ */
+export function s3Objects(bucket: S3Bucket, reach: Reach): ObjectStore {
+  const pieceOf = (name: string, at: number): string => `${name}/${String(at).padStart(8, '0')}`;
+  const talk = (order: Omit<Order, 'bucket' | 'reach'>) => exchange({ ...order, bucket, reach });
+  return {
+    async append(name, at, piece) {
+      await drain(await talk({ method: 'PUT', name: pieceOf(name, at), body: piece }));
+    },
+    async *read(name, pieces) {
+      for (let at = 0; at < pieces; at += 1) {
+        const answer = await talk({ method: 'GET', name: pieceOf(name, at) });
+        for await (const bytes of answer) yield bytes as Buffer;
+      }
+    },
+    async remove(name, pieces) {
+      for (let at = 0; at < pieces; at += 1) {
+        await drain(await talk({ method: 'DELETE', name: pieceOf(name, at) }));
+      }
+    },
+    removeFolder: async () => {},
+  };
+}
+
+interface Order {
+  bucket: S3Bucket;
+  reach: Reach;
+  method: 'PUT' | 'GET' | 'DELETE';
+  name: string;
+  body?: Uint8Array;
+}
+
+/** @throws StorageFault for everything but an answer of status 2xx, and for 404 to a DELETE */
+async function exchange(order: Order): Promise<IncomingMessage> {
+  const { bucket, method, name, body } = order;
+  const url = new URL(bucket.endpoint);
+  url.pathname = `/${bucket.bucket_name}/${bucket.prefix}${name}`;
+  refuseLiteral(order.reach, url, refuse);
+  const sha256 = createHash('sha256')
+    .update(body ?? '')
+    .digest('hex');
+  const signer = new AwsV4Signer({
+    method,
+    url: url.href,
+    headers: { 'x-amz-content-sha256': sha256 },
+    accessKeyId: bucket.access_key_id,
+    secretAccessKey: bucket.secret_access_key,
+    service: 's3',
+    region: bucket.region,
+  });
+  const { headers } = await signer.sign();
+  const answer = await send(order, url, Object.fromEntries(headers));
+  const { statusCode = 0 } = answer;
+  if (statusCode >= 200 && statusCode < 300) return answer;
+  const code = errorCode(await readSome(answer));
+  if (method === 'DELETE' && statusCode === 404 && code !== 'NoSuchBucket') return answer;
+  throw new StorageFault(`the S3 server answered ${statusCode}${code === '' ? '' : ` (${code})`}`);
+}
+
+function send(
+  { method, body, reach }: Order,
+  url: URL,
+  headers: Record<string, string>,
+): Promise<IncomingMessage> {
+  return new Promise((resolve, reject) => {
+    const fail = (cause: unknown): void => reject(asFault(cause));
+    const sent = (url.protocol === 'https:' ? requestHttps : requestHttp)(url, {
+      method,
+      maxHeaderSize: MOST_HEAD,
+      lookup: lookupWithin(reach, refuse),
+      // One connection for each: whatever a name led to is judged anew.
+      agent: false,
+      headers: { ...headers, ...(body ? { 'content-length': body.length } : {}) },
+      timeout: IDLE_MS,
+    });
+    sent.on('timeout', () => sent.destroy(new StorageFault('the S3 server does not answer')));
+    sent.on('error', fail);
+    sent.on('upgrade', (_answer, socket) => {
+      socket.destroy();
+      fail(new StorageFault('the S3 server changes the protocol'));
+    });
+    sent.on('response', resolve);
+    sent.end(body);
+  });
+}
+
+const asFault = (cause: unknown): StorageFault =>
+  cause instanceof StorageFault
+    ? cause
+    : new StorageFault(
+        `the S3 server cannot be reached: ${(cause as NodeJS.ErrnoException | undefined)?.code ?? 'the connection failed'}`,
+        { cause },
+      );
+
+async function drain(answer: IncomingMessage): Promise<void> {
+  await readSome(answer);
+}
+
+/** The beginning of an answer; what is longer is let go of. */
+async function readSome(answer: IncomingMessage): Promise<string> {
+  const parts: Buffer[] = [];
+  let length = 0;
+  try {
+    for await (const bytes of answer) {
+      const part = bytes as Buffer;
+      length += part.length;
+      if (length > MOST_REFUSAL) break;
+      parts.push(part);
+    }
+  } catch (cause) {
+    throw asFault(cause);
+  } finally {
+    answer.destroy();
+  }
+  return Buffer.concat(parts).toString('utf8');
+}
+
+/** Of an error document: its code alone, which is a word of S3's own. */
+const errorCode = (text: string): string =>
+  /<Code>([A-Za-z0-9]{1,64})<\/Code>/.exec(text)?.[1] ?? '';

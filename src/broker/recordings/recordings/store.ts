@@ -1,0 +1,282 @@
+import { build, type Db, prepared, preparedWrite } from '../../../store/database.ts';
+import { inBlocks } from '../../../store/in-blocks.ts';
+import type { RecordingFileRow, SessionRecordingRow } from '../../../store/tables.ts';
+import { type Write, write } from '../../../store/write.ts';
+import { laterThanBefore } from '../../sessions/transitions.store.ts';
+import type { PieceHead } from './sealed-piece.ts';
+
+const byId = prepared<{ id: string }, SessionRecordingRow>((from, { id }) =>
+  from.selectFrom('session_recording').selectAll().where('id', '=', id),
+);
+const bySession = prepared<{ session_id: string }, SessionRecordingRow>((from, { session_id }) =>
+  from.selectFrom('session_recording').selectAll().where('session_id', '=', session_id),
+);
+
+export function findRecording(db: Db, id: string): Promise<SessionRecordingRow | undefined> {
+  return byId.first(db, { id });
+}
+
+export function findRecordingOfSession(
+  db: Db,
+  session_id: string,
+): Promise<SessionRecordingRow | undefined> {
+  return bySession.first(db, { session_id });
+}
+
+export async function listRecordings(
+  db: Db,
+  ids: readonly string[],
+): Promise<Map<string, SessionRecordingRow>> {
+  const rows = await inBlocks([...new Set(ids)], (some) =>
+    db.selectFrom('session_recording').selectAll().where('id', 'in', some).execute(),
+  );
+  return new Map(rows.map((row) => [row.id, row]));
+}
+
+export function insertRecording(row: SessionRecordingRow): Write {
+  return write(build.insertInto('session_recording').values(row), { rows: 1 });
+}
+
+const started = prepared<
+  { limit: number },
+  Pick<SessionRecordingRow, 'id' | 'session_id' | 'org_id'>
+>((from, { limit }) =>
+  from
+    .selectFrom('session_recording')
+    .leftJoin('session', 'session.id', 'session_recording.session_id')
+    .select(['session_recording.id', 'session_recording.session_id', 'session_recording.org_id'])
+    .where('session_recording.state', '=', 'started')
+    .where((row) =>
+      row.or([row('session.id', 'is', null), row('session.status', '=', 'terminated')]),
+    )
+    .limit(limit),
+);
+
+/** Recordings that go on although their session has ended. */
+export function listEnded(
+  db: Db,
+  limit: number,
+): Promise<Pick<SessionRecordingRow, 'id' | 'session_id' | 'org_id'>[]> {
+  return started.all(db, { limit });
+}
+
+/** What a recording becomes at its end. */
+export interface RecordingEnd extends Retention {
+  state: 'available' | 'unknown';
+  error_details: string;
+  start_ms: number | null;
+  end_ms: number;
+}
+
+export interface Retention {
+  retain_until_ms: number;
+  delete_after_ms: number | null;
+}
+
+export function endRecording(id: string, end: RecordingEnd): Write {
+  return write(
+    build
+      .updateTable('session_recording')
+      .set(end)
+      .where('id', '=', id)
+      .where('state', '=', 'started'),
+    { rows: 1 },
+  );
+}
+
+/** Has lists that are refreshed tell of it. */
+export function noteChange(id: string, now: number): Write {
+  return write(
+    build
+      .updateTable('resource')
+      .set((row) => ({ updated_ms: laterThanBefore(now), version: row('version', '+', 1) }))
+      .where('id', '=', id),
+  );
+}
+
+/** Refused once its removal was begun. */
+export function saveRetention(id: string, retention: Retention): Write {
+  return write(
+    build
+      .updateTable('session_recording')
+      .set(retention)
+      .where('id', '=', id)
+      .where('deleting_ms', 'is', null),
+    { rows: 1 },
+  );
+}
+
+/** Begins its removal: of one that goes on, or that must be retained, never. */
+export function beginDeleting(id: string, now: number): Write {
+  return write(
+    build
+      .updateTable('session_recording')
+      .set({ deleting_ms: now })
+      .where('id', '=', id)
+      .where('state', '<>', 'started')
+      .where('retain_until_ms', '<=', now),
+    { rows: 1, conflict: 'the recording goes on, or must be retained' },
+  );
+}
+
+/** Recordings to be removed: those that are due, and those whose removal was begun and not finished. */
+export async function listToDelete(db: Db, now: number, limit: number): Promise<string[]> {
+  const due = await db
+    .selectFrom('session_recording')
+    .select('id')
+    .where('delete_after_ms', '<=', now)
+    .where('retain_until_ms', '<=', now)
+    .where('state', '<>', 'started')
+    .orderBy('delete_after_ms')
+    .limit(limit)
+    .execute();
+  const begun = await db
+    .selectFrom('session_recording')
+    .select('id')
+    .where('deleting_ms', '<=', now)
+    .limit(limit)
+    .execute();
+  return [...new Set([...begun, ...due].map(({ id }) => id))];
+}
+
+export function deleteRecording(id: string): Write[] {
+  return [
+    write(build.deleteFrom('recording_file').where('recording_id', '=', id)),
+    write(
+      build
+        .deleteFrom('session_recording')
+        .where('id', '=', id)
+        .where('deleting_ms', 'is not', null),
+      { rows: 1 },
+    ),
+  ];
+}
+
+const fileById = prepared<{ id: string }, RecordingFileRow>((from, { id }) =>
+  from.selectFrom('recording_file').selectAll().where('id', '=', id),
+);
+
+export function findFile(db: Db, id: string): Promise<RecordingFileRow | undefined> {
+  return fileById.first(db, { id });
+}
+
+export function findFileOfConnection(
+  db: Db,
+  connection_id: string,
+): Promise<RecordingFileRow | undefined> {
+  return db
+    .selectFrom('recording_file')
+    .selectAll()
+    .where('connection_id', '=', connection_id)
+    .whereRef('connection_recording_id', '=', 'id')
+    .executeTakeFirst();
+}
+
+/** What files of a recording have to be looked at at once. */
+export type FileCursor = Pick<RecordingFileRow, 'start_ms' | 'id'>;
+
+const page = prepared<{ of: string; limit: number } & FileCursor, RecordingFileRow>(
+  (from, { of, start_ms, id, limit }) =>
+    from
+      .selectFrom('recording_file')
+      .selectAll()
+      .where('recording_id', '=', of)
+      .where((row) =>
+        row(row.refTuple('start_ms', 'id'), '>', row.tuple(row.val(start_ms), row.val(id))),
+      )
+      .orderBy('start_ms')
+      .orderBy('id')
+      .limit(limit),
+);
+
+/** The files of a recording, the first first. */
+export function listFiles(
+  db: Db,
+  recording_id: string,
+  after: FileCursor = { start_ms: -1, id: '' },
+  limit = 1_000,
+): Promise<RecordingFileRow[]> {
+  return page.all(db, { of: recording_id, ...after, limit });
+}
+
+export function insertFile(row: RecordingFileRow): Write {
+  return write(build.insertInto('recording_file').values(row), { rows: 1 });
+}
+
+/** The first connection of a recording is its beginning. */
+export function noteStart(recording_id: string, now: number): Write {
+  return write(
+    build
+      .updateTable('session_recording')
+      .set((row) => ({ start_ms: row.fn.coalesce('start_ms', row.val(now)) }))
+      .where('id', '=', recording_id)
+      .where('state', '=', 'started'),
+    { rows: 1 },
+  );
+}
+
+type NextHead = Pick<RecordingFileRow, 'bytes_up' | 'bytes_down' | 'updated_ms' | 'end_ms'> & {
+  id: string;
+  at: number;
+  pieces: number;
+  hash: Uint8Array;
+};
+
+const saveHead = preparedWrite<NextHead>(
+  (from, p) =>
+    from
+      .updateTable('recording_file')
+      .set({
+        pieces: p.pieces,
+        head: p.hash,
+        bytes_up: p.bytes_up,
+        bytes_down: p.bytes_down,
+        updated_ms: p.updated_ms,
+        end_ms: p.end_ms,
+      })
+      .where('id', '=', p.id)
+      .where('pieces', '=', p.at)
+      .where('end_ms', 'is', null),
+  { rows: 1 },
+);
+
+/** Notes a piece that was written; refused if another one came before it. */
+export function savePiece(
+  file: Pick<RecordingFileRow, 'id' | 'pieces'>,
+  { pieces, hash }: PieceHead,
+  more: Pick<RecordingFileRow, 'bytes_up' | 'bytes_down' | 'updated_ms' | 'end_ms'>,
+): Write {
+  return saveHead({ id: file.id, at: file.pieces, pieces, hash, ...more });
+}
+
+const retained = (now: number, scope_id: string) =>
+  build
+    .selectFrom('session_recording')
+    .innerJoin('resource', 'resource.id', 'session_recording.id')
+    .select('session_recording.id')
+    .where('resource.scope_id', '=', scope_id)
+    .where((row) =>
+      row.or([
+        row('session_recording.state', '=', 'started'),
+        row('session_recording.retain_until_ms', '>', now),
+      ]),
+    );
+
+/** Whether a scope holds recordings that must be retained, or go on. */
+export async function hasRetained(db: Db, now: number, scope_id: string): Promise<boolean> {
+  return (await db.executeQuery(retained(now, scope_id).limit(1))).rows.length > 0;
+}
+
+/** Forgets the recordings of a scope that is removed, with their keys; refused where {@link hasRetained}. */
+export function forgetRecordingsIn(now: number, scope_id: string): Write[] {
+  const inside = build
+    .selectFrom('resource')
+    .select('id')
+    .where('scope_id', '=', scope_id)
+    .where('type', '=', 'session-recording');
+  return [
+    write(retained(now, scope_id), { rows: 0 }),
+    write(build.deleteFrom('recording_file').where('recording_id', 'in', inside)),
+    write(build.deleteFrom('session_recording').where('id', 'in', inside)),
+  ];
+}

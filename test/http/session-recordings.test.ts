@@ -1,0 +1,250 @@
+import assert from 'node:assert/strict';
+import { readdirSync, readFileSync, rmSync, truncateSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { after, test } from 'node:test';
+import { outputOf, readCast } from '../support/asciicast.ts';
+import { logIn, makeProject } from '../support/broker.ts';
+import {
+  makeRecordedTarget,
+  runRecordingJobs,
+  startRecordedSession,
+  tempFolder,
+} from '../support/recorded-sessions.ts';
+import { type Reply, startTestServer } from '../support/server.ts';
+
+let shift_ms = 0;
+const server = await startTestServer({ after }, { now: () => Date.now() + shift_ms, jobs: [] });
+const { app } = server.running;
+const project = await makeProject(server);
+const { admin } = project;
+const folder = tempFolder();
+const bucket_id = await makeBucket(folder);
+const target_id = await makeRecordedTarget(project, bucket_id);
+
+async function makeBucket(path: string, scope_id = 'global'): Promise<string> {
+  const made = await admin.call('POST', 'storage-buckets?plugin_name=local', {
+    scope_id,
+    attributes: { path },
+  });
+  assert.equal(made.status, 200, made.text);
+  return made.textAt('id');
+}
+
+async function must(method: string, path: string, body?: object): Promise<Reply> {
+  const reply = await admin.call(method, path, body);
+  assert.ok(reply.status < 300, `${path}: ${reply.text}`);
+  return reply;
+}
+
+const text = (value: string): Uint8Array => Buffer.from(value);
+const TERMINAL = { type: 'session', pty: { term: 'xterm-256color', columns: 100, rows: 30 } };
+
+/** A session with one shell that has said something, ended. */
+async function recordShell(target = target_id, said = 'hello\r\n') {
+  const session = await startRecordedSession(app, project, target);
+  const connection = await session.connect();
+  const shell = await connection.openChannel(TERMINAL);
+  await shell.output(text(said), 'stdout');
+  await shell.close({ status: 0 });
+  await connection.close({ reason: 'done' });
+  await session.end();
+  const read = await must('GET', `session-recordings/${session.recording_id}`);
+  const channel_id = read.textAt('connection_recordings.0.channel_recordings.0.id');
+  return { ...session, read, channel_id };
+}
+
+const download = (id: string): Promise<Reply> =>
+  admin.call('GET', `session-recordings/${id}:download?mime_type=application/x-asciicast`);
+
+test('a recorded session is read, listed and downloaded as what a terminal showed', async () => {
+  const session = await startRecordedSession(app, project, target_id);
+  const going = await must('GET', `session-recordings/${session.recording_id}`);
+  assert.equal(going.field('state'), 'started');
+  const connection = await session.connect();
+  const shell = await connection.openChannel(TERMINAL);
+  await shell.output(Buffer.from('gr\xc3', 'latin1'), 'stdout');
+  await shell.output(Buffer.from('\xbc\xc3\x9fe\r\n', 'latin1'), 'stdout');
+  await shell.input(text('secret typed\r'));
+  await shell.resize(120, 40);
+  await shell.output(text('a warning\r\n'), 'stderr');
+  await shell.close({ status: 3 });
+  await connection.close({ reason: 'closed by end-user' });
+  await session.end();
+
+  const read = await must('GET', `session-recordings/${session.recording_id}`);
+  assert.equal(read.field('state'), 'available');
+  assert.equal(read.field('session_id'), session.session_id);
+  assert.equal(read.field('storage_bucket_id'), bucket_id);
+  assert.equal(read.field('type'), 'ssh');
+  assert.equal(read.field('endpoint'), 'ssh://192.0.2.7:22');
+  assert.match(read.textAt('duration'), /^[\d.]+s$/);
+  assert.equal(read.field('bytes_up'), '13');
+  assert.equal(read.field('bytes_down'), '20');
+  assert.equal(read.field('create_time_values.user.id'), admin.user_id);
+  assert.equal(read.field('create_time_values.target.id'), target_id);
+  assert.deepEqual(read.field('create_time_values.credentials.0.purposes'), [
+    'injected_application',
+  ]);
+  assert.doesNotMatch(read.text, /not-to-be-seen/);
+  const channel = read.field('connection_recordings.0.channel_recordings.0') as { id: string };
+  assert.match(channel.id, /^chr_/);
+  const list = await must('GET', 'session-recordings?scope_id=global');
+  assert.ok(list.text.includes(session.recording_id));
+  const bySession = await must('GET', `session-recordings/${session.session_id}`);
+  assert.equal(bySession.field('id'), session.recording_id);
+
+  for (const id of [channel.id, session.recording_id, session.session_id, connection.id]) {
+    const downloaded = await download(id);
+    assert.equal(downloaded.status, 200, downloaded.text);
+    assert.equal(downloaded.headers.get('content-type'), 'application/x-asciicast');
+    const cast = readCast(downloaded.text);
+    assert.deepEqual([cast.header.width, cast.header.height], [100, 30]);
+    assert.equal(cast.header.env.TERM, 'xterm-256color');
+    assert.equal(outputOf(cast), 'grüße\r\na warning\r\n');
+    assert.ok(cast.events.some(([, code, data]) => code === 'r' && data === '120x40'));
+    assert.ok(!downloaded.text.includes('secret typed'), 'what is typed is not kept');
+    assert.match(cast.events.at(-1)?.[2] ?? '', /^exit status 3, 9 bytes to the client/);
+  }
+});
+
+test('what is typed is recorded where the target says so', async () => {
+  const target = await makeRecordedTarget(project, bucket_id, { record_session_input: true });
+  const session = await startRecordedSession(app, project, target);
+  const connection = await session.connect();
+  const shell = await connection.openChannel(TERMINAL);
+  await shell.input(text('ls\r'));
+  await shell.close({});
+  await connection.close({ reason: 'done' });
+  await session.end();
+  const cast = readCast((await download(session.recording_id)).text);
+  assert.deepEqual(cast.events.map(([, code, data]) => [code, data]).slice(0, 1), [['i', 'ls\r']]);
+});
+
+test('what lies in the bucket is sealed, and told from what was changed there', async () => {
+  const { recording_id, channel_id } = await recordShell(target_id, 'a secret on the screen');
+  const path = join(folder, recording_id, channel_id);
+  const whole = readFileSync(path);
+  assert.ok(!whole.includes('a secret on the screen'));
+  const verify = () => must('POST', `session-recordings/${recording_id}:verify`, {});
+  assert.equal((await verify()).field('intact'), true);
+
+  const changed = Buffer.from(whole);
+  changed[100] = (changed[100] ?? 0) ^ 1;
+  writeFileSync(path, changed);
+  assert.equal((await verify()).field('intact'), false);
+  const refused = await download(channel_id);
+  assert.equal(refused.status, 400);
+  assert.match(refused.text, /not as it was written/);
+
+  writeFileSync(path, whole);
+  truncateSync(path, whole.length - 40);
+  assert.equal((await verify()).field('intact'), false);
+  writeFileSync(path, whole);
+  assert.equal((await verify()).field('intact'), true);
+});
+
+test('a session that cannot be recorded does not begin, and one whose recording fails ends', async () => {
+  const broken = tempFolder();
+  const bucket = await makeBucket(broken);
+  const target = await makeRecordedTarget(project, bucket);
+  const session = await startRecordedSession(app, project, target);
+  const connection = await session.connect();
+  const failures: unknown[] = [];
+  const other = await session.connect((error) => failures.push(error));
+  const shell = await other.openChannel(TERMINAL);
+  await shell.output(text('fine'), 'stdout');
+  rmSync(broken, { recursive: true });
+  writeFileSync(broken, 'no folder any more');
+  await assert.rejects(session.connect(), /cannot be written/);
+  await assert.rejects(connection.openChannel(TERMINAL), /cannot be written/);
+  await shell.output(Buffer.alloc(200_000, 'x'), 'stdout').catch(() => {});
+  await assert.rejects(shell.close({}), /cannot be written/);
+  assert.equal(failures.length, 1);
+  await session.end();
+  const read = await must('GET', `session-recordings/${session.recording_id}`);
+  assert.equal(read.field('state'), 'unknown');
+  assert.match(read.textAt('error_details'), /was not closed/);
+});
+
+test('a recording without a policy is deleted by hand, once it has ended', async () => {
+  const session = await startRecordedSession(app, project, target_id);
+  const refused = await admin.call('DELETE', `session-recordings/${session.recording_id}`);
+  assert.equal(refused.status, 400);
+  assert.match(refused.text, /goes on/);
+  await session.end();
+  await must('DELETE', `session-recordings/${session.recording_id}`);
+  const gone = await admin.call('GET', `session-recordings/${session.recording_id}`);
+  assert.equal(gone.status, 404);
+});
+
+test('a policy that is changed is applied to a recording when that is asked', async () => {
+  const { recording_id } = await recordShell();
+  const policy = await must('POST', 'policies', {
+    scope_id: 'global',
+    type: 'storage',
+    attributes: { retain_for: { days: -1 } },
+  });
+  const global = await must('GET', 'scopes/global');
+  await must('POST', 'scopes/global:attach-storage-policy', {
+    version: global.field('version'),
+    storage_policy_id: policy.textAt('id'),
+  });
+  const applied = await must(
+    'POST',
+    `session-recordings/${recording_id}:reapply-storage-policy`,
+    {},
+  );
+  assert.equal(applied.field('retain_until'), '9999-12-31T23:59:59.999Z');
+  assert.equal((await admin.call('DELETE', `session-recordings/${recording_id}`)).status, 400);
+  await must('DELETE', `policies/${policy.textAt('id')}`);
+  await must('POST', `session-recordings/${recording_id}:reapply-storage-policy`, {});
+  await must('DELETE', `session-recordings/${recording_id}`);
+});
+
+test('download is granted by itself', async () => {
+  const { recording_id, channel_id } = await recordShell();
+  const reader = await project.addPerson('reader', [
+    'ids=*;type=session-recording;actions=read,list',
+  ]);
+  assert.equal((await reader.call('GET', `session-recordings/${recording_id}`)).status, 200);
+  assert.equal((await reader.call('GET', `session-recordings/${channel_id}:download`)).status, 403);
+  const viewer = await project.addPerson('viewer', [
+    'ids=*;type=session-recording;actions=download',
+  ]);
+  assert.equal((await viewer.call('GET', `session-recordings/${channel_id}:download`)).status, 200);
+  assert.equal((await viewer.call('DELETE', `session-recordings/${recording_id}`)).status, 403);
+});
+
+test('a policy retains a recording, and has it deleted', async () => {
+  const policy = await must('POST', 'policies', {
+    scope_id: project.org_id,
+    type: 'storage',
+    attributes: { retain_for: { days: 2 }, delete_after: { days: 5 } },
+  });
+  const org = await must('GET', `scopes/${project.org_id}`);
+  await must('POST', `scopes/${project.org_id}:attach-storage-policy`, {
+    version: org.field('version'),
+    storage_policy_id: policy.textAt('id'),
+  });
+  const attached = await must('GET', `scopes/${project.org_id}`);
+  assert.equal(attached.field('storage_policy_id'), policy.textAt('id'));
+  const { recording_id, read } = await recordShell();
+  const end = Date.parse(read.textAt('end_time'));
+  assert.equal(Date.parse(read.textAt('retain_until')), end + 2 * 86_400_000);
+  assert.equal(Date.parse(read.textAt('delete_after')), end + 5 * 86_400_000);
+  const refused = await admin.call('DELETE', `session-recordings/${recording_id}`);
+  assert.equal(refused.status, 400);
+  assert.match(refused.text, /retains the recording until/);
+  const inOrg = await admin.call('DELETE', `storage-buckets/${bucket_id}`);
+  assert.equal(inOrg.status, 400);
+
+  shift_ms += 4.9 * 86_400_000;
+  await runRecordingJobs(app);
+  // Log-ins have run out by now.
+  const again = await logIn(server, project.auth_method_id, 'admin');
+  assert.equal((await again.call('GET', `session-recordings/${recording_id}`)).status, 200);
+  shift_ms += 0.2 * 86_400_000;
+  await runRecordingJobs(app);
+  assert.equal((await again.call('GET', `session-recordings/${recording_id}`)).status, 404);
+  assert.ok(!readdirSync(folder).includes(recording_id));
+});
