@@ -174,7 +174,7 @@ export const settings = z.strictObject({
   proxy_listener: section({
     address: address
       .prefault('127.0.0.1:9202')
-      .describe("where this server's worker reports for sessions"),
+      .describe("where clients of sessions come to: this server's own worker"),
     public_address: publicAddress
       .optional()
       .describe('where clients reach it, if that is elsewhere'),
