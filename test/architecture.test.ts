@@ -22,8 +22,9 @@ const FLOORS: readonly (readonly string[])[] = [
   // The data path of sessions, in threads of its own or in a process that stands alone.
   ['worker'],
   ['broker'],
-  // Authorities of certificates of X.509, and of SSH.
-  ['pki', 'ssh-authority'],
+  // Authorities of certificates of SSH, and of X.509.
+  ['ssh-authority'],
+  ['pki'],
   ['system'],
   ['seal'],
   // Tokens, policies, identity, log-ins, leases, wrapping.

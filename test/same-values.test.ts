@@ -198,6 +198,9 @@ const SAME: Record<string, unknown[][]> = {
     ['', 'false', '0', false],
   ],
   key_id: [['a', '0x61', '0X61']],
+  valid_principals: [['ann,bob', ' ann , bob ', 'bob,ann,']],
+  default_user: [['ann', ' ann ', 'ann,']],
+  public_key: [['ssh-ed25519 AAAA', 'ssh-ed25519 AAAA me@here', '  ssh-ed25519  AAAA']],
   usages: [[['sign', 'verify'], 'verify,sign', ['verify', 'sign', 'sign']]],
 };
 
@@ -235,6 +238,8 @@ const AS_WRITTEN = new Set([
   'crls', 'format',
   // Where clusters are.
   'aia_path',
+  // Of certificates of SSH.
+  'allowed_critical_options', 'allowed_users', 'key_id_format',
   // Of devices.
   'hash_algorithm', 'key_label', 'library', 'token_label',
   // Who is warned, and of what.
@@ -279,7 +284,7 @@ for (const route of routes) {
       const reader = readerOf(route);
       // The serialNumber of a subject, and the address of a cluster, are texts like others; the number of a certificate
       // and the path of a policy are not.
-      const isText = ['serial_number', 'path'].includes(name) && !comparisonOf(field);
+      const isText = ['serial_number', 'path', 'key_id'].includes(name) && !comparisonOf(field);
       const rows = (isText ? [] : (SAME[name] ?? [])).map((row) =>
         row.filter((value) => reader.read(name, value) !== undefined),
       );

@@ -2,6 +2,7 @@ import { hash } from 'node:crypto';
 import { invalid } from '../core/failure.ts';
 import type { CertificateFields } from '../ssh/certificate.ts';
 import type { SshPublicKey } from '../ssh/public-key.ts';
+import { splitPrincipals } from './principals.ts';
 import type { SshRole } from './role.ts';
 
 /** What a request asks for. */
@@ -70,8 +71,8 @@ function planPrincipals(
   { cert_type, valid_principals }: CertificateRequest,
 ): string[] {
   const isUser = cert_type === 'user';
-  const asked = namesOf(valid_principals);
-  const names = asked.length > 0 || !isUser ? asked : namesOf(role.default_user);
+  const asked = splitPrincipals(valid_principals);
+  const names = asked.length > 0 || !isUser ? asked : splitPrincipals(role.default_user);
   // A certificate that names nobody would be everybody's.
   if (names.length === 0) throw invalid('empty valid principals not allowed by role');
   if (names.length > MOST_PRINCIPALS) {
@@ -83,20 +84,11 @@ function planPrincipals(
   return names;
 }
 
-const namesOf = (list: string): string[] => [
-  ...new Set(
-    list
-      .split(',')
-      .map((name) => name.trim())
-      .filter((name) => name !== ''),
-  ),
-];
-
 function isAllowedUser({ allowed_users, default_user }: SshRole, name: string): boolean {
   return (
     allowed_users.includes('*') ||
     allowed_users.includes(name) ||
-    namesOf(default_user).includes(name)
+    splitPrincipals(default_user).includes(name)
   );
 }
 

@@ -1,5 +1,7 @@
 import { z } from 'zod';
 import { choice, duration, flag, shortList, stringMap, text } from '../core/fields.ts';
+import { domainList } from '../pki/fields/field-kinds.ts';
+import { principalsText } from './field-kinds.ts';
 
 const NONE: Record<string, string> = {};
 
@@ -11,8 +13,8 @@ export const roleFields = {
   allowed_users: shortList([]).describe(
     'Users that a certificate may name; "*": any. The default user may be named in any case.',
   ),
-  default_user: text('').describe('Users of a certificate when a request names none.'),
-  allowed_domains: shortList([]).describe(
+  default_user: principalsText('').describe('Users of a certificate when a request names none.'),
+  allowed_domains: domainList([]).describe(
     'Domains of hosts that a certificate may name; "*": any.',
   ),
   allow_bare_domains: flag(false).describe('Permit the listed domains themselves.'),

@@ -1,16 +1,9 @@
 import { z } from 'zod';
 import { bytes, nothing } from '../app/output.ts';
 import { type AnyRoute, vaultRoute } from '../app/route.ts';
-import {
-  choice,
-  duration,
-  flag,
-  integer,
-  longText,
-  optional,
-  stringMap,
-  text,
-} from '../core/fields.ts';
+import { choice, duration, flag, integer, optional, stringMap, text } from '../core/fields.ts';
+import { pemText } from '../pki/fields/field-kinds.ts';
+import { principalsText, publicKeyLine } from './field-kinds.ts';
 import {
   listRoles,
   readAuthority,
@@ -28,7 +21,7 @@ const name = text().describe('Name of the role.');
 const role = text().describe('Name of the role.');
 const publicKey = z.object({ public_key: z.string().describe('One line.') });
 const requestFields = {
-  valid_principals: text('').describe(
+  valid_principals: principalsText('').describe(
     'Users or hosts that the certificate names, with commas between them; none: the default user of the role.',
   ),
   cert_type: choice(['user', 'host'], 'user').describe('Whom it is for.'),
@@ -63,8 +56,8 @@ export const sshRoutes: readonly AnyRoute[] = [
         '"ssh-rsa", "ssh-ed25519", "ecdsa-sha2-nistp256", "ecdsa-sha2-nistp384" or "ecdsa-sha2-nistp521".',
       ),
       key_bits: integer(0).describe('0: as the type has it; 4096 of RSA.'),
-      private_key: longText('').describe('PEM of PKCS #8, PKCS #1 or SEC 1, without a passphrase.'),
-      public_key: text('').describe('Not looked at: the private key has it.'),
+      private_key: pemText('').describe('PEM of PKCS #8, PKCS #1 or SEC 1, without a passphrase.'),
+      public_key: publicKeyLine('').describe('Not looked at: the private key has it.'),
     }),
     output: publicKey,
     failures: ['invalid', 'conflict', 'rate_limited'],
@@ -161,7 +154,7 @@ export const sshRoutes: readonly AnyRoute[] = [
     summary: 'Sign a public key',
     input: z.object({
       role,
-      public_key: longText().describe('One line as ssh-keygen writes it.'),
+      public_key: publicKeyLine().describe('One line as ssh-keygen writes it.'),
       ...requestFields,
     }),
     output: z.object(signed),
