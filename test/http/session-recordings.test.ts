@@ -1,7 +1,16 @@
 import assert from 'node:assert/strict';
-import { readdirSync, readFileSync, rmSync, truncateSync, writeFileSync } from 'node:fs';
+import {
+  readdirSync,
+  readFileSync,
+  readlinkSync,
+  rmSync,
+  truncateSync,
+  writeFileSync,
+} from 'node:fs';
 import { join } from 'node:path';
 import { after, test } from 'node:test';
+import { downloadChannel } from '../../src/broker/recordings/recordings/reading.operations.ts';
+import { findFile } from '../../src/broker/recordings/recordings/store.ts';
 import { outputOf, readCast } from '../support/asciicast.ts';
 import { logIn, makeProject } from '../support/broker.ts';
 import {
@@ -199,6 +208,31 @@ test('a policy that is changed is applied to a recording when that is asked', as
   await must('DELETE', `policies/${policy.textAt('id')}`);
   await must('POST', `session-recordings/${recording_id}:reapply-storage-policy`, {});
   await must('DELETE', `session-recordings/${recording_id}`);
+});
+
+const onLinux = { skip: process.platform === 'linux' ? false : 'needs /proc' };
+
+test('who leaves amid a download leaves no file open', onLinux, async () => {
+  const { recording_id, channel_id } = await recordShell(target_id, 'x'.repeat(1 << 20));
+  const file = await findFile(app.db, channel_id);
+  assert.ok(file);
+  const path = join(folder, recording_id, channel_id);
+  const isOpen = (): boolean =>
+    readdirSync('/proc/self/fd').some((fd) => {
+      try {
+        return readlinkSync(`/proc/self/fd/${fd}`) === path;
+      } catch {
+        return false;
+      }
+    });
+  for await (const _piece of (await downloadChannel(app, file)).pieces()) {
+    assert.equal(isOpen(), true);
+    break;
+  }
+  for (let tries = 0; isOpen() && tries < 100; tries += 1) {
+    await new Promise((resolve) => setTimeout(resolve, 10));
+  }
+  assert.equal(isOpen(), false);
 });
 
 test('download is granted by itself', async () => {

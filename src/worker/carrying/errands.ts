@@ -74,8 +74,8 @@ export class Errands {
 
 const refuse = (_kind: string, because: string): Error => new Error(because);
 
-/** The socket of a worker that has proved to be the one that is meant. */
-function connectTo(
+/** The socket of a worker that has proved to be the one that is meant. @throws Error, also for an address that is none */
+async function connectTo(
   address: string,
   worker_id: string,
   credentials: WorkerCredentials,

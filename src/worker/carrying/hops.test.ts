@@ -221,6 +221,21 @@ test('a worker brings nothing to another one than it was told, nor under other r
   await assert.rejects(desk.reach('sc_1'), /nobody/);
 });
 
+test('an endpoint is let go of when the address of the other worker is none', async (t) => {
+  const { endpoint, sockets } = await startEcho(t);
+  const errands = errandsOf(t, credentialsOf('w_out'));
+  const ticket = randomBytes(32).toString('base64');
+  for (const address of ['nowhere', '127.0.0.1:70000']) {
+    const errand = { endpoint, address, worker_id: 'w_in', ticket };
+    await assert.rejects(errands.run(errand), /the other worker cannot be reached/);
+  }
+  const until_ms = Date.now() + 5_000;
+  while (sockets.size > 0 && Date.now() < until_ms) {
+    await new Promise((resolve) => setTimeout(resolve, 10));
+  }
+  assert.equal(sockets.size, 0);
+});
+
 test('an endpoint that is not there is said so, and whoever comes afterwards is sent away', async (t) => {
   const errands = errandsOf(t, credentialsOf('w_out'));
   const { endpoint, sockets } = await startEcho(t);

@@ -29,7 +29,11 @@ export class Tickets {
     const { promise, resolve, reject } = Promise.withResolvers<Arrival>();
     // Whoever comes although it is said that nobody does is sent away.
     const arrived = promise.catch(() => undefined);
-    const timer = setTimeout(() => reject(new Error('nobody has come')), TICKET_MS);
+    const timer = setTimeout(() => {
+      // Nobody would take whoever comes while it is still being sent.
+      this.#expected.delete(ticket);
+      reject(new Error('nobody has come'));
+    }, TICKET_MS);
     this.#expected.set(ticket, resolve);
     try {
       const sent = await send(ticket);

@@ -157,7 +157,7 @@ export class WorkerListener {
       throw new Failure('unavailable', 'the server is sealed');
     }
     const read = enrolment.safeParse(jsonOf(body));
-    if (!read.success) throw new Failure('forbidden', 'this is no enrolment of a worker');
+    if (!read.success) throw new Failure('forbidden', NO_ENROLMENT);
     const { public_key, nonce, proof } = read.data;
     const enrolled = await enrolWorker(this.#app, {
       public_key: Buffer.from(public_key, 'base64'),
@@ -230,15 +230,21 @@ function jsonOf(text: string): unknown {
   }
 }
 
-/** @throws Failure `forbidden` for a body that is too long */
+const NO_ENROLMENT = 'this is no enrolment of a worker';
+
+/** @throws Failure `forbidden` for a body that is too long, or breaks off: anybody may send such a one */
 async function readBody(request: IncomingMessage): Promise<string> {
   const parts: Buffer[] = [];
   let length = 0;
-  for await (const part of request) {
-    length += part.length;
-    if (length > ENROLMENT_BYTES)
-      throw new Failure('forbidden', 'this is no enrolment of a worker');
-    parts.push(part);
+  try {
+    for await (const part of request) {
+      length += part.length;
+      if (length > ENROLMENT_BYTES) break;
+      parts.push(part);
+    }
+  } catch (cause) {
+    throw new Failure('forbidden', NO_ENROLMENT, { cause });
   }
+  if (length > ENROLMENT_BYTES) throw new Failure('forbidden', NO_ENROLMENT);
   return Buffer.concat(parts).toString('utf8');
 }

@@ -15,6 +15,7 @@ interface Channel {
   /** Its number at either side; of the other side known once it has confirmed. */
   numbers: { client?: number; endpoint?: number };
   pty?: ChannelFacts['pty'];
+  isBegun: boolean;
   watcher?: ChannelWatcher;
   exit: { status?: number; signal?: string };
   closed_by: Set<From>;
@@ -49,10 +50,10 @@ export class WatchedChannels {
         this.#forget(read.uint32(), otherOf(from));
         break;
       case MESSAGE.CHANNEL_DATA:
-        await this.#data(this.#channel(read, from), read.string(), from);
+        await this.#data(this.#watched(read, from), read.string(), from);
         break;
       case MESSAGE.CHANNEL_EXTENDED_DATA:
-        await this.#extended(this.#channel(read, from), read, from);
+        await this.#extended(this.#watched(read, from), read, from);
         break;
       case MESSAGE.CHANNEL_REQUEST:
         await this.#request(this.#channel(read, from), read, from);
@@ -82,6 +83,7 @@ export class WatchedChannels {
       type,
       opened_by: from,
       numbers: { [from]: number },
+      isBegun: false,
       exit: {},
       closed_by: new Set(),
     };
@@ -102,7 +104,9 @@ export class WatchedChannels {
   }
 
   async #begin(channel: Channel, command?: string): Promise<void> {
-    if (channel.watcher) return;
+    // A server that refused the first takes a second one: that would run by the first one's name.
+    if (channel.isBegun) throw new SshFault('a channel is begun twice');
+    channel.isBegun = true;
     const { type, pty } = channel;
     channel.watcher = await this.#watcher.openChannel({
       type,
@@ -111,15 +115,16 @@ export class WatchedChannels {
     });
   }
 
-  async #data(channel: Channel | undefined, bytes: Buffer, from: From): Promise<void> {
-    if (from === 'client') await channel?.watcher?.input(bytes);
-    else await channel?.watcher?.output(bytes, 'stdout');
+  async #data(watcher: ChannelWatcher, bytes: Buffer, from: From): Promise<void> {
+    if (from === 'client') await watcher.input(bytes);
+    else await watcher.output(bytes, 'stdout');
   }
 
-  async #extended(channel: Channel | undefined, read: WireReader, from: From): Promise<void> {
+  async #extended(watcher: ChannelWatcher, read: WireReader, from: From): Promise<void> {
     read.uint32();
     const bytes = read.string();
-    if (from === 'endpoint') await channel?.watcher?.output(bytes, 'stderr');
+    if (from === 'endpoint') await watcher.output(bytes, 'stderr');
+    else await watcher.input(bytes);
   }
 
   async #request(channel: Channel | undefined, read: WireReader, from: From): Promise<void> {
@@ -164,6 +169,13 @@ export class WatchedChannels {
   /** Messages name a channel by the number that it has where they go. */
   #channel(read: WireReader, from: From): Channel | undefined {
     return this.#known[otherOf(from)].get(read.uint32());
+  }
+
+  /** Who sees the data of a channel: what nobody sees does not flow. @throws SshFault */
+  #watched(read: WireReader, from: From): ChannelWatcher {
+    const watcher = this.#channel(read, from)?.watcher;
+    if (!watcher) throw new SshFault('data of a channel that nobody has begun');
+    return watcher;
   }
 
   #forget(number: number, opened_by: From): void {

@@ -383,6 +383,69 @@ for (const event of ['open', 'output', 'input', 'close']) {
   });
 }
 
+type Side = 'client' | 'endpoint';
+
+const opened: [Side, Buffer][] = [
+  ['client', open('session', 3)],
+  ['endpoint', confirm(3, 8)],
+];
+const refusal = message(
+  MESSAGE.CHANNEL_OPEN_FAILURE,
+  ...[encodeUint32(3), encodeUint32(1), encodeString(''), encodeString('')],
+);
+const shell: [Side, Buffer] = ['client', request(8, 'shell')];
+const UNSEEN = 'data of a channel that nobody has begun';
+const late = message(
+  MESSAGE.CHANNEL_EXTENDED_DATA,
+  ...[encodeUint32(3), encodeUint32(1), encodeString('oops')],
+);
+
+for (const { why, before, last, because } of [
+  { why: 'data to no channel', before: [], last: ['client', data(8, 'x')], because: UNSEEN },
+  {
+    why: 'data before the channel is confirmed',
+    before: opened.slice(0, 1),
+    last: ['endpoint', data(3, 'x')],
+    because: UNSEEN,
+  },
+  {
+    why: 'data of the endpoint before the channel is for anything',
+    before: opened,
+    last: ['endpoint', data(3, 'x')],
+    because: UNSEEN,
+  },
+  {
+    why: 'data of the client before the channel is for anything',
+    before: opened,
+    last: ['client', data(8, 'x')],
+    because: UNSEEN,
+  },
+  {
+    why: 'data of a channel that was confirmed and is refused then',
+    before: [...opened, shell, ['endpoint', refusal]],
+    last: ['endpoint', late],
+    because: UNSEEN,
+  },
+  {
+    why: 'a command in place of one that was refused',
+    before: [...opened, ['client', request(8, 'subsystem', encodeString('none'))]],
+    last: ['client', request(8, 'exec', encodeString('id'))],
+    because: 'a channel is begun twice',
+  },
+] satisfies { why: string; before: [Side, Buffer][]; last: [Side, Buffer]; because: string }[]) {
+  test(`what a watcher would not see ends the connection: ${why}`, async () => {
+    const { client, endpoint, ready, end } = talk([byPassword], letIn, recorder([]));
+    await ready;
+    const send = ([from, one]: [Side, Buffer], go: typeof passes): Promise<void> =>
+      from === 'client' ? go(client, endpoint, one) : go(endpoint, client, one);
+    for (const step of before) await send(step, passes);
+    await send(last, (from, _to, one) => from.send(one ?? Buffer.alloc(0)));
+    assert.deepEqual(await end, { by: 'fault', because });
+    const other = last[0] === 'client' ? endpoint : client;
+    assert.equal(await other.receive().catch(() => undefined), undefined);
+  });
+}
+
 test('an endpoint’s offer of its other keys is not passed on, other requests are', async () => {
   const { client, endpoint, ready } = talk([byPassword], letIn);
   await ready;

@@ -55,9 +55,14 @@ export async function downloadChannel(app: App, file: RecordingFileRow): Promise
   return {
     length: undefined,
     async *pieces() {
-      if (first.done) return;
-      yield first.value;
-      yield* content;
+      try {
+        if (first.done) return;
+        yield first.value;
+        yield* content;
+      } finally {
+        // Whoever leaves at the first piece would leave the file open, and the key as it is.
+        await content.return();
+      }
     },
   };
 }

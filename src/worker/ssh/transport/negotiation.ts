@@ -1,7 +1,7 @@
 import { encodeBoolean, encodeNames, encodeUint32, WireReader } from '../../../ssh/wire.ts';
 import { CIPHERS, KEY_EXCHANGES, type KeyExchangeName, MACS } from './algorithms.ts';
 import { KEY_EXCHANGE_FAILED, SshFault } from './fault.ts';
-import { MESSAGE } from './messages.ts';
+import { MESSAGE, printable } from './messages.ts';
 
 export type Role = 'client' | 'server';
 
@@ -93,7 +93,7 @@ export function negotiate(role: Role, own: Uint8Array, peers: Uint8Array): Negot
     const served = new Set(list(server));
     const chosen = list(client).find((name) => served.has(name));
     if (chosen !== undefined) return chosen;
-    const has = list(theirs).slice(0, 16).join(', ').slice(0, 256);
+    const has = printable(list(theirs).slice(0, 16).join(', '));
     throw new SshFault(`no common ${what}: the other side has ${has}`, KEY_EXCHANGE_FAILED);
   };
   const cipherOf = (way: 0 | 1): ChosenCipher => {

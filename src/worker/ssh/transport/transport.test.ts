@@ -193,6 +193,8 @@ test('a guess is passed over when it was wrong, and taken when it was right', ()
 const refusals: [offer: Buffer, because: RegExp][] = [
   [offerOf(['diffie-hellman-group1-sha1']), /no common key exchange: .*group1-sha1/],
   [offerOf(['ext-info-c']), /no common key exchange/],
+  // Its words are shown to people and kept.
+  [offerOf(['a\x1b[2J\0b\x9b']), /the other side has a\?\[2J\?b\?/],
   [offerOf(['kex-strict-s-v00@openssh.com']), /no key exchange was chosen/],
   [offerOf(['curve25519-sha256'], { host_keys: ['ssh-rsa'] }), /no common kind of host key/],
   [offerOf(['curve25519-sha256'], { ciphers: ['3des-cbc'] }), /no common cipher/],
