@@ -1,8 +1,15 @@
 import assert from 'node:assert/strict';
+import { randomBytes } from 'node:crypto';
 import { after, test } from 'node:test';
 import type { Resource } from '../../src/broker/resource/resource.ts';
 import { insertResource } from '../../src/broker/resource/store.ts';
 import { brokerRoutes } from '../../src/broker/routes.ts';
+import { formatWorkerToken } from '../../src/broker/workers/proof.ts';
+import {
+  makeRecordedTarget,
+  startRecordedSession,
+  tempFolder,
+} from '../support/recorded-sessions.ts';
 import { makeResource } from '../support/resources.ts';
 import { AUTH_METHOD, type Call, startBroker, tokenIdOf } from '../support/seeded-broker.ts';
 
@@ -96,6 +103,45 @@ async function newSession(): Promise<string> {
   return answer.textAt('session_id');
 }
 
+const newWorkerToken = (): string =>
+  formatWorkerToken({ public_key: randomBytes(32), secret: randomBytes(32) });
+const newOrg = () => make('scopes', { scope_id: 'global', type: 'org', name: newName() });
+const POLICY = {
+  scope_id: 'global',
+  type: 'storage',
+  attributes: { delete_after: { days: 9, overridable: true } },
+};
+const newPolicy = () => make('policies', POLICY);
+const newBucketBody = () => ({ scope_id: 'global', attributes: { path: tempFolder() } });
+const newBucket = () => make('storage-buckets?plugin_name=local', newBucketBody());
+
+/** One that has ended, of a session with one shell. */
+async function record(): Promise<{ id: string; channel_id: string }> {
+  const { app } = first.client.running;
+  const place = { id: project, admin: { call: admin } };
+  const target = await makeRecordedTarget(place, await newBucket());
+  const session = await startRecordedSession(app, place, target);
+  const connection = await session.connect();
+  const shell = await connection.openChannel({ type: 'session' });
+  await shell.output(Buffer.from('hello'), 'stdout');
+  await shell.close({ status: 0 });
+  await connection.close({ reason: 'done' });
+  await session.end();
+  const id = session.recording_id;
+  const read = await admin('GET', `session-recordings/${id}`);
+  return { id, channel_id: read.textAt('connection_recordings.0.channel_recordings.0.id') };
+}
+const newRecording = async (): Promise<string> => (await record()).id;
+const newRecordedChannel = async (): Promise<string> => (await record()).channel_id;
+const onRecording = async (verb: string): Promise<Request> => ({
+  path: `session-recordings/${await newRecording()}:${verb}`,
+  body: {},
+});
+const attachment = async (scope: string): Promise<Request> => ({
+  path: `scopes/${scope}:attach-storage-policy`,
+  body: { version: 1, storage_policy_id: await newPolicy() },
+});
+
 interface Request {
   path: string;
   body?: object;
@@ -157,25 +203,8 @@ function verb(
 }
 
 const NOT_OFFERED: readonly string[] = [
-  'unavailable-get-policies',
-  'unavailable-post-policies',
-  'unavailable-get-policies-id-',
-  'unavailable-patch-policies-id-',
-  'unavailable-delete-policies-id-',
-  'unavailable-post-scopes-id-attach-storage-policy',
-  'unavailable-post-scopes-id-detach-storage-policy',
-  'unavailable-get-storage-buckets',
-  'unavailable-post-storage-buckets',
-  'unavailable-get-storage-buckets-id-',
-  'unavailable-patch-storage-buckets-id-',
-  'unavailable-delete-storage-buckets-id-',
-  'unavailable-get-session-recordings',
-  'unavailable-get-session-recordings-id-',
-  'unavailable-delete-session-recordings-id-',
-  'unavailable-get-session-recordings-id-download',
   'unavailable-get-session-recordings-id-export',
   'unavailable-get-session-recordings-list-exports',
-  'unavailable-post-session-recordings-id-reapply-storage-policy',
   'unavailable-post-scopes-id-set-alias-suffix',
   'unavailable-post-scopes-id-remove-alias-suffix',
   'unavailable-get-scopes-id-list-keys',
@@ -461,16 +490,63 @@ const ROWS: Record<string, Row> = {
     200,
     async () => ({ path: 'workers:create:controller-led', body: { scope_id: 'global' } }),
   ],
-  // Let in, and told that it is not offered.
   'create-worker-worker-led': [
     401,
     403,
     403,
-    405,
+    200,
     async () => ({
       path: 'workers:create:worker-led',
-      body: { scope_id: 'global', worker_generated_auth_token: 'GzusqckarbczHoLGQ4UA25uSR' },
+      body: { scope_id: 'global', worker_generated_auth_token: newWorkerToken() },
     }),
+  ],
+  ...standard('policies', 'policy', 'scope_id=global', newPolicy, () => POLICY),
+  ...standard('storage-buckets', 'storage-bucket', 'scope_id=global', newBucket, newBucketBody),
+  'create-storage-bucket': [
+    401,
+    403,
+    403,
+    200,
+    async () => ({ path: 'storage-buckets?plugin_name=local', body: newBucketBody() }),
+  ],
+  'list-session-recordings': [
+    401,
+    403,
+    200,
+    200,
+    async () => ({ path: 'session-recordings?scope_id=global' }),
+  ],
+  'read-session-recording': [401, 403, 200, 200, () => at('session-recordings', newRecording())],
+  'delete-session-recording': [401, 403, 403, 204, () => at('session-recordings', newRecording())],
+  'download-session-recording': [
+    401,
+    403,
+    403,
+    200,
+    async () => ({
+      path: `session-recordings/${await newRecordedChannel()}:download?mime_type=application/x-asciicast`,
+    }),
+  ],
+  'verify-session-recording': [401, 403, 403, 200, () => onRecording('verify')],
+  'reapply-storage-policy-session-recording': [
+    401,
+    403,
+    403,
+    200,
+    () => onRecording('reapply-storage-policy'),
+  ],
+  'attach-storage-policy-scope': [401, 403, 403, 200, async () => attachment(await newOrg())],
+  'detach-storage-policy-scope': [
+    401,
+    403,
+    403,
+    200,
+    async () => {
+      const id = await newOrg();
+      const { path, body } = await attachment(id);
+      assert.equal((await admin('POST', path, body)).status, 200);
+      return { path: `scopes/${id}:detach-storage-policy`, body: { version: 2 } };
+    },
   ],
   'read-worker-certificate-authority': [
     401,

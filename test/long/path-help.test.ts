@@ -18,6 +18,7 @@ const { call, url } = client;
 /** Where each engine is mounted. */
 const PLACES: Record<string, string> = {
   pki: 'pki',
+  ssh: 'ssh',
   identity: 'identity',
   cubbyhole: 'cubbyhole',
   token: 'auth/token',
@@ -26,7 +27,7 @@ const PLACES: Record<string, string> = {
 };
 
 before(async () => {
-  await call('POST', 'sys/mounts/pki', { type: 'pki' });
+  for (const type of ['pki', 'ssh']) await call('POST', `sys/mounts/${type}`, { type });
   for (const type of ['userpass', 'approle']) await call('POST', `sys/auth/${type}`, { type });
   await call('POST', 'pki/root/generate/internal', { common_name: 'R', key_type: 'ec' });
 });

@@ -491,6 +491,7 @@ test('a job is done on one node at a time, and on another when that one is kille
     const config = {
       ...settingsOf(place, directory, node),
       listener: { address: '127.0.0.1:0', tls_disable: true },
+      proxy_listener: { address: '127.0.0.1:0' },
       log_level: 'error',
     };
     const script = new URL('../support/job-process.ts', import.meta.url).pathname;

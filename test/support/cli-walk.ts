@@ -110,6 +110,10 @@ export const SHAPES: Readonly<Record<string, { needs: string; may?: string }>> =
     needs: 'certs[].id certs[].not_after_time certs[].not_before_time certs[].public_key_sha256',
   },
   'active users': { needs: 'start_time end_time', may: 'count' },
+  // There are none yet, whose items could be looked at.
+  policy: { needs: `${EVERY} ${GLOBAL} scope_id type` },
+  'storage-bucket': { needs: `${EVERY} ${GLOBAL} scope_id type bucket_name` },
+  'session-recording': { needs: 'id created_time updated_time session_id storage_bucket_id state' },
 };
 
 const get = (path: string, shape: string, more: Partial<Ask> = {}): Ask => ({
@@ -726,9 +730,11 @@ export const CLI_WALK: readonly Step[] = [
     ...get('billing:monthly-active-users', 'active users'),
     lists: true,
   }),
-  ...['policies', 'storage-buckets', 'session-recordings'].map((plural) =>
-    step(`${plural} list`, refused('GET', `${plural}?scope_id=global`, 405)),
-  ),
+  ...Object.entries({
+    policies: 'policy',
+    'storage-buckets': 'storage-bucket',
+    'session-recordings': 'session-recording',
+  }).map(([plural, shape]) => step(`${plural} list`, list(`${plural}?scope_id=global`, shape))),
 
   // Any kind by its id, and the end of what was made.
   step('read', get('targets/ttcp_1234567890', 'target')),

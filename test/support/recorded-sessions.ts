@@ -15,7 +15,7 @@ import { recordConnection } from '../../src/worker/recording/recorder.ts';
 import { upstreamOf } from '../../src/worker/serving.operations.ts';
 import type { SessionWatcher } from '../../src/worker/ssh/watching.ts';
 import type { Upstream } from '../../src/worker/upstream.ts';
-import type { Project } from './broker.ts';
+import type { Reply } from './server.ts';
 
 export const tempFolder = (): string => mkdtempSync(join(tmpdir(), 'gatehouse-recordings-'));
 
@@ -28,11 +28,17 @@ const HOST_KEY = `ssh-ed25519 ${Buffer.concat([
   ),
 ]).toString('base64')}`;
 
+/** A project, and who may do everything in it. */
+interface Place {
+  id: string;
+  admin: { call(method: string, path: string, body?: object): Promise<Reply> };
+}
+
 let named = 0;
 
 /** An ssh target with an injected password, recorded in a bucket. */
 export async function makeRecordedTarget(
-  project: Project,
+  project: Place,
   bucket_id: string,
   more: object = {},
 ): Promise<string> {
@@ -81,7 +87,7 @@ export interface RecordedSession {
 
 export async function startRecordedSession(
   app: App,
-  project: Project,
+  project: Place,
   target_id: string,
 ): Promise<RecordedSession> {
   const { admin } = project;
