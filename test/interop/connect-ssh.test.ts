@@ -175,7 +175,7 @@ async function strangerIsAskedAbout(
   { host_key }: Sshd,
   known: string,
 ): Promise<void> {
-  const command = `${process.execPath} ${MAIN} connect ssh -target-name right -target-scope-name project -- -o UserKnownHostsFile=${known} id -un`;
+  const command = `exec ${process.execPath} ${MAIN} connect ssh -target-name right -target-scope-name project -- -o UserKnownHostsFile=${known} id -un`;
   const terminal = spawn('script', ['-qfec', command, '/dev/null'], {
     env: { ...process.env, ...env },
     stdio: ['pipe', 'pipe', 'ignore'],

@@ -102,7 +102,13 @@ for (const [what, args, input, line] of refused) {
 }
 
 test('a password that is typed does not show', async (t) => {
-  const command = [process.execPath, MAIN, 'authenticate -login-name admin', ...method].join(' ');
+  const command = [
+    'exec',
+    process.execPath,
+    MAIN,
+    'authenticate -login-name admin',
+    ...method,
+  ].join(' ');
   const terminal = spawn('script', ['-qfec', command, '/dev/null'], {
     env: { ...process.env, ...env },
     stdio: ['pipe', 'pipe', 'ignore'],

@@ -334,7 +334,8 @@ test('hundreds of short connections, one after the other and 16 at once, are all
 });
 
 test('on a terminal a line shows what is carried, and the table what is listened at', async (t) => {
-  const command = [process.execPath, MAIN, 'connect', target].join(' ');
+  // In the shell's place: one that waits for it would die of the same Ctrl-C.
+  const command = ['exec', process.execPath, MAIN, 'connect', target].join(' ');
   const terminal = spawn('script', ['-qfec', command, '/dev/null'], {
     env: { ...process.env, ...env },
     stdio: ['pipe', 'pipe', 'ignore'],
