@@ -1,17 +1,17 @@
 import type { Traffic } from './upstream.ts';
 
-/** Which connections have carried anything since they were looked at last. */
+/** Which connections have carried anything since that was last noted. */
 export class ChangedTraffic {
-  #told = new Map<string, number>();
+  #noted = new Map<string, number>();
 
-  /** @param open all that are open; others are forgotten */
   of(open: readonly Traffic[]): Traffic[] {
-    const before = this.#told;
-    this.#told = new Map();
-    return open.filter(({ connection_id, bytes_up, bytes_down }) => {
-      const sum = bytes_up + bytes_down;
-      this.#told.set(connection_id, sum);
-      return before.get(connection_id) !== sum;
-    });
+    return open.filter((one) => this.#noted.get(one.connection_id) !== sumOf(one));
+  }
+
+  /** They are: what could not be noted is told again. @param open all that are open; others are forgotten */
+  note(open: readonly Traffic[]): void {
+    this.#noted = new Map(open.map((one) => [one.connection_id, sumOf(one)]));
   }
 }
+
+const sumOf = ({ bytes_up, bytes_down }: Traffic): number => bytes_up + bytes_down;

@@ -66,7 +66,7 @@ export async function beginCarrying(
     },
     async report() {
       const open = await thread.traffic();
-      thread.cut([], await report(app, { open, news: changed.of(open) }));
+      thread.cut([], await report(app, { open, changed }));
     },
     async begin() {
       await report(app, { open: await thread.traffic() }, begun_ms);
@@ -99,13 +99,14 @@ function proving(app: App, thread: CarryingThread): (root: string) => Promise<vo
 /** @returns ids of connections that are closed in the store and have to be ended */
 async function report(
   app: App,
-  { open, news = [] }: { open: readonly Traffic[]; news?: readonly Traffic[] },
+  { open, changed }: { open: readonly Traffic[]; changed?: ChangedTraffic },
   before_ms?: number,
 ): Promise<string[]> {
   const own = ownWorker(app);
   if (!own || app.barrier.sealed) return [];
   try {
-    await noteTraffic(app, own.id, news);
+    await noteTraffic(app, own.id, changed?.of(open) ?? []);
+    changed?.note(open);
     const ids = new Set(open.map(({ connection_id }) => connection_id));
     const caller = systemCaller(app.newId(), 'carry-session');
     return await closeUnknown(app, caller, { worker_id: own.id, open: ids }, before_ms);

@@ -8,7 +8,7 @@ import { Failure } from '../../core/failure.ts';
 import { ChangedTraffic } from '../changed-traffic.ts';
 import { GRACE_MS } from '../grace.ts';
 import { upstreamOf } from '../serving.operations.ts';
-import { answerCall, type Cut, type Traffic } from '../upstream.ts';
+import { answerCall, type Cut } from '../upstream.ts';
 import type { Brought, Errand } from '../wire/hop.ts';
 import {
   base64,
@@ -160,8 +160,8 @@ export class Link {
     this.#send({ type: 'heard', report_id });
     this.#reports += 1;
     if (this.#reports % NOTED_EVERY !== 1) return;
-    const news: Traffic[] = this.#news.of(open);
-    await noteTraffic(this.#app, worker_id, news);
+    await noteTraffic(this.#app, worker_id, this.#news.of(open));
+    this.#news.note(open);
     const ids = new Set(open.map(({ connection_id }) => connection_id));
     const caller = systemCaller(this.#app.newId(), 'carry-session');
     const closed = await closeUnknown(this.#app, caller, { worker_id, open: ids });

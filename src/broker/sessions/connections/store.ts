@@ -149,7 +149,10 @@ export function connect(id: string, worker_id: string, ends: ConnectionEnds, now
   );
 }
 
-/** Bytes carried so far, of a connection that is open; they never become less. */
+/**
+ * Bytes carried so far, of a connection that is open; they never become less, and only more change its
+ * row: how long it has been silent is told by that.
+ */
 export function saveTraffic(
   id: string,
   worker_id: string,
@@ -166,7 +169,10 @@ export function saveTraffic(
       })
       .where('id', '=', id)
       .where('worker_id', '=', worker_id)
-      .where('status', '<>', 'closed'),
+      .where('status', '<>', 'closed')
+      .where((row) =>
+        row.or([row('bytes_up', '<', bytes.bytes_up), row('bytes_down', '<', bytes.bytes_down)]),
+      ),
   );
 }
 
@@ -198,7 +204,7 @@ export function close(
     write(
       build
         .updateTable('session')
-        .set((row) => ({ open_connections: row('open_connections', '-', 1) }))
+        .set((row) => ({ open_connections: row('open_connections', '-', 1), left_ms: now }))
         .where('id', '=', connection.session_id),
       { rows: 1 },
     ),
