@@ -241,6 +241,7 @@ const UNRECORDED: Readonly<Record<string, string>> = {
     'how far the file of a channel goes: its beginning and its end have records',
   'src/broker/resource/lists/jobs.ts': 'what lists remember of removals that were recorded',
   'src/broker/sessions/connections/operations.ts': 'how many bytes were carried',
+  'src/broker/sessions/jobs.ts': 'that sessions are used',
   'src/broker/workers/enrolment.operations.ts':
     'that a key is not used any more: the next one has its record',
   'src/broker/workers/report.operations.ts': 'that a worker is heard of',

@@ -12,6 +12,7 @@ const SECTIONS: [path: string, given: (unknown: object) => object][] = [
   ['worker_listener', (worker_listener) => ({ worker_listener, listener: { tls_disable: true } })],
   ['rate_limits.list', (list) => whole({ rate_limits: { list } })],
   ['rate_limits', (rate_limits) => whole({ rate_limits })],
+  ['session_limits', (session_limits) => whole({ session_limits })],
   ['storage', (storage) => whole({ storage })],
   ['seal', (seal) => whole({ seal })],
   ['audit', (audit) => whole({ audit })],

@@ -14,6 +14,8 @@ export interface Job {
   every_ms: number;
   /** Whether each cluster does it for itself: then one node of each cluster at a time does, by a lease of that cluster. */
   of_cluster?: boolean;
+  /** Whether this server does it, by its configuration; unless given, it does. */
+  isWanted?(app: Pick<App, 'config'>): boolean;
   /**
    * One run. Work in bounded pages, and commit each of them with `turn.commit`: the set is
    * refused once another node has taken over, and the run ends with that. Look at

@@ -162,6 +162,22 @@ const refused: [change: object, says: RegExp, why: string][] = [
   [{ rate_limits: { list: { total: 0 } } }, /rate_limits\.list\.total must be 1/, 'no requests'],
   [{ rate_limits: { lists: {} } }, /unknown key "rate_limits\.lists"/, 'a limit of nothing'],
   [{ rate_limits: { period: 0 } }, /rate_limits\.period must be seconds/, 'no time'],
+  [
+    { session_limits: { max_per_user: 0 } },
+    /session_limits\.max_per_user must be 1 or more/,
+    'no session for anybody',
+  ],
+  [
+    { session_limits: { max_per_user: 1.5 } },
+    /session_limits\.max_per_user must be 1 or more, a whole number/,
+    'half a session',
+  ],
+  [
+    { session_limits: { idle_seconds: 0 } },
+    /session_limits\.idle_seconds must be seconds/,
+    'a session that is idle at once',
+  ],
+  [{ session_limits: { idle: 9 } }, /unknown key "session_limits\.idle"/, 'a time without a unit'],
   [{ cors: { allowed_origins: '*' } }, /cors\.allowed_origins must be a list/, 'no list'],
   [
     { credential_stores: { denied_networks: ['10.0.0.0/40'] } },

@@ -19,6 +19,8 @@ import {
   type LogLevel,
   RATE_LIMIT_DEFAULTS,
   type RateLimits,
+  SESSION_LIMITS_DEFAULTS,
+  type SessionLimits,
   type Settings,
   USER_LOCKOUT_DEFAULTS,
   type UserLockout,
@@ -73,6 +75,7 @@ export interface Config extends Listener {
   user_lockout: UserLockout;
   /** Of the broker's API. */
   rate_limits: RateLimits;
+  session_limits: SessionLimits;
   /** Of the broker's API. */
   cors: Cors;
   /** Which Vault servers the broker may be sent to. */
@@ -164,6 +167,7 @@ export function devConfig(flags: DevFlags): Config {
     audit: { wait_for_reads: false, record_public_reads: false, retention_days: 0, sinks: [] },
     user_lockout: USER_LOCKOUT_DEFAULTS,
     rate_limits: { ...RATE_LIMIT_DEFAULTS, list: DEV_QUOTAS, other: DEV_QUOTAS },
+    session_limits: SESSION_LIMITS_DEFAULTS,
     cors: CORS_DEFAULTS,
     connections: CONNECTION_DEFAULTS,
     credential_stores: { allow_loopback: true, allowed_networks: [], denied_networks: [] },
@@ -228,6 +232,7 @@ export function parseConfig(text: string): Config {
     audit,
     user_lockout,
     rate_limits,
+    session_limits: settings.session_limits,
     cors,
     connections: connectionsOf(listener),
     credential_stores,

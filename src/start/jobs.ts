@@ -59,7 +59,7 @@ const FIRST_MS = 1_000;
 
 /** Starts the timers of all jobs; they stop, and the runs under way end, when the server closes. */
 export function startJobs(app: App, jobs: readonly Job[] = periodicJobs): void {
-  for (const job of jobs) startJob(app, job);
+  for (const job of jobs) if (job.isWanted?.(app) ?? true) startJob(app, job);
 }
 
 function startJob(app: App, job: Job): void {

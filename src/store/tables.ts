@@ -699,6 +699,10 @@ export interface SessionRow {
   injects: number;
   /** When the job has to look at it. */
   due_ms: number;
+  /** Not before this was it last used. */
+  used_ms: number;
+  /** When a connection of it was last closed; 0: never. */
+  left_ms: number;
 }
 
 /** What is asked of a worker whose connection another server holds. */

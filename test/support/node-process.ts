@@ -15,6 +15,7 @@ export interface NodeSettings {
   seal: { type: 'shamir' } | { type: 'keyfile'; path: string };
   /** Where workers that stand alone come to; without it there are none. */
   worker_listener?: { address: string; public_address?: string };
+  session_limits?: { max_per_user?: number; idle_seconds?: number };
 }
 
 /** A server in a process of its own, as `gatehouse server -config FILE` starts it. */

@@ -1,7 +1,9 @@
 import type { CancellationCause } from '../../src/broker/sessions/dependents.store.ts';
+import { listUnusedSince } from '../../src/broker/sessions/idle.store.ts';
 import { listLive } from '../../src/broker/sessions/orphans.store.ts';
 import { listSessionsOf } from '../../src/broker/sessions/paged-termination.store.ts';
 import { terminate } from '../../src/broker/sessions/transitions.store.ts';
+import { countLiveSessions } from '../../src/broker/sessions/user-limit.store.ts';
 // What is read a page at a time, and what is changed by ids: questions whose plans are looked at on both engines.
 
 import {
@@ -345,6 +347,12 @@ export const readsOf = (ids: readonly string[]): Read[] => [
     'live sessions of whom aliases name',
     /session_live_user/,
     (db) => listSessionsOf(db, { of_named: named }, 10),
+  ],
+  ['how many sessions of a user go on', /session_live_user/, (db) => countLiveSessions(db, 'u', 9)],
+  [
+    'sessions that may be idle, with what they carry',
+    /session_live_use/,
+    (db) => listUnusedSince(db, { before: 9, now: 9, limit: 10 }),
   ],
   ['live sessions', /session_status/, (db) => listLive(db, { status: 'active', id: 'x' }, 10)],
   [

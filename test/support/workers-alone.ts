@@ -115,7 +115,8 @@ export async function startCarryingServer(
   };
 }
 
-function ownSettings(test: Scope): NodeSettings {
+/** In a place of its own. */
+export function ownSettings(test: Scope): NodeSettings {
   const place = sqlitePlace();
   test.after(() => place.remove());
   return settingsOf(place, newDirectory(test));

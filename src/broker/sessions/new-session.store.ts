@@ -155,6 +155,8 @@ const insertFacts = preparedWrite<{
       connections: 0,
       open_connections: 0,
       due_ms: p.expires_ms,
+      used_ms: p.created_ms,
+      left_ms: 0,
     }),
   { rows: 1 },
 );

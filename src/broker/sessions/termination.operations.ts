@@ -10,7 +10,13 @@ import {
 import type { CancellationCause } from './dependents.store.ts';
 import { type LiveCursor, listLive, listOrphans } from './orphans.store.ts';
 import { cancelSome, disown, listSessionsOf, type PagedLoss } from './paged-termination.store.ts';
-import { deleteConnections, deleteSessions, listConnectionsOf, listDue } from './store.ts';
+import {
+  deleteConnections,
+  deleteSessions,
+  findSession,
+  listConnectionsOf,
+  listDue,
+} from './store.ts';
 import { cancelAffected, endCredentialsOf } from './termination.store.ts';
 import { terminate } from './transitions.store.ts';
 
@@ -71,6 +77,13 @@ export function takeCredentialsBack(app: App, ids: readonly string[]): void {
   revokeSessionCredentials(app, ids).catch((err: unknown) => {
     app.log.warn({ err }, 'credentials of ended sessions are revoked later');
   });
+}
+
+/** As {@link takeCredentialsBack}, of those of some sessions that have ended. */
+export async function takeBackWhereEnded(app: App, ids: readonly string[]): Promise<void> {
+  const sessions = await Promise.all(ids.map((id) => findSession(app.db, id)));
+  const ended = sessions.flatMap((one) => (one?.status === 'terminated' ? [one.id] : []));
+  if (ended.length > 0) takeCredentialsBack(app, ended);
 }
 
 const PAGE = 200;

@@ -4,11 +4,10 @@ import { Failure, isConflict } from '../../../core/failure.ts';
 import type { SessionConnectionRow } from '../../../store/tables.ts';
 import { newResourceId } from '../../resource/ids.ts';
 import { connectionsLeft } from '../session.ts';
-import { findSession } from '../store.ts';
 import {
   planCredentialsEnd,
   planTermination,
-  takeCredentialsBack,
+  takeBackWhereEnded,
 } from '../termination.operations.ts';
 import { requireSession } from './carried-session.operations.ts';
 import type { ClosedReason, ConnectionEnds } from './connection.ts';
@@ -111,6 +110,7 @@ export async function closeConnections(
         ...planTermination(app, session_ids),
         ...planCredentialsEnd(app, session_ids),
       ]);
+      // Sessions that ended with their last connection give their credentials back at once.
       await takeBackWhereEnded(app, session_ids);
       return;
     } catch (error) {
@@ -135,13 +135,6 @@ async function listOpen(
       const own = worker_id === undefined || row.worker_id === worker_id;
       return end && own && row.status !== 'closed' ? [{ row, end }] : [];
     });
-}
-
-/** Sessions that ended with their last connection give their credentials back at once. */
-async function takeBackWhereEnded(app: App, session_ids: readonly string[]): Promise<void> {
-  const sessions = await Promise.all(session_ids.map((id) => findSession(app.db, id)));
-  const ended = sessions.flatMap((one) => (one?.status === 'terminated' ? [one.id] : []));
-  if (ended.length > 0) takeCredentialsBack(app, ended);
 }
 
 const PAGE = 500;

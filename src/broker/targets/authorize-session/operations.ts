@@ -16,6 +16,7 @@ import type { Resource, Scope } from '../../resource/resource.ts';
 import { findResource } from '../../resource/store.ts';
 import { keyPlace } from '../../sessions/connections/carried-session.operations.ts';
 import { insertSession, type SessionHolder } from '../../sessions/new-session.store.ts';
+import { holdRoom, requireRoom } from '../../sessions/user-limit.operations.ts';
 import { judgeInjection } from '../injection.ts';
 import { targetDefinition } from '../operations.ts';
 import { planSessionRecording } from '../recording.operations.ts';
@@ -49,6 +50,7 @@ export async function authorizeSession(
         throw new Failure('not_found', 'Resource not found.');
       }
       isFirst = false;
+      await requireRoom(app, caller.who.user_id);
       const session = await planSession(app, caller, { ...request, target });
       return commitSession(app, caller, { ...request, target }, session);
     });
@@ -150,6 +152,7 @@ async function commitResolved(
   });
   try {
     await app.commitOnce(caller, [
+      ...holdRoom(app, user_id),
       ...insertSession({
         id,
         scope_id: scope.id,
