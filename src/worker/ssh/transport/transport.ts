@@ -1,5 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import type { Duplex } from 'node:stream';
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import { encodeString, encodeUint32 } from '../../../ssh/wire.ts';
 import { openerOf, sealerOf } from './ciphers.ts';
 import { BY_APPLICATION, KEY_EXCHANGE_FAILED, SshFault } from './fault.ts';
@@ -15,6 +16,8 @@ const IDENTIFICATION = 'SSH-2.0-Gatehouse';
 const MOST_WAITING = MOST_PACKET + 4096;
 /** A message that waits takes so much room besides its bytes. */
 const MESSAGE_ROOM = 256;
+/** Packets that are there already are read so many at a time: then all others have their turn. */
+const PACKETS_OF_TURN = 256;
 const MOST_REASON = 1024;
 
 /** Its messages, without those that are the transport's own business. */
@@ -44,6 +47,7 @@ export class SshTransport {
   /** Nothing more comes of the stream; what has come may wait yet. */
   #hasEnded = false;
   #isOver = false;
+  #of_turn = 0;
   /** Keys were there once. */
   #isReady = false;
   #fault: Error | undefined;
@@ -269,6 +273,7 @@ export class SshTransport {
       const payload = this.#incoming.next();
       if (this.#stream.isPaused() && this.#incoming.length <= MOST_WAITING) this.#stream.resume();
       if (payload) {
+        if (++this.#of_turn % PACKETS_OF_TURN === 0) await nextTurn();
         this.#key_changes.carried(payload);
         return payload;
       }
