@@ -10,6 +10,7 @@ const MOST_LINES = 32;
 
 /** So many pieces become one: each has its price, however short it is. */
 const MOST_PIECES = 1024;
+const SHORT_PIECE = 1024;
 
 /** Bytes as they come, cut into packets; no byte is copied more than a few times. */
 export class Incoming {
@@ -33,7 +34,8 @@ export class Incoming {
 
   push(bytes: Buffer): void {
     if (bytes.length === 0) return;
-    this.#pieces.push(bytes);
+    // A short one would hold on to all that it came with.
+    this.#pieces.push(bytes.length < SHORT_PIECE ? Buffer.from(bytes) : bytes);
     this.#length += bytes.length;
     if (this.#pieces.length > MOST_PIECES) this.#gather(this.#length);
   }

@@ -3,6 +3,7 @@ import { generateKeyPairSync } from 'node:crypto';
 import type { Duplex } from 'node:stream';
 import { test } from 'node:test';
 import { setImmediate as nextTurn } from 'node:timers/promises';
+import { buffersUsed } from '../../../../test/support/heap.ts';
 import { SshPeer } from '../../../../test/support/ssh-peer.ts';
 import { streamPair } from '../../../../test/support/stream-pair.ts';
 import { encodePublicKey } from '../../../ssh/public-key.ts';
@@ -153,6 +154,15 @@ test('the longest packet comes, wherever it is cut', async () => {
   for (let turn = 0; turn < 5; turn++) await nextTurn();
   near.push(sealed.subarray(sealed.length - 10));
   assert.ok((await transport.receive())?.equals(longest));
+});
+
+test('bytes that come one by one hold on to nothing else', async () => {
+  const before = await buffersUsed();
+  const incoming = new Incoming();
+  for (let nth = 0; nth < 1_000; nth++) incoming.push(Buffer.alloc(16 << 10).subarray(0, 1));
+  const used = (await buffersUsed()) - before;
+  assert.equal(incoming.length, 1_000);
+  assert.ok(used < 4 << 20, `${used} bytes`);
 });
 
 const directions = [Buffer.alloc(0), Buffer.of(7), Buffer.alloc(40_000, 5)];
