@@ -328,3 +328,13 @@ for (const length of [0, 4, (256 << 10) + 1, 0xffffffff]) {
     assert.throws(() => incoming.next(), /no length that is possible/);
   });
 }
+
+test('a peer that wants other keys of a connection that was ended here is not answered', async () => {
+  const { transport, peer, near } = await meet('client');
+  const errors: Error[] = [];
+  near.on('error', (error) => errors.push(error));
+  transport.disconnect('bye');
+  peer.send(encodeKexInit('client', ['ssh-ed25519'], Buffer.alloc(16)));
+  assert.equal(await transport.receive(), undefined);
+  assert.deepEqual(errors, []);
+});

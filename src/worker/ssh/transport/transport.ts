@@ -185,6 +185,7 @@ export class SshTransport {
     if (number === MESSAGE.KEXINIT) {
       // Until it may, what is on its way to the peer goes on.
       await this.#key_changes.admit();
+      if (!this.#stream.writable) throw new PeerEnded('the connection has ended');
       return this.#exchangeKeys(this.#offer(), message);
     }
     if (number === MESSAGE.EXT_INFO) {
