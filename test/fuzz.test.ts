@@ -11,9 +11,9 @@ import { fuzzTargets } from './fuzz/targets.ts';
 const MILLISECONDS = 3000 / fuzzTargets.length;
 
 for (const target of fuzzTargets) {
-  test(`damaged input for ${target.name} is read or refused, at once`, () => {
+  test(`damaged input for ${target.name} is read or refused, at once`, async () => {
     const budget = { iterations: 8000, milliseconds: MILLISECONDS, seed: 1 };
-    const { finding } = fuzz(target, budget);
+    const { finding } = await fuzz(target, budget);
     const input = finding && Buffer.from(finding.input).toString('base64');
     assert.equal(finding?.because, undefined, `input: ${input}`);
   });
@@ -48,22 +48,32 @@ const planted: [read: (bytes: Uint8Array) => void, because: RegExp, why: string]
 ];
 
 for (const [read, because, why] of planted) {
-  test(`the fuzzer finds ${why}`, () => {
+  test(`the fuzzer finds ${why}`, async () => {
     const corpus = [Uint8Array.of(0x30, 2, 5, 0)];
     const budget = { iterations: 2000, milliseconds: 5000, seed: 1 };
-    const { finding } = fuzz({ name: 'planted', corpus, read }, budget);
+    const { finding } = await fuzz({ name: 'planted', corpus, read }, budget);
     assert.match(finding?.because ?? '', because);
   });
 }
 
-test('the same seed damages the same way', () => {
-  const run = (seed: number): string[] => {
+test('the same seed damages the same way', async () => {
+  const run = async (seed: number): Promise<string[]> => {
     const seen: string[] = [];
     const read = (bytes: Uint8Array): void => void seen.push(Buffer.from(bytes).toString('hex'));
     const corpus = [Uint8Array.of(1, 2, 3, 4, 5, 6, 7, 8)];
-    fuzz({ name: 'same', corpus, read }, { iterations: 50, milliseconds: 5000, seed });
+    await fuzz({ name: 'same', corpus, read }, { iterations: 50, milliseconds: 5000, seed });
     return seen;
   };
-  assert.deepEqual(run(7), run(7));
-  assert.notDeepEqual(run(7), run(8));
+  assert.deepEqual(await run(7), await run(7));
+  assert.notDeepEqual(await run(7), await run(8));
+});
+
+test('damage is done to a copy, also of a Buffer', async () => {
+  const input = Buffer.from('intact');
+  const read = (bytes: Uint8Array): void => void bytes.fill(0);
+  await fuzz(
+    { name: 'copy', corpus: [input], read },
+    { iterations: 200, milliseconds: 5000, seed: 1 },
+  );
+  assert.equal(input.toString(), 'intact');
 });

@@ -42,8 +42,11 @@ export function readKeyFields(type: string, read: WireReader): KeyObject | undef
 }
 
 function readRsa(read: WireReader): KeyObject | undefined {
+  const from = read.position;
   const e = read.mpint();
   const n = read.mpint();
+  // One key has one form (RFC 4251 §5): keys are compared by their bytes.
+  if (read.position - from !== encodeMpint(e).length + encodeMpint(n).length) return;
   const bits = n.length * 8 - Math.clz32(n[0] ?? 0) + 24;
   const { least, most } = RSA_BITS;
   if (read.failed || e.length === 0 || e.length > 8 || bits < least || bits > most) return;

@@ -7,7 +7,7 @@ import { parseArgs } from 'node:util';
 import { type FuzzResult, fuzz } from './run.ts';
 import { fuzzTargets } from './targets.ts';
 
-function main(): number {
+async function main(): Promise<number> {
   const { values, positionals } = parseArgs({
     options: { seconds: { type: 'string' }, seed: { type: 'string', default: '1' } },
     allowPositionals: true,
@@ -18,7 +18,7 @@ function main(): number {
   const seconds = values.seconds === undefined ? undefined : Number(values.seconds);
   let findings = 0;
   for (const target of chosen) {
-    const result = fuzz(target, {
+    const result = await fuzz(target, {
       iterations: seconds === undefined ? 200_000 : Number.POSITIVE_INFINITY,
       milliseconds:
         seconds === undefined ? Number.POSITIVE_INFINITY : (seconds * 1000) / chosen.length,
@@ -39,4 +39,4 @@ function report({ name, iterations, accepted, refusals, slowest, finding }: Fuzz
   }
 }
 
-process.exitCode = main();
+process.exitCode = await main();

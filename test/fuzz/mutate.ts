@@ -59,7 +59,7 @@ function chooseRange(length: number, dice: Dice): [start: number, end: number] {
 const setByte =
   (choose: (dice: Dice, old: number) => number): Mutation =>
   (input, dice) => {
-    const out = input.slice();
+    const out = new Uint8Array(input);
     const at = dice.roll(out.length);
     if (out.length > 0) out[at] = choose(dice, out[at] ?? 0);
     return out;

@@ -28,8 +28,10 @@ import { authorityTargets } from './authority-targets.ts';
 import { brokerTargets } from './broker-targets.ts';
 import * as corpus from './corpus.ts';
 import { policyTargets } from './policy-targets.ts';
+import { recordingTargets } from './recording-targets.ts';
 import type { FuzzTarget } from './run.ts';
 import { sessionTargets } from './session-targets.ts';
+import { sshTargets } from './ssh-targets.ts';
 import { textTargets } from './text-targets.ts';
 import { tokenTargets } from './token-targets.ts';
 
@@ -157,6 +159,8 @@ export const fuzzTargets: readonly FuzzTarget[] = [
   },
   ...authorityTargets,
   ...sessionTargets,
+  ...sshTargets,
+  ...recordingTargets,
   ...textTargets,
   ...policyTargets,
   ...brokerTargets,

@@ -42,6 +42,18 @@ const utf8 = (bytes: Uint8Array): string => Buffer.from(bytes).toString('utf8');
 const json = (value: object): Uint8Array => Buffer.from(JSON.stringify(value));
 const half = new Uint8Array(32).fill(7);
 
+const PIECE = { id: 'chr_1', at: 1, bytes: 'AAAA', bytes_up: 1, bytes_down: 2 };
+const REQUESTS = {
+  connect: {
+    ...{ connection_id: 'sc_1', client_tcp_address: '::1', client_tcp_port: 1 },
+    ...{ endpoint_tcp_address: '::1', endpoint_tcp_port: 22 },
+  },
+  close: {
+    ends: [{ connection_id: 'sc_1', bytes_up: 0, bytes_down: 0, reason: 'closed by end-user' }],
+  },
+  record: { step: 'write', ...PIECE },
+};
+
 /** What a worker says over its connection, and at its first visit. */
 function readMessage(bytes: Uint8Array): void {
   let value: unknown;
@@ -53,7 +65,9 @@ function readMessage(bytes: Uint8Array): void {
   if (enrolment.safeParse(value).success) return;
   const read = fromWorker.safeParse(value);
   if (!read.success) throw invalid('no message');
-  if (read.data.type === 'call') requests[read.data.name].safeParse(read.data.request);
+  if (read.data.type !== 'call') return;
+  const { success } = requests[read.data.name].safeParse(read.data.request);
+  if (!success) throw invalid('no request');
 }
 
 export const tokenTargets: readonly FuzzTarget[] = [
@@ -63,6 +77,15 @@ export const tokenTargets: readonly FuzzTarget[] = [
       json({ type: 'report', report_id: 1, state: 'active', open: [] }),
       json({ type: 'call', id: 1, name: 'lookUp', request: { session_id: 's_1234567890' } }),
       json({ type: 'renew', public_key: 'AAAA' }),
+      json({
+        ...{ type: 'hello', name: 'w', description: '', address: 'host:9202' },
+        ...{ release_version: '1', tags: { type: ['a', 'b'] } },
+      }),
+      ...Object.entries(REQUESTS).map(([name, request]) =>
+        json({ type: 'call', id: 1, name, request }),
+      ),
+      json({ type: 'brought', id: 1, endpoint_tcp_address: '::1', endpoint_tcp_port: 22 }),
+      json({ type: 'not brought', id: 1, why: 'refused' }),
       json({ public_key: 'AAAA', nonce: '', proof: 'AAAA' }),
     ],
     read: readMessage,

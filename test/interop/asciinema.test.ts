@@ -4,7 +4,7 @@ import { mkdtempSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import { Asciicast } from '../../src/worker/recording/asciicast.ts';
+import { Asciicast, castHeader } from '../../src/worker/recording/asciicast.ts';
 import type { ChannelFacts } from '../../src/worker/ssh/watching.ts';
 import { findTool } from '../support/tools.ts';
 
@@ -20,7 +20,7 @@ function asciinema(...args: string[]) {
 function cast(facts: ChannelFacts): string {
   const made = new Asciicast(facts, { began: 0, keepsInput: true });
   const text = [
-    made.header(1_790_000_000_000),
+    castHeader(facts, 1_790_000_000_000),
     made.take(Buffer.from('gr\xc3', 'latin1'), 'stdout', 10),
     made.take(Buffer.from('\xbc\xc3\x9fe "\\" \u0007\r\n', 'latin1'), 'stdout', 20),
     made.take(Buffer.from('typed'), 'stdin', 25),

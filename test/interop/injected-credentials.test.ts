@@ -188,16 +188,24 @@ describe('credentials that a worker logs in with', { skip }, () => {
     });
   }
 
-  test('keys are changed on both sides while much flows', async (t) => {
-    const server = await startSshd(t, { keys: [user.public_line], lines: ['RekeyLimit 1M'] });
-    const pinned = { host_keys: [server.host_key.public_line] };
-    const port = await openSessionPort(t, await authorize(await keyOf(user), server, pinned));
-    const args = [...options('-o', 'RekeyLimit=1M'), '-p', `${port}`, 'x@127.0.0.1'];
-    const text = randomBytes(6 << 20).toString('base64');
-    const ran = await runProgram('ssh', [...args, 'cat'], text);
-    assert.equal(ran.status, 0, ran.stderr);
-    assert.ok(ran.stdout === text);
-  });
+  // The last is less than a packet has in it: keys are changed with each.
+  for (const [limit, mebibytes] of [
+    ['1M', 6],
+    ['64K', 4],
+    ['16K', 2],
+  ] as const) {
+    test(`keys are changed on both sides with each ${limit} while much flows`, async (t) => {
+      const lines = [`RekeyLimit ${limit}`];
+      const server = await startSshd(t, { keys: [user.public_line], lines });
+      const pinned = { host_keys: [server.host_key.public_line] };
+      const port = await openSessionPort(t, await authorize(await keyOf(user), server, pinned));
+      const args = [...options('-o', `RekeyLimit=${limit}`), '-p', `${port}`, 'x@127.0.0.1'];
+      const text = randomBytes(mebibytes << 20).toString('base64');
+      const ran = await runProgram('ssh', [...args, 'cat'], text);
+      assert.equal(ran.status, 0, ran.stderr);
+      assert.ok(ran.stdout === text);
+    });
+  }
 
   test('an endpoint with another host key is refused, and hears of no user', async (t) => {
     const other = makeKeyPair(folder, 'other-host');

@@ -3,7 +3,7 @@ import { createHash, randomBytes } from 'node:crypto';
 import { test } from 'node:test';
 import { outputOf, readCast } from '../../../test/support/asciicast.ts';
 import type { ChannelFacts } from '../ssh/watching.ts';
-import { Asciicast } from './asciicast.ts';
+import { Asciicast, castHeader } from './asciicast.ts';
 
 const PTY = { term: 'xterm', columns: 100, rows: 30 };
 const START = 1_790_000_000_123;
@@ -16,7 +16,7 @@ interface Part {
 
 function castOf(facts: ChannelFacts, parts: readonly Part[], keepsInput = false) {
   const cast = new Asciicast(facts, { began: 1_000, keepsInput });
-  let text = cast.header(START);
+  let text = castHeader(facts, START);
   let last = 1_000;
   for (const { bytes, from = 'stdout', at = last } of parts) {
     text += cast.take(Buffer.from(bytes), from, at);
@@ -110,11 +110,9 @@ for (const [facts, why] of [
 }
 
 test('a terminal without a size has a usual one, and it changes', () => {
-  const cast = new Asciicast(
-    { type: 'session', pty: { term: 'dumb', columns: 0, rows: 0 } },
-    { began: 0, keepsInput: false },
-  );
-  const text = cast.header(START) + cast.resize(0, 0, 1) + cast.resize(132, 43, 2);
+  const facts = { type: 'session', pty: { term: 'dumb', columns: 0, rows: 0 } };
+  const cast = new Asciicast(facts, { began: 0, keepsInput: false });
+  const text = castHeader(facts, START) + cast.resize(0, 0, 1) + cast.resize(132, 43, 2);
   const { header, events } = readCast(text + cast.finish({ signal: 'TERM' }, 3));
   assert.deepEqual([header.width, header.height], [80, 24]);
   assert.deepEqual(events, [
@@ -130,7 +128,8 @@ test('a character that is cut off at the end is told', () => {
 });
 
 test('one file has no time that goes back, whatever the clock does', () => {
-  const cast = new Asciicast({ type: 'session', pty: PTY }, { began: 500, keepsInput: false });
-  const text = cast.header(START) + cast.take(Buffer.from('x'), 'stdout', 100);
+  const facts = { type: 'session', pty: PTY };
+  const cast = new Asciicast(facts, { began: 500, keepsInput: false });
+  const text = castHeader(facts, START) + cast.take(Buffer.from('x'), 'stdout', 100);
   readCast(text + cast.finish({}, 600));
 });

@@ -14,6 +14,20 @@ export function isKept({ type, command = '' }: ChannelFacts): boolean {
   return type === 'session' && !command.startsWith('subsystem:');
 }
 
+/** The first line of a channel's file. @param timestamp Unix milliseconds */
+export function castHeader({ pty, command }: ChannelFacts, timestamp: number): string {
+  const { columns, rows } = pty ?? USUAL;
+  return lineOf({
+    version: 2,
+    // One that was told as 0 has no size: players want one.
+    width: columns || USUAL.columns,
+    height: rows || USUAL.rows,
+    timestamp: Math.floor(timestamp / 1000),
+    ...(command === undefined ? {} : { command }),
+    env: pty ? { TERM: pty.term } : {},
+  });
+}
+
 /**
  * One channel as a file of asciicast v2: JSON lines, a header and events, each with the seconds since the channel was
  * opened.
@@ -27,7 +41,8 @@ export function isKept({ type, command = '' }: ChannelFacts): boolean {
  * @see https://docs.asciinema.org/manual/asciicast/v2/
  */
 export class Asciicast {
-  readonly #facts: ChannelFacts;
+  readonly #isKept: boolean;
+  readonly #hasPty: boolean;
   readonly #began: number;
   readonly #keepsInput: boolean;
   readonly #streams: Readonly<Record<Source, Stream>>;
@@ -35,25 +50,12 @@ export class Asciicast {
 
   /** @param began by the clock that events are told by, in milliseconds */
   constructor(facts: ChannelFacts, { began, keepsInput }: { began: number; keepsInput: boolean }) {
-    this.#facts = facts;
+    // Not the facts: a command may be as long as a packet, and channels are many.
+    this.#isKept = isKept(facts);
+    this.#hasPty = facts.pty !== undefined;
     this.#began = began;
     this.#keepsInput = keepsInput;
     this.#streams = { stdout: newStream(), stderr: newStream(), stdin: newStream() };
-  }
-
-  /** @param timestamp Unix milliseconds */
-  header(timestamp: number): string {
-    const { pty, command } = this.#facts;
-    const { columns, rows } = pty ?? USUAL;
-    return lineOf({
-      version: 2,
-      // One that was told as 0 has no size: players want one.
-      width: columns || USUAL.columns,
-      height: rows || USUAL.rows,
-      timestamp: Math.floor(timestamp / 1000),
-      ...(command === undefined ? {} : { command }),
-      env: pty ? { TERM: pty.term } : {},
-    });
   }
 
   /** Bytes of a stream as events; none where they are not kept. */
@@ -61,10 +63,10 @@ export class Asciicast {
     const stream = this.#streams[source];
     stream.bytes += bytes.length;
     stream.sha256.update(bytes);
-    if (!isKept(this.#facts) || (source === 'stdin' && !this.#keepsInput)) return '';
+    if (!this.#isKept || (source === 'stdin' && !this.#keepsInput)) return '';
     const { text, is_text, bytes: whole } = stream.text.take(bytes);
     if (whole.length === 0) return '';
-    if (this.#facts.pty || is_text) return this.#event(source === 'stdin' ? 'i' : 'o', text, now);
+    if (this.#hasPty || is_text) return this.#event(source === 'stdin' ? 'i' : 'o', text, now);
     return this.#binaryEvent(source, whole, now);
   }
 
@@ -75,7 +77,7 @@ export class Asciicast {
   /** What is left, and how it ended. */
   finish(exit: { status?: number; signal?: string }, now: number): string {
     const { stdout, stderr, stdin } = this.#streams;
-    const left = isKept(this.#facts)
+    const left = this.#isKept
       ? (['stdout', 'stderr'] as const).map((source) => this.#leftOver(source, now))
       : [];
     const how =

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import { outputOf, readCast } from '../../../test/support/asciicast.ts';
 import type { RecordStep } from '../../broker/recordings/recordings/step.ts';
 import { Failure } from '../../core/failure.ts';
@@ -103,6 +104,27 @@ test('a server that is slow slows the stream, and no more than a bound waits', a
   await flow;
   await channel.close({});
   assert.equal(outputOf(readCast(server.text())).length, 3_200_000);
+});
+
+test('all channels together have no more waiting than a bound', async () => {
+  const server = makeServer({ flush_ms: 3_600_000 });
+  const watcher = await recordConnection(server, 'sc_1');
+  // None of them has as much as would be sent by itself.
+  const channels = await Promise.all(Array.from({ length: 300 }, () => watcher.openChannel(SHELL)));
+  server.hold();
+  let told = 0;
+  const flow = (async () => {
+    for (const channel of channels) {
+      await channel.output(Buffer.alloc(60_000, 'Q'), 'stdout');
+      told += 1;
+    }
+  })();
+  for (let turn = 0; turn < 50; turn += 1) await nextTurn();
+  assert.ok(told > 60 && told < 75, `${told} went on`);
+  server.go();
+  await flow;
+  for (const channel of channels) await channel.close({});
+  assert.equal(server.text().match(/Q/g)?.length, 300 * 60_000);
 });
 
 test('what cannot be recorded ends everything after it, and is told once', async () => {

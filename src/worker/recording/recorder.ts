@@ -1,10 +1,12 @@
 import type { ChannelFacts, ChannelWatcher, SessionWatcher } from '../ssh/watching.ts';
 import type { Upstream } from '../upstream.ts';
-import { Asciicast } from './asciicast.ts';
+import { Asciicast, castHeader } from './asciicast.ts';
 
 /** Characters after which a piece is sent, and of which no more wait than the server can take in time. */
 const PIECE = 64 << 10;
 const MOST_WAITING = 512 << 10;
+/** Of all channels of a connection together, which may be many. */
+const MOST_OF_ALL = 4 << 20;
 /** Of one event: escaped, none is longer than a piece may be. */
 const MOST_EVENT = 64 << 10;
 
@@ -37,7 +39,10 @@ export async function recordConnection(
   { onFailure = () => {}, clock = SYSTEM_CLOCK }: RecorderOptions = {},
 ): Promise<SessionWatcher> {
   const recording = await upstream.record({ step: 'begin', connection_id });
-  const context: Context = { upstream, recording, clock, onFailure: once(onFailure) };
+  const context: Context = {
+    ...{ upstream, recording, clock, onFailure: once(onFailure) },
+    waiting: 0,
+  };
   return {
     openChannel: (facts) => ChannelRecorder.open(context, facts),
     async close({ reason }) {
@@ -60,6 +65,8 @@ interface Context {
   recording: Recording;
   clock: Clock;
   onFailure(error: unknown): void;
+  /** Characters of all channels that the server has not taken yet, those on their way included. */
+  waiting: number;
 }
 
 /**
@@ -89,7 +96,7 @@ class ChannelRecorder implements ChannelWatcher {
     const { upstream, recording, clock } = context;
     const { keeps_input: keepsInput } = recording;
     const cast = new Asciicast(facts, { began: clock.elapsed(), keepsInput });
-    const bytes = Buffer.from(cast.header(clock.now()));
+    const bytes = Buffer.from(castHeader(facts, clock.now()));
     const { type, command = '', pty } = facts;
     const { id } = await upstream.record({
       step: 'open',
@@ -118,7 +125,7 @@ class ChannelRecorder implements ChannelWatcher {
     if (this.#isClosed) return;
     this.#isClosed = true;
     clearTimeout(this.#timer);
-    this.#waiting += this.#cast.finish(exit, this.#context.clock.elapsed());
+    this.#wait(this.#cast.finish(exit, this.#context.clock.elapsed()));
     while (this.#sending) await this.#sending;
     this.#requireWhole();
     await this.#tell('close');
@@ -134,14 +141,25 @@ class ChannelRecorder implements ChannelWatcher {
 
   async #add(line: string): Promise<void> {
     this.#requireWhole();
-    this.#waiting += line;
+    this.#wait(line);
     if (this.#waiting === '' || this.#isClosed) return;
     if (this.#waiting.length >= PIECE) this.#send();
     else if (!this.#sending && !this.#timer) {
       this.#timer = setTimeout(() => this.#send(), this.#context.recording.flush_ms);
     }
     while (this.#waiting.length > MOST_WAITING && this.#sending) await this.#sending;
+    if (this.#context.waiting > MOST_OF_ALL) await this.#untilSent();
     this.#requireWhole();
+  }
+
+  #wait(line: string): void {
+    this.#waiting += line;
+    this.#context.waiting += line.length;
+  }
+
+  async #untilSent(): Promise<void> {
+    if (this.#waiting !== '') this.#send();
+    while (this.#sending) await this.#sending;
   }
 
   /** @throws what an earlier piece failed with */
@@ -172,6 +190,8 @@ class ChannelRecorder implements ChannelWatcher {
     } catch (error) {
       this.#failure = { error };
       onFailure(error);
+    } finally {
+      this.#context.waiting -= text.length;
     }
   }
 }

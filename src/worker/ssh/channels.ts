@@ -1,11 +1,16 @@
+import { setTimeout as wait } from 'node:timers/promises';
 import { WireReader } from '../../ssh/wire.ts';
+import { Allowance } from './transport/allowance.ts';
 import { SshFault } from './transport/fault.ts';
 import { MESSAGE } from './transport/messages.ts';
 import type { ChannelFacts, ChannelWatcher, SessionWatcher } from './watching.ts';
 
-/** A client has no more channels open at once. */
-const MOST_CHANNELS = 1024;
-const MOST_NAME = 64 << 10;
+/** Neither side has more channels open at once. */
+export const MOST_CHANNELS = 1024;
+/** Channels that are opened one after the other: whoever wants more of them waits. */
+export const OPENINGS = { most: 1024, per_second: 64 };
+/** Of names that are kept while a channel is open; others are longer than any (RFC 4250 §4.6.1). */
+const MOST_NAME = 256;
 
 type From = 'client' | 'endpoint';
 
@@ -29,11 +34,13 @@ interface Channel {
  */
 export class WatchedChannels {
   readonly #watcher: SessionWatcher;
+  readonly #openings: Allowance;
   /** By the number that messages to a side name them by. */
   readonly #known = { client: new Map<number, Channel>(), endpoint: new Map<number, Channel>() };
 
-  constructor(watcher: SessionWatcher) {
+  constructor(watcher: SessionWatcher, openings = new Allowance(OPENINGS)) {
     this.#watcher = watcher;
+    this.#openings = openings;
   }
 
   /** @throws SshFault when a message is malformed; whatever the watcher throws */
@@ -41,6 +48,8 @@ export class WatchedChannels {
     const read = new WireReader(message.subarray(1));
     switch (message[0]) {
       case MESSAGE.CHANNEL_OPEN:
+        // Each is a file of a recording.
+        while (!this.#openings.take()) await wait(1000 / OPENINGS.per_second);
         this.#open(read, from);
         break;
       case MESSAGE.CHANNEL_OPEN_CONFIRMATION:
@@ -74,7 +83,8 @@ export class WatchedChannels {
   }
 
   #open(read: WireReader, from: From): void {
-    const type = read.string().subarray(0, MOST_NAME).toString('latin1');
+    const type = read.name();
+    if (type.length > MOST_NAME) throw new SshFault('a channel has no type that is possible');
     const number = read.uint32();
     const known = this.#known[from];
     if (known.size >= MOST_CHANNELS) throw new SshFault('too many channels are open');
@@ -133,12 +143,16 @@ export class WatchedChannels {
     if (!channel) return;
     if (from === 'endpoint') {
       if (type === 'exit-status') channel.exit = { status: read.uint32() };
-      else if (type === 'exit-signal') channel.exit = { signal: read.name() };
+      else if (type === 'exit-signal') channel.exit = { signal: read.name().slice(0, MOST_NAME) };
       return;
     }
     switch (type) {
       case 'pty-req':
-        channel.pty = { term: read.utf8(), columns: read.uint32(), rows: read.uint32() };
+        channel.pty = {
+          term: read.utf8().slice(0, MOST_NAME),
+          columns: read.uint32(),
+          rows: read.uint32(),
+        };
         break;
       case 'window-change':
         await channel.watcher?.resize(read.uint32(), read.uint32());

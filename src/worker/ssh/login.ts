@@ -10,8 +10,11 @@ import type { SshTransport } from './transport/transport.ts';
 
 /** A server gives up after some; OpenSSH after six. */
 const MOST_ATTEMPTS = 5;
-/** What a server says before a log-in is handed on up to this. */
+/** What a server says before a log-in is handed on up to this, and heard up to that. */
 const MOST_BANNER = 64 << 10;
+const MOST_HEARD = 1 << 20;
+/** Each has its price, however short it is. */
+const BANNER_ROOM = 256;
 const SERVICE = 'ssh-connection';
 
 /** Whether a server lets somebody in. */
@@ -172,7 +175,8 @@ class Login {
       const message = await this.#transport.receive();
       if (!message) throw endedBy(this.#transport);
       if (message[0] !== MESSAGE.USERAUTH_BANNER) return message;
-      this.#heard += message.length;
+      this.#heard += BANNER_ROOM + message.length;
+      if (this.#heard > MOST_HEARD) throw new SshFault('it greets without end');
       if (this.#heard <= MOST_BANNER) this.#hears(message);
     }
   }
@@ -195,7 +199,7 @@ function encodeRequest(username: string, method: string, fields: readonly Buffer
 const MOST_QUESTIONS = 16;
 
 /** Of each question whether its answer is hidden; undefined for a message that is none. */
-function readQuestions(message: Buffer): boolean[] | undefined {
+export function readQuestions(message: Buffer): boolean[] | undefined {
   const read = new WireReader(message.subarray(1));
   for (let text = 0; text < 3; text++) read.string();
   const count = read.uint32();

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { generateKeyPairSync, randomBytes } from 'node:crypto';
 import { test } from 'node:test';
+import { SshPeer } from '../../../test/support/ssh-peer.ts';
 import { streamPair } from '../../../test/support/stream-pair.ts';
 import type { SshLogin } from '../../broker/sessions/credentials/ssh-login.ts';
 import { certificateType, makeCertificate } from '../../ssh/certificate.ts';
@@ -14,6 +15,7 @@ import {
   WireReader,
 } from '../../ssh/wire.ts';
 import { type ProxyEnd, proxySsh } from './proxy.ts';
+import { receiveClient } from './reception.ts';
 import { MESSAGE } from './transport/messages.ts';
 import { SshTransport } from './transport/transport.ts';
 import type { SessionWatcher } from './watching.ts';
@@ -461,4 +463,114 @@ test('a client that does not begin with a log-in is told so', async () => {
   const { end, ready } = talk([byPassword], letIn, undefined, open('session', 0));
   await assert.rejects(ready, /a log-in must come first/);
   assert.equal((await end).by, 'fault');
+});
+
+const banner = message(MESSAGE.USERAUTH_BANNER, encodeString('hello\n'), encodeString(''));
+
+for (const [count, handedOn] of [
+  [3, 3],
+  // 64 KiB, each with a price of its own.
+  [1_000, 241],
+] as const) {
+  test(`of ${count} greetings of an endpoint ${handedOn} are handed on`, async () => {
+    const { client, ready } = talk([byPassword], async (_method, _read, endpoint) => {
+      for (let nth = 0; nth < count; nth++) await endpoint.send(banner);
+      return letIn(_method, _read, endpoint);
+    });
+    await assert.rejects(ready, 'the first answer is a greeting');
+    for (let nth = 1; nth < handedOn; nth++) assert.deepEqual(await client.receive(), banner);
+    assert.equal((await client.receive())?.[0], MESSAGE.USERAUTH_SUCCESS);
+  });
+}
+
+test('an endpoint that greets without end is left', async () => {
+  const { ready, end } = talk([byPassword], async (_method, _read, endpoint) => {
+    for (;;) await endpoint.send(banner);
+  });
+  await assert.rejects(ready, /the endpoint: it greets without end/);
+  assert.equal((await end).by, 'fault');
+});
+
+test('no more than five log-ins are tried, however many there are', async () => {
+  const many = Array.from({ length: 9 }, () => byPassword);
+  const { ready, users } = talk(many, async (_method, _read, endpoint) => {
+    await refuse(endpoint, ['publickey', 'password']);
+    return true;
+  });
+  await assert.rejects(ready, /too many log-ins were refused/);
+  assert.equal(users.length, 5);
+});
+
+test('an endpoint that asks nothing again and again is left', async () => {
+  let rounds = 0;
+  const { ready } = talk([byPassword], async (method, _read, endpoint) => {
+    if (method === 'password') await refuse(endpoint, ['keyboard-interactive']);
+    else {
+      rounds++;
+      const texts = ['', '', ''].map((text) => encodeString(text));
+      await endpoint.send(message(MESSAGE.USERAUTH_60, ...texts, encodeUint32(0)));
+    }
+    return true;
+  });
+  await assert.rejects(ready, /it asks again and again/);
+  assert.ok(rounds <= 6, `${rounds}`);
+});
+
+for (const [count, isHeard] of [
+  [4, true],
+  [5, false],
+] as const) {
+  test(`a client that asks ${count} times whether it may log in is ${isHeard ? '' : 'not '}heard`, async () => {
+    const [ours, theirs] = streamPair();
+    const client = new SshTransport(ours, { role: 'client', judge: () => ({ trusted: true }) }, [
+      'ssh-ed25519',
+    ]);
+    const host_key = { key: host.privateKey, public_key: encodePublicKey(host.publicKey) };
+    const server = new SshTransport(theirs, { role: 'server', host_key }, ['ssh-ed25519']);
+    await Promise.all([client.start(), server.start()]);
+    const received = receiveClient(server, Promise.resolve([]));
+    received.catch(() => {});
+    const ask = message(MESSAGE.SERVICE_REQUEST, encodeString('ssh-userauth'));
+    for (let nth = 0; nth < count; nth++) await client.send(ask);
+    const names = ['anybody', 'ssh-connection', 'none'].map((name) => encodeString(name));
+    await client.send(message(MESSAGE.USERAUTH_REQUEST, ...names));
+    if (isHeard) await received;
+    else await assert.rejects(received, /the client never logs in/);
+  });
+}
+
+test('a client that changes its keys again and again ends the connection, and all hear of it', async () => {
+  const [ours, theirs] = streamPair();
+  const [near, far] = streamPair();
+  const host_key = { key: host.privateKey, public_key: encodePublicKey(host.publicKey) };
+  const endpoint = new SshTransport(far, { role: 'server', host_key }, ['ssh-ed25519']);
+  void endpoint.start().catch(() => {});
+  const client = new SshPeer(ours, { role: 'client', judge: () => ({ trusted: true }) });
+  const grant = {
+    ...{ logins: [byPassword], host_keys: [encodeSshPublicKey(host.publicKey)], host_ca_keys: [] },
+    worker_key: randomBytes(32).toString('base64'),
+  };
+  const end = proxySsh({ client: theirs, endpoint: near, name: 'host' }, grant);
+  await client.start();
+  const serve = async (): Promise<void> => {
+    await endpoint.receive();
+    await endpoint.send(message(MESSAGE.SERVICE_ACCEPT, encodeString('ssh-userauth')));
+    await endpoint.receive();
+    await endpoint.send(message(MESSAGE.USERAUTH_SUCCESS));
+  };
+  const enter = async (): Promise<void> => {
+    client.send(message(MESSAGE.SERVICE_REQUEST, encodeString('ssh-userauth')));
+    await client.receive(MESSAGE.SERVICE_ACCEPT);
+    const names = ['anybody', 'ssh-connection', 'none'].map((name) => encodeString(name));
+    client.send(message(MESSAGE.USERAUTH_REQUEST, ...names));
+    await client.receive(MESSAGE.USERAUTH_SUCCESS);
+  };
+  await Promise.all([serve(), enter()]);
+  const because = 'the client: it changes its keys too often';
+  await assert.rejects(async () => {
+    for (;;) await client.changeKeys();
+  }, new RegExp(because));
+  assert.deepEqual(await end, { by: 'fault', because });
+  assert.equal(await endpoint.receive(), undefined);
+  assert.equal(endpoint.farewell, because);
 });

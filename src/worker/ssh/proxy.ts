@@ -91,8 +91,7 @@ class SshProxy {
   async #carry(): Promise<ProxyEnd> {
     const ready = withinTime(LOGIN_MS, 'it takes too long', this.#reach());
     const banners = ready.catch((error: unknown) => {
-      const code = error instanceof SshFault ? error.code : undefined;
-      throw new SshFault(`the endpoint: ${wordsOf(error)}`, code);
+      throw faultOf('endpoint', error);
     });
     banners.catch(() => {});
     await withinTime(CLIENT_MS, 'the client takes too long', this.#receive(banners));
@@ -120,7 +119,9 @@ class SshProxy {
     side: 'client' | 'endpoint',
   ): Promise<ProxyEnd> {
     for (;;) {
-      const message = await from.receive();
+      const message = await from.receive().catch((error: unknown) => {
+        throw faultOf(side, error);
+      });
       if (!message) return { by: side };
       // What comes late of a log-in is not looked at (RFC 4252 §5.3).
       if (!isOfConnection(message[0] ?? 0) || isOfHostKeys(message)) continue;
@@ -158,6 +159,12 @@ async function withinTime<T>(milliseconds: number, because: string, work: Promis
 /** What is not a fault of either side is nobody's to read. */
 const wordsOf = (error: unknown): string =>
   error instanceof SshFault ? error.message : 'something is wrong in the worker';
+
+/** Both sides hear it, and whoever reads of it later: it has to say whose it is. */
+function faultOf(side: 'client' | 'endpoint', error: unknown): SshFault {
+  const code = error instanceof SshFault ? error.code : undefined;
+  return new SshFault(`the ${side}: ${wordsOf(error)}`, code);
+}
 
 function endBy(error: unknown): ProxyEnd {
   const because = wordsOf(error).slice(0, MOST_WORDS);

@@ -153,7 +153,7 @@ async function* framed(
     parts.push(part);
     length += part.length;
     while (length >= wanted) {
-      const all = Buffer.concat(parts);
+      const all = joined(parts);
       if (wanted === LENGTH) {
         wanted = LENGTH + all.readUInt32BE();
         if (wanted > LENGTH + MOST_PIECE || wanted < LENGTH + HEAD + ENVELOPE_OVERHEAD) {
@@ -170,4 +170,11 @@ async function* framed(
     }
   }
   if (length > 0) throw new FileFault(at(), 'it was cut');
+}
+
+/** One that is alone is not copied: it may have many pieces in it. */
+function joined(parts: readonly Uint8Array[]): Buffer {
+  const [first, second] = parts;
+  if (!first || second) return Buffer.concat(parts);
+  return Buffer.from(first.buffer, first.byteOffset, first.length);
 }

@@ -12,6 +12,8 @@ export interface PacketKeys {
 }
 
 const TAG_BYTES = 16;
+/** Packets by one set of keys (RFC 4344 §3.1): every peer changes them long before. */
+export const MOST_PACKETS = 2 ** 31;
 
 /** Encrypts packets: length, padding's length, payload, padding. */
 export interface Sealer {

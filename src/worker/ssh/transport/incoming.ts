@@ -1,8 +1,8 @@
-import { type Opener, PLAIN_OPENER } from './ciphers.ts';
+import { MOST_PACKETS, type Opener, PLAIN_OPENER } from './ciphers.ts';
 import { SshFault } from './fault.ts';
 
 /** As much as OpenSSH takes in one packet. */
-const MOST_PACKET = 256 << 10;
+export const MOST_PACKET = 256 << 10;
 /** Of a line before the packets begin (RFC 4253 §4.2). */
 const MOST_LINE = 255;
 /** Lines of text that a server may send before its own. */
@@ -10,6 +10,7 @@ const MOST_LINES = 32;
 
 /** So many pieces become one: each has its price, however short it is. */
 const MOST_PIECES = 1024;
+const SHORT_PIECE = 1024;
 
 /** Bytes as they come, cut into packets; no byte is copied more than a few times. */
 export class Incoming {
@@ -17,6 +18,7 @@ export class Incoming {
   #length = 0;
   #opener: Opener = PLAIN_OPENER;
   #sequence = 0;
+  #by_keys = 0;
   #wanted: number | undefined;
   #lines = 0;
 
@@ -32,7 +34,8 @@ export class Incoming {
 
   push(bytes: Buffer): void {
     if (bytes.length === 0) return;
-    this.#pieces.push(bytes);
+    // A short one would hold on to all that it came with.
+    this.#pieces.push(bytes.length < SHORT_PIECE ? Buffer.from(bytes) : bytes);
     this.#length += bytes.length;
     if (this.#pieces.length > MOST_PIECES) this.#gather(this.#length);
   }
@@ -40,6 +43,7 @@ export class Incoming {
   /** What follows is encrypted by other keys. */
   changeKeys(opener: Opener, countsAnew: boolean): void {
     this.#opener = opener;
+    this.#by_keys = 0;
     if (countsAnew) this.#sequence = 0;
   }
 
@@ -80,6 +84,7 @@ export class Incoming {
     if (this.#length < this.#wanted) return undefined;
     const packet = this.#take(this.#wanted);
     this.#wanted = undefined;
+    if (++this.#by_keys > MOST_PACKETS) throw new SshFault('its keys are used up');
     const opened = this.#opener.open(packet, this.#sequence);
     this.#sequence = (this.#sequence + 1) >>> 0;
     const padding = opened[0] ?? 0;

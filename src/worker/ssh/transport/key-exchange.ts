@@ -37,22 +37,43 @@ export interface Exchanged {
   secret: Buffer;
 }
 
+/** What it took to calculate, whatever else the machine and the other side did. */
+interface Timed {
+  spent_ms: number;
+}
+
 /**
  * Agrees on a secret, proves the server to the client.
  *
  * @throws SshFault when the peer's part or proof is not right, or its host key is refused
  * @see RFC 4253 §8
  */
-export function exchangeSecret(
+export async function exchangeSecret(
   side: Side,
   negotiated: Negotiated,
   opening: Opening,
   io: ExchangeIo,
-): Promise<Exchanged> {
+): Promise<Exchanged & Timed> {
+  let spent_ms = 0;
+  let since = cpuTime();
+  const next = async (number: number): Promise<Buffer> => {
+    spent_ms += cpuTime() - since;
+    const message = await io.next(number);
+    since = cpuTime();
+    return message;
+  };
   const agreement = agreementOf(negotiated.key_exchange);
-  return side.role === 'client'
-    ? exchangeAsClient(side.judge, agreement, { negotiated, opening, io })
-    : exchangeAsServer(side.host_key, agreement, { negotiated, opening, io });
+  const exchange = { negotiated, opening, io: { ...io, next } };
+  const exchanged = await (side.role === 'client'
+    ? exchangeAsClient(side.judge, agreement, exchange)
+    : exchangeAsServer(side.host_key, agreement, exchange));
+  return { ...exchanged, spent_ms: spent_ms + cpuTime() - since };
+}
+
+/** Of this thread, in milliseconds. */
+function cpuTime(): number {
+  const { user, system } = process.threadCpuUsage();
+  return (user + system) / 1000;
 }
 
 interface Exchange {

@@ -30,6 +30,9 @@ export const MESSAGE = {
   CHANNEL_REQUEST: 98,
 } as const;
 
+/** Whether a message is of a key exchange (RFC 4250 §4.1.1). */
+export const isOfExchange = (number: number): boolean => number >= 20 && number < 50;
+
 /** Whether a message is of the connection protocol (RFC 4254). */
 export const isOfConnection = (number: number): boolean => number >= 80 && number <= 127;
 

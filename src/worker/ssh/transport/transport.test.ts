@@ -2,6 +2,9 @@ import assert from 'node:assert/strict';
 import { generateKeyPairSync } from 'node:crypto';
 import type { Duplex } from 'node:stream';
 import { test } from 'node:test';
+import { setImmediate as nextTurn } from 'node:timers/promises';
+import { buffersUsed } from '../../../../test/support/heap.ts';
+import { SshPeer } from '../../../../test/support/ssh-peer.ts';
 import { streamPair } from '../../../../test/support/stream-pair.ts';
 import { encodePublicKey } from '../../../ssh/public-key.ts';
 import { encodeNames, encodeString, encodeUint32 } from '../../../ssh/wire.ts';
@@ -10,6 +13,7 @@ import { openerOf, type PacketKeys, sealerOf } from './ciphers.ts';
 import { SshFault } from './fault.ts';
 import { Incoming } from './incoming.ts';
 import { agreementOf } from './key-agreement.ts';
+import type { Side } from './key-exchange.ts';
 import { encodeKexInit, negotiate } from './negotiation.ts';
 import { SshTransport } from './transport.ts';
 
@@ -71,6 +75,94 @@ test('a packet that somebody puts in before the keys ends it, also one that says
   let packets = 0;
   const streams = streamPair((bytes) => (++packets === 2 ? Buffer.concat([bytes, ignore]) : bytes));
   await assert.rejects(connect(streams), SshFault);
+});
+
+/** A transport and a peer whose side is given, with keys. */
+async function meet(
+  role: 'client' | 'server',
+): Promise<{ transport: SshTransport; peer: SshPeer; near: Duplex; far: Duplex }> {
+  const [near, far] = streamPair();
+  const sides: Record<'client' | 'server', Side> = {
+    client: { role: 'client', judge: () => ({ trusted: true }) },
+    server: { role: 'server', host_key },
+  };
+  const peer = new SshPeer(far, sides[role]);
+  const side = sides[role === 'client' ? 'server' : 'client'];
+  const transport = new SshTransport(near, side, ['ssh-ed25519']);
+  await Promise.all([transport.start(), peer.start()]);
+  return { transport, peer, near, far };
+}
+
+for (const role of ['client', 'server'] as const) {
+  test(`a ${role} that changes keys and does nothing else is told to go`, async () => {
+    const { transport, peer } = await meet(role);
+    void transport.receive().catch((error: Error) => transport.disconnect(error.message));
+    const begun = performance.now();
+    let changes = 0;
+    await assert.rejects(async () => {
+      for (; changes < 1_000; changes++) await peer.changeKeys();
+    }, /it changes its keys too often/);
+    const earned = Math.ceil((performance.now() - begun) / 1000);
+    assert.ok(changes >= 64 && changes <= 64 + earned, `${changes} changes`);
+  });
+
+  test(`a ${role} that changes keys with each 16 KiB goes on`, async () => {
+    const { transport, peer } = await meet(role);
+    for (let changes = 0; changes < 100; changes++) {
+      peer.send(Buffer.alloc(16 << 10, 94));
+      await peer.changeKeys();
+      assert.equal((await transport.receive())?.length, 16 << 10);
+    }
+  });
+}
+
+test('a peer that leaves while keys are changed has left, and that is no fault', async () => {
+  const { transport, peer } = await meet('client');
+  peer.send(encodeKexInit('client', ['ssh-ed25519'], Buffer.alloc(16)));
+  peer.send(Buffer.concat([Buffer.of(1), encodeUint32(11), encodeString('bye'), encodeString('')]));
+  assert.equal(await transport.receive(), undefined);
+  assert.equal(transport.farewell, 'bye');
+});
+
+test('messages of a byte wait with their peer, and all of them come in the end', async () => {
+  const { transport, peer, near } = await meet('client');
+  const count = 50_000;
+  const flood = Array.from({ length: count }, () => peer.seal(Buffer.of(80)));
+  const bytes = flood.reduce((sum, { length }) => sum + length, 0);
+  for (const one of flood) near.push(one);
+  for (let turn = 0; turn < 100; turn++) await nextTurn();
+  // What was taken: what is queued here, and what is not opened yet.
+  const taken = bytes - near.readableLength;
+  assert.ok(taken > 100_000 && taken < 400_000, `${taken} of ${bytes} bytes were taken`);
+  for (let nth = 0; nth < count; nth++) assert.equal((await transport.receive())?.[0], 80);
+});
+
+test('what says nothing is let go of at once, however much it is', async () => {
+  const { transport, peer, near } = await meet('client');
+  for (let nth = 0; nth < 20_000; nth++) near.push(peer.seal(Buffer.of([2, 3, 4][nth % 3] ?? 2)));
+  peer.send(Buffer.of(80));
+  assert.deepEqual(await transport.receive(), Buffer.of(80));
+  assert.equal(near.readableLength, 0);
+});
+
+test('the longest packet comes, wherever it is cut', async () => {
+  const { transport, peer, near } = await meet('client');
+  const longest = Buffer.alloc((256 << 10) - 16, 94);
+  const sealed = peer.seal(longest);
+  assert.equal(sealed.readUInt32BE(0), 256 << 10);
+  near.push(sealed.subarray(0, sealed.length - 10));
+  for (let turn = 0; turn < 5; turn++) await nextTurn();
+  near.push(sealed.subarray(sealed.length - 10));
+  assert.ok((await transport.receive())?.equals(longest));
+});
+
+test('bytes that come one by one hold on to nothing else', async () => {
+  const before = await buffersUsed();
+  const incoming = new Incoming();
+  for (let nth = 0; nth < 1_000; nth++) incoming.push(Buffer.alloc(16 << 10).subarray(0, 1));
+  const used = (await buffersUsed()) - before;
+  assert.equal(incoming.length, 1_000);
+  assert.ok(used < 4 << 20, `${used} bytes`);
 });
 
 const directions = [Buffer.alloc(0), Buffer.of(7), Buffer.alloc(40_000, 5)];
@@ -236,3 +328,13 @@ for (const length of [0, 4, (256 << 10) + 1, 0xffffffff]) {
     assert.throws(() => incoming.next(), /no length that is possible/);
   });
 }
+
+test('a peer that wants other keys of a connection that was ended here is not answered', async () => {
+  const { transport, peer, near } = await meet('client');
+  const errors: Error[] = [];
+  near.on('error', (error) => errors.push(error));
+  transport.disconnect('bye');
+  peer.send(encodeKexInit('client', ['ssh-ed25519'], Buffer.alloc(16)));
+  assert.equal(await transport.receive(), undefined);
+  assert.deepEqual(errors, []);
+});

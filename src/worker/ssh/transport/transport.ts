@@ -1,18 +1,23 @@
 import { randomBytes } from 'node:crypto';
 import type { Duplex } from 'node:stream';
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import { encodeString, encodeUint32 } from '../../../ssh/wire.ts';
-import { openerOf, PLAIN_SEALER, type Sealer, sealerOf } from './ciphers.ts';
+import { openerOf, sealerOf } from './ciphers.ts';
 import { BY_APPLICATION, KEY_EXCHANGE_FAILED, SshFault } from './fault.ts';
-import { Incoming } from './incoming.ts';
+import { Incoming, MOST_PACKET } from './incoming.ts';
+import { KeyChanges } from './key-changes.ts';
 import { deriveKeys, exchangeSecret, type Side } from './key-exchange.ts';
-import { isIdle, MESSAGE, readExtensions, readFarewell } from './messages.ts';
+import { isIdle, isOfExchange, MESSAGE, readExtensions, readFarewell } from './messages.ts';
 import { encodeKexInit, type Negotiated, negotiate } from './negotiation.ts';
+import { Outgoing } from './outgoing.ts';
 
 const IDENTIFICATION = 'SSH-2.0-Gatehouse';
-/** What has come and was not read yet: beyond it no more is taken from the stream. */
-const MOST_WAITING = 256 << 10;
-/** Packets by one set of keys (RFC 4344 §3.1): every peer changes them long before. */
-const MOST_PACKETS = 2 ** 31;
+/** What has come and was not read yet: beyond it no more is taken from the stream. A packet has room in it whole. */
+const MOST_WAITING = MOST_PACKET + 4096;
+/** A message that waits takes so much room besides its bytes. */
+const MESSAGE_ROOM = 256;
+/** Packets that are there already are read so many at a time: then all others have their turn. */
+const PACKETS_OF_TURN = 256;
 const MOST_REASON = 1024;
 
 /** Its messages, without those that are the transport's own business. */
@@ -29,10 +34,8 @@ export class SshTransport {
   readonly #side: Side;
   readonly #host_keys: readonly string[];
   readonly #incoming = new Incoming();
-  #sealer: Sealer = PLAIN_SEALER;
-  #sent = 0;
-  #sent_by_keys = 0;
-  #received_by_keys = 0;
+  readonly #outgoing = new Outgoing();
+  readonly #key_changes = new KeyChanges();
   #peer_id = '';
   #session_id: Buffer | undefined;
   #isStrict = false;
@@ -44,6 +47,9 @@ export class SshTransport {
   /** Nothing more comes of the stream; what has come may wait yet. */
   #hasEnded = false;
   #isOver = false;
+  #of_turn = 0;
+  /** Keys were there once. */
+  #isReady = false;
   #fault: Error | undefined;
   #farewell = '';
   #wakeReader = (): void => {};
@@ -100,7 +106,7 @@ export class SshTransport {
     for (;;) {
       const message = this.#queue.shift();
       if (message) {
-        this.#queued -= message.length;
+        this.#queued -= MESSAGE_ROOM + message.length;
         if (this.#queued <= MOST_WAITING) this.#wakePump();
         return message;
       }
@@ -144,19 +150,8 @@ export class SshTransport {
   }
 
   #write(payload: Buffer): boolean {
-    const { block, countsLength } = this.#sealer;
-    const counted = (countsLength ? 5 : 1) + payload.length;
-    let padding = block - (counted % block);
-    if (padding < 4) padding += block;
-    const packet = Buffer.allocUnsafe(5 + payload.length + padding);
-    packet.writeUInt32BE(1 + payload.length + padding, 0);
-    packet[4] = padding;
-    payload.copy(packet, 5);
-    randomBytes(padding).copy(packet, 5 + payload.length);
-    if (++this.#sent_by_keys > MOST_PACKETS) throw new SshFault('its keys are used up');
-    const sealed = this.#sealer.seal(packet, this.#sent);
-    this.#sent = (this.#sent + 1) >>> 0;
-    return this.#stream.write(sealed);
+    this.#key_changes.carried(payload);
+    return this.#stream.write(this.#outgoing.packet(payload));
   }
 
   /** Reads until the end, whoever takes what it reads. Never throws. */
@@ -165,6 +160,7 @@ export class SshTransport {
       this.#peer_id = await this.#identification();
       const own_init = this.#offer();
       await this.#exchangeKeys(own_init, await this.#expect(MESSAGE.KEXINIT, false));
+      this.#isReady = true;
       this.#ready.resolve();
       for (;;) {
         while (this.#queued > MOST_WAITING) await this.#untilWoken();
@@ -174,8 +170,10 @@ export class SshTransport {
         await this.#handle(message);
       }
     } catch (error) {
-      this.#fault = error instanceof Error ? error : new Error(String(error));
-      this.#gate?.reject(this.#fault);
+      const fault = error instanceof Error ? error : new Error(String(error));
+      // Whoever leaves while keys are changed has left, as at any other time.
+      if (!(fault instanceof PeerEnded && this.#isReady)) this.#fault = fault;
+      this.#gate?.reject(fault);
     }
     this.#isOver = true;
     this.#ready.reject(this.#fault ?? new SshFault('the connection has ended'));
@@ -184,7 +182,12 @@ export class SshTransport {
 
   async #handle(message: Buffer): Promise<void> {
     const number = message[0] ?? 0;
-    if (number === MESSAGE.KEXINIT) return this.#exchangeKeys(this.#offer(), message);
+    if (number === MESSAGE.KEXINIT) {
+      // Until it may, what is on its way to the peer goes on.
+      await this.#key_changes.admit();
+      if (!this.#stream.writable) throw new PeerEnded('the connection has ended');
+      return this.#exchangeKeys(this.#offer(), message);
+    }
     if (number === MESSAGE.EXT_INFO) {
       this.#signature_algorithms ??= readExtensions(message).get('server-sig-algs')?.split(',');
       return;
@@ -194,9 +197,9 @@ export class SshTransport {
       const sequence = encodeUint32(this.#incoming.sequence);
       return this.send(Buffer.concat([Buffer.of(MESSAGE.UNIMPLEMENTED), sequence]));
     }
-    if (number >= 20 && number < 50) throw new SshFault('a key exchange that nobody began');
+    if (isOfExchange(number)) throw new SshFault('a key exchange that nobody began');
     this.#queue.push(message);
-    this.#queued += message.length;
+    this.#queued += MESSAGE_ROOM + message.length;
     this.#wakeReader();
   }
 
@@ -225,6 +228,7 @@ export class SshTransport {
     const next = (number: number): Promise<Buffer> => this.#expect(number, isFirst);
     const io = { send: (payload: Buffer) => void this.#write(payload), next };
     const exchanged = await exchangeSecret(this.#side, negotiated, opening, io);
+    this.#key_changes.spent(exchanged.spent_ms);
     this.#session_id ??= exchanged.exchange_hash;
     await this.#changeKeys(negotiated, exchanged, next);
     this.#gate?.resolve();
@@ -239,12 +243,9 @@ export class SshTransport {
     const session_id = this.session_id;
     const keys = deriveKeys(this.#side.role, negotiated, { ...exchanged, session_id });
     this.#write(Buffer.of(MESSAGE.NEWKEYS));
-    this.#sealer = sealerOf(keys.sending);
-    this.#sent_by_keys = 0;
-    if (this.#isStrict) this.#sent = 0;
+    this.#outgoing.changeKeys(sealerOf(keys.sending), this.#isStrict);
     await next(MESSAGE.NEWKEYS);
     this.#incoming.changeKeys(openerOf(keys.receiving), this.#isStrict);
-    this.#received_by_keys = 0;
   }
 
   /** The one message that may come now. */
@@ -253,6 +254,7 @@ export class SshTransport {
       const message = await this.#packet();
       if (message?.[0] === number) return message;
       const isIgnored = message && isIdle(message[0] ?? 0) && !(isFirst && this.#isStrict);
+      if (message?.[0] === MESSAGE.DISCONNECT) this.#farewell = readFarewell(message);
       if (!isIgnored) throw faultInExchange(message);
     }
   }
@@ -272,7 +274,8 @@ export class SshTransport {
       const payload = this.#incoming.next();
       if (this.#stream.isPaused() && this.#incoming.length <= MOST_WAITING) this.#stream.resume();
       if (payload) {
-        if (++this.#received_by_keys > MOST_PACKETS) throw new SshFault('its keys are used up');
+        if (++this.#of_turn % PACKETS_OF_TURN === 0) await nextTurn();
+        this.#key_changes.carried(payload);
         return payload;
       }
       if (this.#hasEnded) return undefined;
@@ -287,9 +290,11 @@ export class SshTransport {
   }
 }
 
+class PeerEnded extends SshFault {}
+
 function faultInExchange(message: Buffer | undefined): SshFault {
-  if (!message) return new SshFault('the connection has ended');
+  if (!message) return new PeerEnded('the connection has ended');
   return message[0] === MESSAGE.DISCONNECT
-    ? new SshFault(`the connection was ended: ${readFarewell(message)}`)
+    ? new PeerEnded(`the connection was ended: ${readFarewell(message)}`)
     : new SshFault('another message stands in its key exchange', KEY_EXCHANGE_FAILED);
 }
