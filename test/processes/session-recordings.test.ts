@@ -37,13 +37,14 @@ const session = await startRecordedSession(server.running.app, project, target);
 const connection = await session.connect();
 const shell = await connection.openChannel({
   type: 'session',
+  program: 'shell',
   pty: { term: 'xterm', columns: 80, rows: 24 },
 });
 const LONG = 'long '.repeat(100_000);
 await shell.output(Buffer.from('hello \u001b]52;c;aGk=\u0007there\r\n'), 'stdout');
 await shell.output(Buffer.from(LONG), 'stdout');
 await shell.close({ status: 7 });
-const exec = await connection.openChannel({ type: 'session', command: 'uptime' });
+const exec = await connection.openChannel({ type: 'session', program: 'exec', command: 'uptime' });
 await exec.close({ status: 0 });
 await connection.close({ reason: 'done' });
 await session.end();

@@ -32,6 +32,8 @@ const FIRST_MESSAGE_MS = 60_000;
 const FIRST_MESSAGE_BYTES = 4096;
 /** Bytes that are kept of what one side has sent and the other has not taken: then it is not read from. */
 const KEPT_BYTES = 256 << 10;
+/** With the last connection of a session its recording ends, so this one's is awaited, but no longer. */
+const RECORDED_MS = 10_000;
 /** A client that has not taken so many bytes yet is not answered when it asks whether the worker is there. */
 const UNTAKEN_BYTES = 64 << 10;
 
@@ -60,6 +62,8 @@ export class CarriedConnection {
   #early: Buffer[] = [];
   #isPumping = false;
   #ending: Ending | undefined;
+  /** Where it is recorded: settled once its recording is closed. */
+  #recorded: Promise<unknown> | undefined;
   /** The server knows how it ended. */
   #isTold = false;
   readonly #ended = Promise.withResolvers<void>();
@@ -207,7 +211,11 @@ export class CarriedConnection {
       endpoint.destroy();
       return closingWith(NOT_ESTABLISHED);
     }
-    if (injects) return this.#proxy(endpoint);
+    if (injects) {
+      const proxied = this.#proxy(endpoint);
+      if (facts.recording_id !== '') this.#recorded = proxied;
+      return proxied;
+    }
     if (!this.#ending) this.#pump(endpoint);
     return undefined;
   }
@@ -218,8 +226,15 @@ export class CarriedConnection {
     const onFailure = (): void => this.cut('system error');
     const record = () => recordConnection(this.#upstream, this.#connection_id, { onFailure });
     const watcher = facts.recording_id === '' ? undefined : await record();
-    const grant = await this.#upstream.logIn({ session_id: id });
-    if (this.#ending) return this.#ending;
+    const grant = await this.#upstream.logIn({ session_id: id }).catch(async (error: unknown) => {
+      // What was begun is closed: nothing is missing in it.
+      await watcher?.close({ reason: 'no credentials' });
+      throw error;
+    });
+    if (this.#ending) {
+      await watcher?.close({ reason: this.#ending.reason });
+      return this.#ending;
+    }
     const client = new ClientStream(this.#ws, this.#secure, (bytes) => {
       this.#bytes_down += bytes;
     });
@@ -285,7 +300,17 @@ export class CarriedConnection {
     this.#ws.resume();
     this.#ws.close(code, reason);
     if (this.#endpoint) leave(this.#endpoint);
-    void this.#tell(ending).finally(() => this.#ended.resolve());
+    void this.#untilRecorded()
+      .then(() => this.#tell(ending))
+      .finally(() => this.#ended.resolve());
+  }
+
+  async #untilRecorded(): Promise<void> {
+    if (!this.#recorded) return;
+    const late = Promise.withResolvers<void>();
+    const timer = setTimeout(late.resolve, RECORDED_MS);
+    await Promise.race([this.#recorded.catch(() => {}), late.promise]);
+    clearTimeout(timer);
   }
 
   async #tell({ reason, because }: Ending): Promise<void> {

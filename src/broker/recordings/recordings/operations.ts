@@ -20,6 +20,8 @@ import { filesOf } from './reading.operations.ts';
 import {
   type CreateTimeValues,
   describeRecording,
+  MOST_SHOWN,
+  type RecordedParts,
   type RecordingKind,
   recordingShown,
 } from './recording.ts';
@@ -33,6 +35,7 @@ import {
   listRecordings,
   type Retention,
   saveRetention,
+  sumTraffic,
 } from './store.ts';
 
 export const recordingDefinition: ShownHandler<RecordingKind> = {
@@ -50,8 +53,7 @@ export const recordingDefinition: ShownHandler<RecordingKind> = {
       recordings.map(async ({ id, subtype }) => {
         const row = rows.get(id);
         if (!row) return {};
-        const files = how === 'item' ? await listFiles(app.db, id) : undefined;
-        return describeRecording(row, subtype, files);
+        return describeRecording(row, subtype, how === 'item' ? await partsOf(app, id) : undefined);
       }),
     );
   },
@@ -61,6 +63,14 @@ export const recordingDefinition: ShownHandler<RecordingKind> = {
   },
   endBeforehand: (app, _caller, { id }) => removeFiles(app, id),
 };
+
+async function partsOf(app: App, id: string): Promise<RecordedParts> {
+  const [files, traffic] = await Promise.all([
+    listFiles(app.db, id, undefined, MOST_SHOWN),
+    sumTraffic(app.db, id),
+  ]);
+  return { files, ...traffic };
+}
 
 /** What a session is recorded as, when it is made. */
 export interface NewRecording {

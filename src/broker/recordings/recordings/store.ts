@@ -119,24 +119,63 @@ export function beginDeleting(id: string, now: number): Write {
   );
 }
 
-/** Recordings to be removed: those that are due, and those whose removal was begun and not finished. */
-export async function listToDelete(db: Db, now: number, limit: number): Promise<string[]> {
-  const due = await db
+/** Where a list of recordings that are to be removed goes on. */
+export interface DeletionCursor {
+  ms: number;
+  id: string;
+}
+
+export interface ToDelete extends DeletionCursor {
+  bucket_id: string;
+}
+
+/** Recordings that are due, and whose removal has not begun; what was due first comes first. */
+export function listDueToDelete(
+  db: Db,
+  now: number,
+  after: DeletionCursor,
+  limit: number,
+): Promise<ToDelete[]> {
+  return db
     .selectFrom('session_recording')
-    .select('id')
+    .select(['id', 'bucket_id'])
+    .select((row) => row.fn.coalesce('delete_after_ms', row.val(0)).as('ms'))
     .where('delete_after_ms', '<=', now)
+    .where((row) =>
+      row(
+        row.refTuple('delete_after_ms', 'id'),
+        '>',
+        row.tuple(row.val(after.ms), row.val(after.id)),
+      ),
+    )
     .where('retain_until_ms', '<=', now)
     .where('state', '<>', 'started')
+    .where('deleting_ms', 'is', null)
     .orderBy('delete_after_ms')
+    .orderBy('id')
     .limit(limit)
     .execute();
-  const begun = await db
+}
+
+/** Recordings whose removal was begun and not finished; what was tried longest ago comes first. */
+export function listHalfDeleted(
+  db: Db,
+  now: number,
+  after: DeletionCursor,
+  limit: number,
+): Promise<ToDelete[]> {
+  return db
     .selectFrom('session_recording')
-    .select('id')
+    .select(['id', 'bucket_id'])
+    .select((row) => row.fn.coalesce('deleting_ms', row.val(0)).as('ms'))
     .where('deleting_ms', '<=', now)
+    .where((row) =>
+      row(row.refTuple('deleting_ms', 'id'), '>', row.tuple(row.val(after.ms), row.val(after.id))),
+    )
+    .orderBy('deleting_ms')
+    .orderBy('id')
     .limit(limit)
     .execute();
-  return [...new Set([...begun, ...due].map(({ id }) => id))];
 }
 
 export function deleteRecording(id: string): Write[] {
@@ -197,6 +236,65 @@ export function listFiles(
   limit = 1_000,
 ): Promise<RecordingFileRow[]> {
   return page.all(db, { of: recording_id, ...after, limit });
+}
+
+const channelPage = prepared<{ of: string; limit: number } & FileCursor, RecordingFileRow>(
+  (from, { of, start_ms, id, limit }) =>
+    from
+      .selectFrom('recording_file')
+      .selectAll()
+      .where('connection_recording_id', '=', of)
+      .where((row) =>
+        row(row.refTuple('start_ms', 'id'), '>', row.tuple(row.val(start_ms), row.val(id))),
+      )
+      .where('id', '<>', of)
+      .orderBy('start_ms')
+      .orderBy('id')
+      .limit(limit),
+);
+
+/** The channels of a connection, the first first. */
+export function listChannels(
+  db: Db,
+  connection_recording_id: string,
+  after: FileCursor = { start_ms: -1, id: '' },
+  limit = 1_000,
+): Promise<RecordingFileRow[]> {
+  return channelPage.all(db, { of: connection_recording_id, ...after, limit });
+}
+
+/** Some of the channels of a recording, whatever their connections. */
+export function listSomeChannels(
+  db: Db,
+  recording_id: string,
+  limit: number,
+): Promise<RecordingFileRow[]> {
+  return db
+    .selectFrom('recording_file')
+    .selectAll()
+    .where('recording_id', '=', recording_id)
+    .whereRef('connection_recording_id', '<>', 'id')
+    .orderBy('start_ms')
+    .orderBy('id')
+    .limit(limit)
+    .execute();
+}
+
+/** Bytes of all connections of a recording that have ended. */
+export async function sumTraffic(
+  db: Db,
+  recording_id: string,
+): Promise<{ bytes_up: number; bytes_down: number }> {
+  const row = await db
+    .selectFrom('recording_file')
+    .select((one) => [
+      one.fn.sum<number | string | null>('bytes_up').as('bytes_up'),
+      one.fn.sum<number | string | null>('bytes_down').as('bytes_down'),
+    ])
+    .where('recording_id', '=', recording_id)
+    .whereRef('connection_recording_id', '=', 'id')
+    .executeTakeFirst();
+  return { bytes_up: Number(row?.bytes_up ?? 0), bytes_down: Number(row?.bytes_down ?? 0) };
 }
 
 export function insertFile(row: RecordingFileRow): Write {
