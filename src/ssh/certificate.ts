@@ -191,11 +191,15 @@ export function judgeHostKey(blob: Uint8Array, host: KnownHost, now_ms: number):
   if (Object.keys(certificate.critical_options).length > 0) {
     return refuse('its host certificate has a critical option, and none is known for hosts');
   }
-  const name = host.name.toLowerCase();
-  return principals.some((pattern) => matches(pattern.toLowerCase(), name))
+  const name = lowerAscii(host.name);
+  return principals.some((pattern) => matches(lowerAscii(pattern), name))
     ? { trusted: true }
     : refuse('its host certificate does not name it');
 }
+
+/** Names of hosts are ASCII: no other letter becomes one of theirs (the Kelvin sign is a `k` in small letters). */
+export const lowerAscii = (name: string): string =>
+  name.replace(/[A-Z]/g, (letter) => letter.toLowerCase());
 
 const refuse = (because: string): HostVerdict => ({ trusted: false, because });
 
