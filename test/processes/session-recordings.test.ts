@@ -44,7 +44,11 @@ const LONG = 'long '.repeat(100_000);
 await shell.output(Buffer.from('hello \u001b]52;c;aGk=\u0007there\r\n'), 'stdout');
 await shell.output(Buffer.from(LONG), 'stdout');
 await shell.close({ status: 7 });
-const exec = await connection.openChannel({ type: 'session', program: 'exec', command: 'uptime \u009b6n' });
+const exec = await connection.openChannel({
+  type: 'session',
+  program: 'exec',
+  command: 'uptime \u009b6n',
+});
 await exec.close({ signal: 'X\u001b]52;c;aGk=\u0007' });
 await connection.close({ reason: 'done' });
 await session.end();
