@@ -120,12 +120,13 @@ function readOptions(bytes: Buffer): Record<string, string> | undefined {
 /**
  * Makes a certificate for a key.
  *
- * @param nonce random, so that nobody can choose what the authority signs
+ * @param authority.nonce random, so that nobody can choose what the authority signs
+ * @param authority.algorithm to sign with; where the authority's key has no such, or none is named, its best
  */
 export function makeCertificate(
   subject: KeyObject,
   fields: CertificateFields,
-  authority: { key: KeyObject; public_key: SshPublicKey; nonce: Uint8Array },
+  authority: { key: KeyObject; public_key: SshPublicKey; nonce: Uint8Array; algorithm?: string },
 ): Buffer {
   const { type, fields: ofKey } = keyFields(subject);
   const signed = Buffer.concat([
@@ -143,7 +144,8 @@ export function makeCertificate(
     encodeString(''),
     encodeString(authority.public_key.blob),
   ]);
-  const algorithm = signatureAlgorithms(authority.public_key.type)[0] ?? '';
+  const own = signatureAlgorithms(authority.public_key.type);
+  const algorithm = own.find((name) => name === authority.algorithm) ?? own[0] ?? '';
   return Buffer.concat([signed, encodeString(signSsh(authority.key, algorithm, signed))]);
 }
 
