@@ -9,14 +9,16 @@ import {
 } from 'node:fs';
 import { join } from 'node:path';
 import { after, test } from 'node:test';
-import { downloadChannel } from '../../src/broker/recordings/recordings/reading.operations.ts';
 import {
   findFile,
   findFileOfConnection,
-  findRecording,
   insertFile,
-  insertRecording,
   listFiles,
+} from '../../src/broker/recordings/recordings/files.store.ts';
+import { downloadChannel } from '../../src/broker/recordings/recordings/reading.operations.ts';
+import {
+  findRecording,
+  insertRecording,
   listHalfDeleted,
   saveRetention,
 } from '../../src/broker/recordings/recordings/store.ts';

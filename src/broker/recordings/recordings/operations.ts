@@ -15,6 +15,7 @@ import { openBucket } from '../buckets/opening.operations.ts';
 import { bucketDefinition } from '../buckets/operations.ts';
 import { policyDefinition } from '../policies/operations.ts';
 import type { StoragePolicy } from '../policies/policy.ts';
+import { listFiles, sumTraffic } from './files.store.ts';
 import { newRecordingKey } from './keys.operations.ts';
 import { filesOf } from './reading.operations.ts';
 import {
@@ -31,11 +32,9 @@ import {
   deleteRecording,
   findRecording,
   insertRecording,
-  listFiles,
   listRecordings,
   type Retention,
   saveRetention,
-  sumTraffic,
 } from './store.ts';
 
 export const recordingDefinition: ShownHandler<RecordingKind> = {

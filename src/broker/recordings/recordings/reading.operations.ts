@@ -7,9 +7,10 @@ import { findResource } from '../../resource/store.ts';
 import { StorageFault } from '../buckets/objects.ts';
 import { openBucket } from '../buckets/opening.operations.ts';
 import { bucketDefinition } from '../buckets/operations.ts';
+import { listChannels, listFiles, listSomeChannels } from './files.store.ts';
 import { openKey } from './keys.operations.ts';
 import { FileFault, openPieces } from './sealed-piece.ts';
-import { findRecording, listChannels, listFiles, listSomeChannels } from './store.ts';
+import { findRecording } from './store.ts';
 
 /**
  * The content of a file, piece by piece.

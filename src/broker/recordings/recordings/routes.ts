@@ -14,10 +14,11 @@ import {
   type LocatedItem,
 } from '../../resource/route.ts';
 import { shownRoutes, shownSchema } from '../../resource/routes.ts';
+import { findFile, findFileOfConnection } from './files.store.ts';
 import { reapplyPolicy, recordingDefinition } from './operations.ts';
 import { downloadChannel, requireOnlyChannel, verifyRecording } from './reading.operations.ts';
 import { ASCIICAST, isConnection } from './recording.ts';
-import { findFile, findFileOfConnection, findRecordingOfSession } from './store.ts';
+import { findRecordingOfSession } from './store.ts';
 
 const MALFORMED = 'Invalid formatted identifier.';
 

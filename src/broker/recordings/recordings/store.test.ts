@@ -6,28 +6,30 @@ import { newResource } from '../../resource/resource.ts';
 import { insertResource } from '../../resource/store.ts';
 import { hasRecordingsIn } from '../buckets/store.ts';
 import {
+  findFile,
+  findFileOfConnection,
+  insertFile,
+  listChannels,
+  listFiles,
+  listSomeChannels,
+  savePiece,
+  sumTraffic,
+} from './files.store.ts';
+import {
   beginDeleting,
   deleteRecording,
   endRecording,
-  findFile,
-  findFileOfConnection,
   findRecordingOfSession,
   forgetRecordingsIn,
   hasRetained,
-  insertFile,
   insertRecording,
-  listChannels,
   listDueToDelete,
   listEnded,
-  listFiles,
   listHalfDeleted,
   listRecordings,
-  listSomeChannels,
   noteChange,
   noteStart,
-  savePiece,
   saveRetention,
-  sumTraffic,
 } from './store.ts';
 
 const recording = (id: string, more: Partial<SessionRecordingRow> = {}): SessionRecordingRow => ({

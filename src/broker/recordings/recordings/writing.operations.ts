@@ -13,18 +13,11 @@ import {
   type Open,
   requireOpen,
 } from './appending.operations.ts';
+import { findFile, findFileOfConnection, insertFile, savePiece } from './files.store.ts';
 import { channelsOf } from './reading.operations.ts';
 import { channelBody, isConnection } from './recording.ts';
 import type { ChannelPiece, Recorded, RecordedChannel, RecordStep } from './step.ts';
-import {
-  findFile,
-  findFileOfConnection,
-  findRecording,
-  findRecordingOfSession,
-  insertFile,
-  noteStart,
-  savePiece,
-} from './store.ts';
+import { findRecording, findRecordingOfSession, noteStart } from './store.ts';
 
 // What the worker that carries a recorded session tells of it, step by step. A piece is in the bucket before the row
 // says so, and the row says so before the worker hears of it: what flowed on is in the recording.
