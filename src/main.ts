@@ -1,5 +1,6 @@
 import { type CommandGroup, run } from './cli/command.ts';
 import { operatorCommands } from './cli/operator/operator.ts';
+import { printable } from './cli/output.ts';
 import { Failure } from './core/failure.ts';
 import { VERSION } from './core/version.ts';
 
@@ -66,7 +67,7 @@ main(process.argv.slice(2)).then(
   (code) => process.exit(code),
   (error: unknown) => {
     // One line for the operator; a stack only where the program itself is wrong.
-    console.error(error instanceof Failure ? `gatehouse: ${error.message}` : error);
+    console.error(error instanceof Failure ? `gatehouse: ${printable(error.message)}` : error);
     process.exit(1);
   },
 );

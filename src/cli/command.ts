@@ -1,5 +1,6 @@
 import { Failure, invalid } from '../core/failure.ts';
 import { type Arguments, type FlagTable, helpText, parseArguments } from './arguments.ts';
+import { printable } from './output.ts';
 
 /** One command, whole: what it is called with, what it says of itself, what it does. */
 export interface Command {
@@ -57,7 +58,7 @@ async function runCommand(command: Command, args: readonly string[]): Promise<nu
     return await runChecked(command, args);
   } catch (error) {
     if (command.failure_code === undefined || !(error instanceof Failure)) throw error;
-    console.error(`gatehouse: ${error.message}`);
+    console.error(`gatehouse: ${printable(error.message)}`);
     return command.failure_code;
   }
 }

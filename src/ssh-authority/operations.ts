@@ -6,7 +6,10 @@ import type { Caller } from '../app/caller.ts';
 import type { DataResult, NothingResult } from '../app/output.ts';
 import { Failure, invalid } from '../core/failure.ts';
 import { listKeys } from '../core/key-list.ts';
+import { parsePem } from '../core/pem.ts';
+import { openPrivateKeyFile } from '../ssh/private-key-file.ts';
 import { encodePublicKey, encodeSshPublicKey, parsePublicKey } from '../ssh/public-key.ts';
+import { signatureAlgorithms, signSsh, verifySsh } from '../ssh/signature.ts';
 import { parsePrivateKey } from '../x509/private-keys.ts';
 import { roleSchema, type SshRole } from './role.ts';
 import {
@@ -24,6 +27,8 @@ export type KeyKind = 'rsa' | 'ec' | 'ed25519';
 
 const CURVES: Readonly<Record<number, string>> = { 256: 'P-256', 384: 'P-384', 521: 'P-521' };
 const RSA_BITS = [2048, 3072, 4096];
+/** A longer one takes a second to sign. */
+const MOST_RSA_BITS = 8192;
 
 /**
  * Makes a key.
@@ -114,10 +119,10 @@ async function authorityKey(
   { generate_signing_key, key_type, key_bits, private_key }: AuthorityInput,
 ): Promise<KeyObject> {
   if (private_key !== '') {
-    const key = parsePrivateKey(private_key);
+    const key = readBroughtKey(private_key);
     if (!canSign(key))
       throw invalid(
-        'private_key: Ed25519, ECDSA on P-256, P-384, P-521, or RSA with 2048 bits or more',
+        'private_key: Ed25519, ECDSA on P-256, P-384, P-521, or RSA with 2048 to 8192 bits',
       );
     return key;
   }
@@ -128,9 +133,24 @@ async function authorityKey(
   return makeKey(app, caller, { kind, bits: key_bits || Number(bits) });
 }
 
+/** @throws Failure `invalid` for what is no private key, or one with a passphrase */
+function readBroughtKey(pem: string): KeyObject {
+  const [block, second] = parsePem(pem);
+  if (block?.label !== 'OPENSSH PRIVATE KEY' || second) return parsePrivateKey(pem);
+  const key = openPrivateKeyFile(block.der);
+  if (key) return key;
+  throw invalid('private_key: it is not well-formed, has a passphrase, or is of another kind');
+}
+
+/** Whether it has a form in SSH, and signs as its public part says. */
 function canSign(key: KeyObject): boolean {
   try {
-    return parsePublicKey(encodePublicKey(createPublicKey(key)).blob) !== undefined;
+    const public_key = parsePublicKey(encodePublicKey(createPublicKey(key)).blob);
+    const { modulusLength = 0 } = public_key?.key.asymmetricKeyDetails ?? {};
+    if (!public_key || modulusLength > MOST_RSA_BITS) return false;
+    const [algorithm = ''] = signatureAlgorithms(public_key.type);
+    const probe = Buffer.from('a key that is brought');
+    return verifySsh(public_key, probe, signSsh(key, algorithm, probe)).valid;
   } catch {
     return false;
   }
@@ -201,6 +221,11 @@ export async function writeRole(
 ): Promise<NothingResult> {
   if (role.max_ttl > 0 && role.ttl > role.max_ttl) {
     throw invalid('ttl value must be less than max_ttl when both specified');
+  }
+  if (Object.keys(role.allowed_user_key_lengths).length > 0) {
+    throw invalid(
+      'allowed_user_key_lengths is not supported: Ed25519, ECDSA on P-256, P-384, P-521, and RSA with 2048 bits or more are signed',
+    );
   }
   const body = JSON.stringify(role);
   return commitPlanned<NothingResult>(app, caller, async () => ({

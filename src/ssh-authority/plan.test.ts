@@ -91,6 +91,23 @@ const cases: [
     'the domain, where that is allowed',
   ],
   [{ ...HOSTS, allowed_domains: '*' }, host('anything'), false, 'any host'],
+  [{ ...HOSTS, allowed_domains: '*' }, host('*.example'), /is not/, 'a pattern where any host is'],
+  [{ ...HOSTS, allowed_domains: '*' }, host('a b'), /is not/, 'two words where any host is'],
+  [
+    { ...HOSTS, allow_subdomains: true, allowed_domains: 'bank.example' },
+    host('a.ban\u212a.example'),
+    /is not/,
+    'a Kelvin sign, which is a k in small letters',
+  ],
+  [{ allowed_users: '*' }, { valid_principals: 'root\0x' }, /control character/, 'a zero byte'],
+  [{ allowed_users: '*' }, { valid_principals: 'a\nb' }, /control character/, 'two lines'],
+  [{ allowed_users: '*' }, { valid_principals: 'grüße' }, false, 'a name that is no ASCII'],
+  [
+    { allow_user_key_ids: true },
+    { key_id: 'a\nb' },
+    /key_id: it has a control/,
+    'a key id of two lines',
+  ],
   [HOSTS, host(''), /empty valid principals/, 'no host at all'],
   [{}, { ttl: 7200 }, false, 'as long as may be'],
   [{}, { ttl: 7201 }, /larger than maximum allowed 7200/, 'a second longer'],
@@ -145,6 +162,8 @@ test('a certificate is valid from before it is made, as long as the role or the 
   assert.deepEqual(times({ ttl: 60, not_before_duration: 5 }), [-5, 60]);
   assert.deepEqual(times({ ttl: 60 }, { ttl: 90 }), [-30, 90]);
   assert.deepEqual(times({ max_ttl: 10 }), [-30, 10]);
+  // No time is before the first one.
+  assert.deepEqual(times({ ttl: 60, not_before_duration: '100000d' }), [-NOW, 60]);
 });
 
 test('a key id is filled in, and what is unknown in it stays', () => {

@@ -1,6 +1,6 @@
 import { hash } from 'node:crypto';
 import { invalid } from '../core/failure.ts';
-import type { CertificateFields } from '../ssh/certificate.ts';
+import { type CertificateFields, lowerAscii } from '../ssh/certificate.ts';
 import type { SshPublicKey } from '../ssh/public-key.ts';
 import { splitPrincipals } from './principals.ts';
 import type { SshRole } from './role.ts';
@@ -31,6 +31,9 @@ export interface PlanContext {
 
 const MOST_PRINCIPALS = 256;
 const MOST_TEXT = 16_384;
+/** A server takes no certificate whose text ends early, and its log has a line for each. */
+// biome-ignore lint/suspicious/noControlCharactersInRegex: those are meant.
+const CONTROL = /[\x00-\x1f\x7f-\x9f]/;
 
 /**
  * What a certificate says by a role.
@@ -52,7 +55,7 @@ export function planCertificate(
     use,
     key_id: planKeyId(role, key, request.key_id, context),
     principals: planPrincipals(role, request),
-    valid_after: BigInt(context.now - role.not_before_duration),
+    valid_after: BigInt(Math.max(0, context.now - role.not_before_duration)),
     valid_before: BigInt(context.now + ttl),
     // Of hosts none is known.
     critical_options: use === 'user' ? planCriticalOptions(role, request.critical_options) : {},
@@ -78,6 +81,8 @@ function planPrincipals(
   if (names.length > MOST_PRINCIPALS) {
     throw invalid(`valid_principals: at most ${MOST_PRINCIPALS} names`);
   }
+  const control = names.find((name) => CONTROL.test(name));
+  if (control !== undefined) throw invalid('valid_principals: a name has a control character');
   const isFine = isUser ? isAllowedUser : isAllowedHost;
   const strange = names.find((name) => !isFine(role, name));
   if (strange !== undefined) throw invalid(`${strange} is not a valid value for valid_principals`);
@@ -92,13 +97,13 @@ function isAllowedUser({ allowed_users, default_user }: SshRole, name: string): 
   );
 }
 
-/** Names with a wildcard stand for others than themselves. */
+/** Names with a wildcard stand for others than themselves; what is no ASCII is no host's name. */
 function isAllowedHost(role: SshRole, name: string): boolean {
   const { allowed_domains, allow_bare_domains, allow_subdomains } = role;
-  if (/[*?!]/.test(name)) return false;
-  const host = name.toLowerCase();
+  if (/[*?!]|[^\x21-\x7e]/.test(name)) return false;
+  const host = lowerAscii(name);
   return allowed_domains.some((listed) => {
-    const domain = listed.toLowerCase();
+    const domain = lowerAscii(listed);
     if (domain === '*') return true;
     if (allow_bare_domains && host === domain) return true;
     return allow_subdomains && host.endsWith(`.${domain}`) && host.length > domain.length + 1;
@@ -145,6 +150,7 @@ function planKeyId(
   if (asked.length > MOST_TEXT) throw invalid(`key_id: at most ${MOST_TEXT} characters`);
   if (asked !== '') {
     if (!role.allow_user_key_ids) throw invalid('setting key_id is not allowed by role');
+    if (CONTROL.test(asked)) throw invalid('key_id: it has a control character');
     return asked;
   }
   const values = new Map([
@@ -152,7 +158,11 @@ function planKeyId(
     ['role_name', role_name],
     ['public_key_hash', hash('sha256', blob)],
   ]);
-  return (role.key_id_format || DEFAULT_KEY_ID)
-    .replace(/\{\{ ?([a-z_]{1,32}) ?\}\}/g, (whole, name: string) => values.get(name) ?? whole)
-    .slice(0, MOST_TEXT);
+  return (
+    (role.key_id_format || DEFAULT_KEY_ID)
+      .replace(/\{\{ ?([a-z_]{1,32}) ?\}\}/g, (whole, name: string) => values.get(name) ?? whole)
+      // biome-ignore lint/suspicious/noControlCharactersInRegex: the same.
+      .replace(/[\x00-\x1f\x7f-\x9f]/g, '?')
+      .slice(0, MOST_TEXT)
+  );
 }

@@ -38,6 +38,12 @@ export const roleFields = {
   key_id_format: text('').describe(
     'The key id otherwise, with {{token_display_name}}, {{role_name}} and {{public_key_hash}} filled in; by default "vault-{{token_display_name}}-{{public_key_hash}}".',
   ),
+  algorithm_signer: choice(['default', 'rsa-sha2-256', 'rsa-sha2-512'], 'default').describe(
+    'How an authority with an RSA key signs; "default": "rsa-sha2-512". Never with SHA-1.',
+  ),
+  allowed_user_key_lengths: stringMap(NONE).describe(
+    'Not there: anything but none is refused, rather than not held to.',
+  ),
 };
 export const roleSchema = z.object(roleFields);
 export type SshRole = z.output<typeof roleSchema>;

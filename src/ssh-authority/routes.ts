@@ -56,7 +56,9 @@ export const sshRoutes: readonly AnyRoute[] = [
         '"ssh-rsa", "ssh-ed25519", "ecdsa-sha2-nistp256", "ecdsa-sha2-nistp384" or "ecdsa-sha2-nistp521".',
       ),
       key_bits: integer(0).describe('0: as the type has it; 4096 of RSA.'),
-      private_key: pemText('').describe('PEM of PKCS #8, PKCS #1 or SEC 1, without a passphrase.'),
+      private_key: pemText('').describe(
+        'PEM of PKCS #8, PKCS #1 or SEC 1, or as ssh-keygen writes it; without a passphrase.',
+      ),
       public_key: publicKeyLine('').describe('Not looked at: the private key has it.'),
     }),
     output: publicKey,

@@ -80,6 +80,7 @@ async function certify(
     key: authority,
     public_key: encodePublicKey(createPublicKey(authority)),
     nonce: app.randomBytes(NONCE_BYTES),
+    algorithm: role.algorithm_signer,
   });
   const serial_number = serial.toString(16).padStart(2 * SERIAL_BYTES, '0');
   Object.assign(caller.record.outcome, { serial_number, key_id: fields.key_id });

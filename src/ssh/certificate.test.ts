@@ -9,6 +9,7 @@ import {
   parseCertificateLine,
 } from './certificate.ts';
 import { encodePublicKey, parsePublicKeyLine } from './public-key.ts';
+import { encodeString } from './wire.ts';
 
 const NOW = 1_795_262_400;
 const fields: CertificateFields = {
@@ -48,6 +49,12 @@ const cases: [shown: Buffer, name: string, because: string | undefined, why: str
   [made(), 'host.example', undefined, 'its name'],
   [made(), 'HOST.Example', undefined, 'its name in other letters'],
   [made(), 'a.inside.example', undefined, 'a name that fits a pattern'],
+  [
+    made({ principals: ['ban\u212a.example'] }),
+    'bank.example',
+    'its host certificate does not name it',
+    'a name with a Kelvin sign, which is a k in small letters',
+  ],
   [made(), 'inside.example', 'its host certificate does not name it', 'what is above a pattern'],
   [made(), 'xhost.example', 'its host certificate does not name it', 'a longer name'],
   [
@@ -156,8 +163,31 @@ for (const [text, isKey, why] of lines) {
   });
 }
 
-test('RSA keys of less than 2048 bits are none', () => {
-  const short = generateKeyPairSync('rsa', { modulusLength: 1024 }).publicKey;
-  const { blob } = encodePublicKey(short);
-  assert.equal(parsePublicKeyLine(`ssh-rsa ${blob.toString('base64')}`), undefined);
-});
+/** As it is sent, with as many zeros before its numbers as are wanted. */
+function rsaLine(bits: number, { zeros = 0, e }: { zeros?: number; e?: Buffer } = {}): string {
+  const { publicKey } = generateKeyPairSync('rsa', { modulusLength: bits });
+  const jwk = publicKey.export({ format: 'jwk' });
+  const [exponent, modulus] = [jwk.e, jwk.n].map((text) => Buffer.from(text ?? '', 'base64url'));
+  const blob = Buffer.concat([
+    encodeString('ssh-rsa'),
+    encodeString(e ?? exponent ?? ''),
+    encodeString(Buffer.concat([Buffer.alloc(zeros + 1), modulus ?? Buffer.alloc(0)])),
+  ]);
+  return `ssh-rsa ${blob.toString('base64')}`;
+}
+
+for (const [text, isKey, why] of [
+  [rsaLine(2048), true, '2048 bits'],
+  [rsaLine(2048, { zeros: 3 }), true, 'the same with zeros before it'],
+  [rsaLine(1024), false, '1024 bits'],
+  [rsaLine(1024, { zeros: 200 }), false, '1024 bits that are made longer by zeros'],
+  [rsaLine(2048, { e: Buffer.of(3) }), true, 'the exponent 3'],
+  [rsaLine(2048, { e: Buffer.of(1) }), false, 'the exponent 1, with which everybody signs'],
+  [rsaLine(2048, { e: Buffer.of(0, 1) }), false, 'the same with a zero before it'],
+  [rsaLine(2048, { e: Buffer.of(1, 0) }), false, 'an even exponent'],
+  [rsaLine(2048, { e: Buffer.alloc(9, 0x11) }), false, 'an exponent that is too long'],
+] as const) {
+  test(`an RSA key is ${isKey ? 'one' : 'none'}: ${why}`, () => {
+    assert.equal(parsePublicKeyLine(text) !== undefined, isKey);
+  });
+}

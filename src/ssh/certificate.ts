@@ -120,12 +120,13 @@ function readOptions(bytes: Buffer): Record<string, string> | undefined {
 /**
  * Makes a certificate for a key.
  *
- * @param nonce random, so that nobody can choose what the authority signs
+ * @param authority.nonce random, so that nobody can choose what the authority signs
+ * @param authority.algorithm to sign with; where the authority's key has no such, or none is named, its best
  */
 export function makeCertificate(
   subject: KeyObject,
   fields: CertificateFields,
-  authority: { key: KeyObject; public_key: SshPublicKey; nonce: Uint8Array },
+  authority: { key: KeyObject; public_key: SshPublicKey; nonce: Uint8Array; algorithm?: string },
 ): Buffer {
   const { type, fields: ofKey } = keyFields(subject);
   const signed = Buffer.concat([
@@ -143,7 +144,8 @@ export function makeCertificate(
     encodeString(''),
     encodeString(authority.public_key.blob),
   ]);
-  const algorithm = signatureAlgorithms(authority.public_key.type)[0] ?? '';
+  const own = signatureAlgorithms(authority.public_key.type);
+  const algorithm = own.find((name) => name === authority.algorithm) ?? own[0] ?? '';
   return Buffer.concat([signed, encodeString(signSsh(authority.key, algorithm, signed))]);
 }
 
@@ -191,11 +193,15 @@ export function judgeHostKey(blob: Uint8Array, host: KnownHost, now_ms: number):
   if (Object.keys(certificate.critical_options).length > 0) {
     return refuse('its host certificate has a critical option, and none is known for hosts');
   }
-  const name = host.name.toLowerCase();
-  return principals.some((pattern) => matches(pattern.toLowerCase(), name))
+  const name = lowerAscii(host.name);
+  return principals.some((pattern) => matches(lowerAscii(pattern), name))
     ? { trusted: true }
     : refuse('its host certificate does not name it');
 }
+
+/** Names of hosts are ASCII: no other letter becomes one of theirs (the Kelvin sign is a `k` in small letters). */
+export const lowerAscii = (name: string): string =>
+  name.replace(/[A-Z]/g, (letter) => letter.toLowerCase());
 
 const refuse = (because: string): HostVerdict => ({ trusted: false, because });
 

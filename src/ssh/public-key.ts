@@ -49,9 +49,13 @@ function readRsa(read: WireReader): KeyObject | undefined {
   if (read.position - from !== encodeMpint(e).length + encodeMpint(n).length) return;
   const bits = n.length * 8 - Math.clz32(n[0] ?? 0) + 24;
   const { least, most } = RSA_BITS;
-  if (read.failed || e.length === 0 || e.length > 8 || bits < least || bits > most) return;
+  if (read.failed || !isExponent(e) || bits < least || bits > most) return;
   return createPublicKey({ format: 'jwk', key: { kty: 'RSA', n: jwk(n), e: jwk(e) } });
 }
+
+/** Odd, and neither so small that everybody can sign nor so large that it takes long. */
+const isExponent = (e: Buffer): boolean =>
+  e.length > 0 && e.length <= 8 && ((e.at(-1) ?? 0) & 1) === 1 && !(e.length === 1 && e[0] === 1);
 
 function readEcdsa(name: string, read: WireReader): KeyObject | undefined {
   const curve = CURVES[name];

@@ -51,11 +51,13 @@ export class WireReader {
     return this.string().toString('utf8');
   }
 
-  /** A whole number that is not negative, without a leading zero. */
+  /** A whole number that is not negative, without leading zeros, however many it came with. */
   mpint(): Buffer {
     const bytes = this.string();
     if ((bytes[0] ?? 0) >= 0x80) this.failed = true;
-    return bytes[0] === 0 ? bytes.subarray(1) : bytes;
+    let start = 0;
+    while (bytes[start] === 0) start++;
+    return bytes.subarray(start);
   }
 
   names(): string[] {

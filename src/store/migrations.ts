@@ -74,6 +74,7 @@ import { workersAlone } from './migrations/0112-workers-alone.ts';
 import { hops } from './migrations/0113-hops.ts';
 import { sshAuthorities } from './migrations/0114-ssh-authorities.ts';
 import { useOfSessions } from './migrations/0115-use-of-sessions.ts';
+import { recordedChannels } from './migrations/0118-recorded-channels.ts';
 
 /** In order of their numbers; a new one is added at the end. */
 export const MIGRATIONS: readonly Migration[] = [
@@ -150,6 +151,7 @@ export const MIGRATIONS: readonly Migration[] = [
   hops,
   sshAuthorities,
   useOfSessions,
+  recordedChannels,
 ];
 
 /**

@@ -128,8 +128,9 @@ function recordOutput(bytes: Uint8Array): void {
   const size = 1 + ((bytes[0] ?? 0) % 7);
   const facts = {
     type: 'session',
+    program: 'shell',
     pty: { term: Buffer.from(bytes).toString('latin1'), columns: 0, rows: 24 },
-  };
+  } as const;
   const cast = new Asciicast(facts, { began: 0, keepsInput: true });
   let file = castHeader(facts, 1_800_000_000_000);
   let now = 0;

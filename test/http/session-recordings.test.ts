@@ -9,8 +9,19 @@ import {
 } from 'node:fs';
 import { join } from 'node:path';
 import { after, test } from 'node:test';
+import {
+  findFile,
+  findFileOfConnection,
+  insertFile,
+  listFiles,
+} from '../../src/broker/recordings/recordings/files.store.ts';
 import { downloadChannel } from '../../src/broker/recordings/recordings/reading.operations.ts';
-import { findFile } from '../../src/broker/recordings/recordings/store.ts';
+import {
+  findRecording,
+  insertRecording,
+  listHalfDeleted,
+  saveRetention,
+} from '../../src/broker/recordings/recordings/store.ts';
 import { outputOf, readCast } from '../support/asciicast.ts';
 import { logIn, makeProject } from '../support/broker.ts';
 import {
@@ -46,7 +57,11 @@ async function must(method: string, path: string, body?: object): Promise<Reply>
 }
 
 const text = (value: string): Uint8Array => Buffer.from(value);
-const TERMINAL = { type: 'session', pty: { term: 'xterm-256color', columns: 100, rows: 30 } };
+const TERMINAL = {
+  type: 'session',
+  program: 'shell',
+  pty: { term: 'xterm-256color', columns: 100, rows: 30 },
+} as const;
 
 /** A session with one shell that has said something, ended. */
 async function recordShell(target = target_id, said = 'hello\r\n') {
@@ -225,14 +240,19 @@ test('who leaves amid a download leaves no file open', onLinux, async () => {
         return false;
       }
     });
-  for await (const _piece of (await downloadChannel(app, file)).pieces()) {
+  const closed = async (): Promise<boolean> => {
+    for (let tries = 0; isOpen() && tries < 500; tries += 1) {
+      await new Promise((resolve) => setTimeout(resolve, 10));
+    }
+    return !isOpen();
+  };
+  const { pieces } = await downloadChannel(app, file);
+  assert.ok(await closed(), 'nobody has come for it yet');
+  for await (const _piece of pieces()) {
     assert.equal(isOpen(), true);
     break;
   }
-  for (let tries = 0; isOpen() && tries < 100; tries += 1) {
-    await new Promise((resolve) => setTimeout(resolve, 10));
-  }
-  assert.equal(isOpen(), false);
+  assert.ok(await closed(), 'it was left');
 });
 
 test('download is granted by itself', async () => {
@@ -247,6 +267,84 @@ test('download is granted by itself', async () => {
   ]);
   assert.equal((await viewer.call('GET', `session-recordings/${channel_id}:download`)).status, 200);
   assert.equal((await viewer.call('DELETE', `session-recordings/${recording_id}`)).status, 403);
+});
+
+test('who may not download hears nothing of the channels that there are', async () => {
+  const session = await startRecordedSession(app, project, target_id);
+  const connection = await session.connect();
+  for (let at = 0; at < 2; at += 1) await (await connection.openChannel(TERMINAL)).close({});
+  await connection.close({ reason: 'done' });
+  await session.end();
+  const stranger = await project.addPerson('stranger', ['ids=*;type=target;actions=list']);
+  for (const id of [connection.id, session.recording_id, session.session_id]) {
+    const refused = await stranger.call('GET', `session-recordings/${id}:download`);
+    assert.equal(refused.status, 403, refused.text);
+    assert.doesNotMatch(refused.text, /chr_/);
+    const told = await download(id);
+    assert.equal(told.status, 400, told.text);
+    assert.match(told.text, /Of several channels one is downloaded, by its id: chr_\w+, chr_\w+/);
+  }
+});
+
+test('a connection after thousands of others has its channels in its index all the same', async () => {
+  const session = await startRecordedSession(app, project, target_id);
+  const before = await session.connect();
+  const known = await findFileOfConnection(app.db, before.id);
+  assert.ok(known);
+  for (let at = 0; at < 10; at += 1) {
+    const some = Array.from({ length: 1_001 }, (_, one) =>
+      insertFile({ ...known, id: `chr_${at}x${one}`, body: '{}', end_ms: 1 }),
+    );
+    await app.store.commit(some);
+  }
+  const connection = await session.connect();
+  const shell = await connection.openChannel(TERMINAL);
+  await shell.output(text('after'), 'stdout');
+  await shell.close({});
+  await connection.close({ reason: 'done' });
+  const index = await findFileOfConnection(app.db, connection.id);
+  assert.equal(index?.bytes_down, 5);
+  const cast = await download(connection.id);
+  assert.equal(cast.status, 200, cast.text);
+  assert.equal(outputOf(readCast(cast.text)), 'after');
+  // All of the others, in pieces of their own.
+  await before.close({ reason: 'done' });
+  assert.ok(((await findFileOfConnection(app.db, before.id))?.pieces ?? 0) >= 11);
+  await session.end();
+});
+
+test('recordings that cannot be deleted hold up no others', async () => {
+  const broken = tempFolder();
+  const bucket = await makeBucket(broken);
+  const stuck = await recordShell(await makeRecordedTarget(project, bucket));
+  const known = await findRecording(app.db, stuck.recording_id);
+  const [, channel] = await listFiles(app.db, stuck.recording_id);
+  assert.ok(known && channel);
+  rmSync(broken, { recursive: true });
+  writeFileSync(broken, 'no folder any more');
+  const due = Array.from({ length: 120 }, (_, at) => {
+    const id = `sr_stuck${String(at).padStart(3, '0')}`;
+    const one = { ...known, id, session_id: `s_stuck${at}`, delete_after_ms: 1 + at };
+    return [
+      insertRecording(one),
+      insertFile({ ...channel, id: `chr_stuck${at}`, recording_id: id, connection_id: id }),
+    ];
+  });
+  await app.store.commit(due.flat());
+  const fine = await recordShell();
+  await app.store.commit([
+    saveRetention(fine.recording_id, { retain_until_ms: 0, delete_after_ms: Date.now() }),
+  ]);
+  await runRecordingJobs(app);
+  const gone = await admin.call('GET', `session-recordings/${fine.recording_id}`);
+  assert.equal(gone.status, 404, 'the one whose bucket works');
+  // What was tried is tried again after what was not.
+  const begun = async () =>
+    (await listHalfDeleted(app.db, Date.now(), { ms: -1, id: '' }, 999)).length;
+  const first = await begun();
+  assert.ok(first > 0 && first < 20, `${first} were tried`);
+  await runRecordingJobs(app);
+  assert.ok((await begun()) > first);
 });
 
 test('a policy retains a recording, and has it deleted', async () => {

@@ -2,7 +2,9 @@ import assert from 'node:assert/strict';
 import { createPublicKey, generateKeyPairSync, type KeyObject } from 'node:crypto';
 import { after, test } from 'node:test';
 import { readSshKey } from '../../src/broker/credentials/static/ssh-key.ts';
+import { encodePem } from '../../src/core/pem.ts';
 import { parseCertificateLine } from '../../src/ssh/certificate.ts';
+import { encodePrivateKeyFile } from '../../src/ssh/private-key-file.ts';
 import { encodeSshPublicKey, parsePublicKeyLine } from '../../src/ssh/public-key.ts';
 import { startTestServer } from '../support/server.ts';
 
@@ -108,6 +110,100 @@ test('a key that is brought is the authority', async () => {
     (await call('POST', `${other}/config/ca`, { generate_signing_key: false })).status,
     400,
   );
+});
+
+for (const [kind, { privateKey, publicKey }] of [
+  ['Ed25519', generateKeyPairSync('ed25519')],
+  ['ECDSA', generateKeyPairSync('ec', { namedCurve: 'P-384' })],
+  ['RSA', generateKeyPairSync('rsa', { modulusLength: 2048 })],
+] as const) {
+  test(`a key of ${kind} in the form of OpenSSH is the authority`, async () => {
+    const path = `ssh${++mounts}`;
+    await call('POST', `sys/mounts/${path}`, { type: 'ssh' });
+    const private_key = encodePrivateKeyFile(privateKey, 'me@here');
+    const made = await call('POST', `${path}/config/ca`, { private_key });
+    assert.equal(made.status, 200, made.text);
+    assert.equal(made.textAt('data.public_key'), encodeSshPublicKey(publicKey));
+    await call('POST', `${path}/roles/ops`, ROLE);
+    const signed = await call('POST', `${path}/sign/ops`, { public_key: line });
+    assert.ok(parseCertificateLine(signed.textAt('data.signed_key').trim()));
+  });
+}
+
+const whole = encodePrivateKeyFile(generateKeyPairSync('ed25519').privateKey);
+const file = Buffer.from(whole.split('\n').slice(1, -2).join(''), 'base64');
+const asFile = (bytes: Buffer): string => encodePem('OPENSSH PRIVATE KEY', bytes);
+const locked = Buffer.from(file);
+locked.write('lock', 'openssh-key-v1\0'.length + 4);
+for (const [private_key, why] of [
+  [asFile(file.subarray(0, -20)), 'a piece'],
+  [asFile(locked), 'one with a passphrase'],
+  [`${whole}\n${whole}`, 'two'],
+  [
+    encodePrivateKeyFile(generateKeyPairSync('rsa', { modulusLength: 1024 }).privateKey),
+    'RSA of 1024 bits',
+  ],
+] as const) {
+  test(`a key in the form of OpenSSH is refused: ${why}`, async () => {
+    const path = `ssh${++mounts}`;
+    await call('POST', `sys/mounts/${path}`, { type: 'ssh' });
+    const refused = await call('POST', `${path}/config/ca`, { private_key });
+    assert.equal(refused.status, 400, refused.text);
+    assert.match(refused.text, /private_key/);
+  });
+}
+
+for (const [key_type, algorithm_signer, algorithm] of [
+  ['ssh-rsa', 'default', 'rsa-sha2-512'],
+  ['ssh-rsa', 'rsa-sha2-512', 'rsa-sha2-512'],
+  ['ssh-rsa', 'rsa-sha2-256', 'rsa-sha2-256'],
+  ['ssh-ed25519', 'rsa-sha2-256', 'ssh-ed25519'],
+] as const) {
+  test(`a role with ${algorithm_signer} has an authority of ${key_type} sign by ${algorithm}`, async () => {
+    const { path } = await newMount(key_type);
+    await call('POST', `${path}/roles/ops`, { ...ROLE, algorithm_signer });
+    const signed = await call('POST', `${path}/sign/ops`, { public_key: line });
+    assert.equal(signed.status, 200, signed.text);
+    const { blob } = parseCertificateLine(signed.textAt('data.signed_key').trim()) ?? {};
+    assert.ok(blob);
+    const names = ['rsa-sha2-256', 'rsa-sha2-512', 'ssh-ed25519'];
+    const last = names.map((name) => [blob.lastIndexOf(name), name] as const);
+    assert.equal(last.toSorted(([a], [b]) => b - a)[0]?.[1], algorithm);
+  });
+}
+
+for (const [field, value] of [
+  ['algorithm_signer', 'ssh-rsa'],
+  ['allowed_user_key_lengths', { rsa: 4096 }],
+  ['allowed_user_key_lengths', { rsa: [2048, 4096] }],
+] as const) {
+  test(`a role is not written without what it should hold to: ${field} ${JSON.stringify(value)}`, async () => {
+    const { path } = await newMount();
+    const refused = await call('POST', `${path}/roles/ops`, { ...ROLE, [field]: value });
+    assert.equal(refused.status, 400, refused.text);
+    assert.match(refused.text, new RegExp(field));
+    assert.equal((await call('GET', `${path}/roles/ops`)).status, 404);
+  });
+}
+
+test('a role may say that no lengths of keys are asked for', async () => {
+  const { path } = await newMount();
+  const role = { ...ROLE, allowed_user_key_lengths: {} };
+  assert.equal((await call('POST', `${path}/roles/ops`, role)).status, 204);
+});
+
+test('a template of principals is a name like every other', async () => {
+  const { path } = await newMount();
+  const template = '{{identity.entity.name}}';
+  await call('POST', `${path}/roles/ops`, {
+    ...ROLE,
+    allowed_users: template,
+    allowed_users_template: true,
+  });
+  const sign = (valid_principals: string) =>
+    call('POST', `${path}/sign/ops`, { public_key: line, valid_principals });
+  assert.equal((await sign('bob')).status, 400);
+  assert.equal((await sign(template)).status, 200);
 });
 
 test('roles are written whole, read, listed and deleted', async () => {

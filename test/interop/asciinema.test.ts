@@ -36,10 +36,13 @@ function cast(facts: ChannelFacts): string {
 
 const kinds: [facts: ChannelFacts, shown: string][] = [
   [
-    { type: 'session', pty: { term: 'xterm', columns: 80, rows: 24 } },
+    { type: 'session', program: 'shell', pty: { term: 'xterm', columns: 80, rows: 24 } },
     'grüße "\\" \u0007\r\n\0\ufffd\ufffd\u001b[31merror\u001b[0m\r\n',
   ],
-  [{ type: 'session', command: 'make' }, 'grüße "\\" \u0007\r\n\u001b[31merror\u001b[0m\r\n'],
+  [
+    { type: 'session', program: 'exec', command: 'make' },
+    'grüße "\\" \u0007\r\n\u001b[31merror\u001b[0m\r\n',
+  ],
 ];
 for (const [facts, shown] of kinds) {
   const what = facts.pty ? 'a shell' : 'a command';

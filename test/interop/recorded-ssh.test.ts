@@ -105,6 +105,15 @@ describe('sessions that OpenSSH speaks are recorded', { skip }, () => {
     assert.deepEqual(shown, ['plain\n', 'grüße\r\n']);
   });
 
+  test('a command that is named like a subsystem is recorded as the command that it is', async (t) => {
+    const { token, recording_id } = await authorize();
+    const port = await openSessionPort(t, token);
+    const ran = await ssh(port, 'x@127.0.0.1', 'subsystem:; echo seen');
+    assert.match(ran.stdout, /^seen$/m, ran.stderr);
+    const cast = await broker.admin('GET', `session-recordings/${recording_id}:download`);
+    assert.match(outputOf(readCast(cast.text)), /^seen$/m);
+  });
+
   test('a bucket that is gone lets no connection begin', async (t) => {
     const { token } = await authorize();
     const port = await openSessionPort(t, token);

@@ -49,6 +49,7 @@ test('sessions are recorded on a real S3 server', { skip: VERSITYGW.skip }, asyn
   const connection = await session.connect();
   const shell = await connection.openChannel({
     type: 'session',
+    program: 'shell',
     pty: { term: 'xterm', columns: 80, rows: 24 },
   });
   const said = randomBytes(300_000).toString('hex');

@@ -327,7 +327,11 @@ const cases: [name: string, most: number, work: () => unknown][] = [
     'output byte by byte',
     900,
     () => {
-      const facts = { type: 'session', pty: { term: '', columns: 1, rows: 1 } };
+      const facts = {
+        type: 'session',
+        program: 'shell',
+        pty: { term: '', columns: 1, rows: 1 },
+      } as const;
       const cast = new Asciicast(facts, { began: 0, keepsInput: true });
       for (let nth = 0; nth < 100_000; nth++) cast.take(Buffer.of(0x80), 'stdout', nth);
     },

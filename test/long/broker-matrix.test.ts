@@ -122,7 +122,7 @@ async function record(): Promise<{ id: string; channel_id: string }> {
   const target = await makeRecordedTarget(place, await newBucket());
   const session = await startRecordedSession(app, place, target);
   const connection = await session.connect();
-  const shell = await connection.openChannel({ type: 'session' });
+  const shell = await connection.openChannel({ type: 'session', program: 'shell' });
   await shell.output(Buffer.from('hello'), 'stdout');
   await shell.close({ status: 0 });
   await connection.close({ reason: 'done' });

@@ -37,14 +37,19 @@ const session = await startRecordedSession(server.running.app, project, target);
 const connection = await session.connect();
 const shell = await connection.openChannel({
   type: 'session',
+  program: 'shell',
   pty: { term: 'xterm', columns: 80, rows: 24 },
 });
 const LONG = 'long '.repeat(100_000);
 await shell.output(Buffer.from('hello \u001b]52;c;aGk=\u0007there\r\n'), 'stdout');
 await shell.output(Buffer.from(LONG), 'stdout');
 await shell.close({ status: 7 });
-const exec = await connection.openChannel({ type: 'session', command: 'uptime' });
-await exec.close({ status: 0 });
+const exec = await connection.openChannel({
+  type: 'session',
+  program: 'exec',
+  command: 'uptime \u009b6n',
+});
+await exec.close({ signal: 'X\u001b]52;c;aGk=\u0007' });
 await connection.close({ reason: 'done' });
 await session.end();
 const id = session.recording_id;
@@ -58,7 +63,9 @@ test('recordings are listed, and shown with their channels', async () => {
   const read = await gatehouse('read', session.session_id);
   assert.match(read.stdout, /User +admin/);
   assert.match(read.stdout, /chr_\w+ {2}shell, /);
-  assert.match(read.stdout, /chr_\w+ {2}exec "uptime", /);
+  assert.match(read.stdout, /chr_\w+ {2}exec "uptime \\u009b6n", /);
+  const raw = (await gatehouse('read', id, '-format', 'json')).stdout;
+  assert.ok(!raw.includes('\u009b'), 'nor does JSON have what a terminal acts on');
 });
 
 const files = () => readdirSync(join(folder, id)).filter((name) => name.startsWith('chr_'));
@@ -86,6 +93,8 @@ test('a channel is played, and what a terminal should not do is left out', async
   assert.equal(played.code, 0, played.stderr);
   assert.equal(played.stdout, `hello there\r\n${LONG}`);
   assert.match(played.stderr, /\[exit status 7, /);
+  const [other = ''] = files().filter((name) => name !== channel);
+  assert.match((await gatehouse('play', other)).stderr, /\[signal X\\u001b\]52;c;aGk=\\u0007\]/);
   const file = join(tempFolder(), 'x.cast');
   writeFileSync(file, '{"version":2,"width":80,"height":24}\n[0.01,"o","from a file"]\n');
   assert.equal((await gatehouse('play', file)).stdout, 'from a file');

@@ -1,6 +1,6 @@
 import type { ProxyEnd } from '../../worker/client/local-proxy.ts';
 import type { Command } from '../command.ts';
-import { formatOf, pairs } from '../output.ts';
+import { formatOf, jsonText, pairs } from '../output.ts';
 import { bracketed } from './endpoint.ts';
 import { parseListenAddress } from './listen-address.ts';
 import { liveLine } from './live-line.ts';
@@ -100,7 +100,7 @@ async function report(session: OpenedSession, end: ProxyEnd): Promise<number> {
 /** The fields that scripts for this kind of proxy know, in one line. */
 function jsonOf({ address, session }: Served): string {
   const { authorization, credentials } = session;
-  return JSON.stringify({
+  return jsonText({
     address: address.host,
     port: address.port,
     protocol: 'tcp',
@@ -125,5 +125,5 @@ function textOf({ address, session }: Served): string {
       authorization.connection_limit < 0 ? 'any number' : authorization.connection_limit,
     ],
   ]);
-  return [lines, ...credentials.map((one) => `\n${JSON.stringify(one, null, 2)}`)].join('\n');
+  return [lines, ...credentials.map((one) => `\n${jsonText(one, 2)}`)].join('\n');
 }

@@ -9,6 +9,7 @@ import { SessionDialer } from '../../worker/client/dialer.ts';
 import { LocalProxy, type ProxyEnd } from '../../worker/client/local-proxy.ts';
 import type { Refusal } from '../../worker/client/refusal.ts';
 import { SessionRefused } from '../../worker/client/session-stream.ts';
+import { printable } from '../output.ts';
 import { bracketed } from './endpoint.ts';
 import { isOpen } from './listen-address.ts';
 import { explainEnd, type OpenedSession } from './session.ts';
@@ -72,7 +73,7 @@ export async function serveSession<Result>(
  */
 export function say(words: string): void {
   try {
-    writeSync(2, `${isatty(2) ? '\r\x1b[K' : ''}gatehouse: ${words}\n`);
+    writeSync(2, `${isatty(2) ? '\r\x1b[K' : ''}gatehouse: ${printable(words)}\n`);
   } catch {
     // Nobody listens.
   }

@@ -51,16 +51,17 @@ signal ended it; signals are passed on. The session ends with it.`,
         folder ??= makeSecretFolder(process.env);
         return folder;
       };
-      try {
-        return await serveSession(session, at, (served) => {
-          tellEnd(served);
-          const address = { ...served.address, host: reachable(served.address.host) };
+      return serveSession(session, at, async (served) => {
+        tellEnd(served);
+        const address = { ...served.address, host: reachable(served.address.host) };
+        try {
           const tool = plan({ flags, passed, served: { session, address }, secrets });
-          return runTool(withPlace(tool, address));
-        });
-      } finally {
-        folder?.remove();
-      }
+          return await runTool(withPlace(tool, address));
+        } finally {
+          // At once: who does not wait until the session is ended, too, leaves nothing behind.
+          folder?.remove();
+        }
+      });
     },
   };
 }

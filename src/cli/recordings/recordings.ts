@@ -4,8 +4,9 @@ import { invalid } from '../../core/failure.ts';
 import type { Arguments } from '../arguments.ts';
 import { BROKER_FLAGS, createBrokerClient, objectOf, textOf } from '../broker-client.ts';
 import type { Command, CommandGroup } from '../command.ts';
-import { formatOf, pairs } from '../output.ts';
+import { formatOf, jsonText, pairs, printable } from '../output.ts';
 import { type Pace, play } from './player.ts';
+import { TERMINAL_RESET } from './screen-text.ts';
 
 const client = (flags: Arguments['flags']) => createBrokerClient(flags, process.env);
 const pathOf = (id: string): string => `session-recordings/${encodeURIComponent(id)}`;
@@ -28,7 +29,7 @@ const listCommand: Command = {
     const filter = flags.get('filter');
     if (filter !== undefined) query.set('filter', filter);
     const items = await listAll(client(flags), query);
-    if (format === 'json') console.log(JSON.stringify(items, null, 2));
+    if (format === 'json') console.log(jsonText(items, 2));
     else console.log(items.length === 0 ? 'No session is recorded here.' : tableOf(items));
     return 0;
   },
@@ -60,7 +61,7 @@ const COLUMNS = [
 function tableOf(items: readonly Record<string, unknown>[]): string {
   const rows = [
     COLUMNS.map(([title]) => title as string),
-    ...items.map((item) => COLUMNS.map(([, name]) => textOf(item, name) || '-')),
+    ...items.map((item) => COLUMNS.map(([, name]) => printable(textOf(item, name)) || '-')),
   ];
   const widths = COLUMNS.map((_, at) => Math.max(...rows.map((row) => row[at]?.length ?? 0)));
   return rows
@@ -83,7 +84,7 @@ const readCommand: Command = {
   async run({ flags, rest: [id = ''] }) {
     const format = formatOf(flags);
     const recording = await client(flags).call('GET', pathOf(id));
-    console.log(format === 'json' ? JSON.stringify(recording, null, 2) : describe(recording));
+    console.log(format === 'json' ? jsonText(recording, 2) : describe(recording));
     return 0;
   },
 };
@@ -121,7 +122,7 @@ function describe(recording: Record<string, unknown>): string {
 function describeChannel(channel: Record<string, unknown>): string {
   const attributes = objectOf(channel.attributes);
   const command = textOf(attributes, 'command');
-  const what = [textOf(attributes, 'program'), command && JSON.stringify(command)];
+  const what = [textOf(attributes, 'program'), command && jsonText(command)];
   const told = what.filter((word) => word !== '').join(' ');
   return `  ${textOf(channel, 'id')}  ${told}, ${textOf(channel, 'duration') || 'not closed'}`;
 }
@@ -198,7 +199,7 @@ would have the terminal answer, copy or change its window are left out.`,
     };
     const isId = /^(chr|cr|sr|sc|s)_[A-Za-z0-9]+$/.test(what);
     const told = await play(isId ? await download(flags, what) : readFile(what), pace);
-    console.error(`\u001b[0m\r\n[${told || 'the end'}]`);
+    console.error(`${TERMINAL_RESET}\r\n[${printable(told) || 'the end'}]`);
     return 0;
   },
 };
@@ -234,10 +235,11 @@ The exit code is 0 when all files are intact, 1 when one is not, and 2 when that
     const format = formatOf(flags);
     const verdict = await client(flags).call('POST', `${pathOf(id)}:verify`, {});
     const intact = verdict.intact === true;
-    if (format === 'json') console.log(JSON.stringify(verdict, null, 2));
+    if (format === 'json') console.log(jsonText(verdict, 2));
     else {
       for (const file of listOf(verdict.files)) {
-        const why = file.intact === true ? 'intact' : textOf(file, 'error_details') || 'changed';
+        const details = printable(textOf(file, 'error_details'));
+        const why = file.intact === true ? 'intact' : details || 'changed';
         console.log(`${textOf(file, 'id').padEnd(16)} ${why}, ${String(file.pieces)} pieces`);
       }
       console.log(intact ? 'The recording is as it was written.' : 'The recording was changed.');

@@ -3,13 +3,43 @@
 
 const ESC = '\u001b';
 const BEL = '\u0007';
-/** CSI, DCS, SOS, OSC, PM, APC and ST as single characters of the upper controls. */
-const C1 = /[\u0080-\u009f]/g;
+/**
+ * Controls that no screen shows anything by: ENQ, by which a terminal says who it is, and the upper ones, which are CSI,
+ * DCS, SOS, OSC, PM, APC and ST as single characters.
+ */
+// biome-ignore lint/suspicious/noControlCharactersInRegex: those are meant.
+const UNSHOWN = /[\x00-\x06\x10-\x1a\x1c-\x1f\x7f-\x9f]/g;
+/** Where a string of control ends: at BEL, at ST, and where CAN or SUB gives it up. */
+const STRING_ENDS = `${BEL}\u009c\u0018\u001a`;
+
+/** Sequences that a screen alone is changed by; every other one is left out. */
+const SHOWN: readonly RegExp[] = [
+  // Colours, places, what is erased, inserted, deleted, scrolled and repeated, tabs, margins (ECMA-48 §8.3).
+  /^.\[[\d;:]*[@A-HJ-MPSXZ`abd-gmrsu]$/,
+  // With more numbers it follows the mouse.
+  /^.\[\d*T$/,
+  /^.\[\?[\d;]*[JK]$/,
+  // Insertion; other modes without a mark are the keyboard's.
+  /^.\[4[hl]$/,
+  // The cursor's form, and the soft reset.
+  /^.\[\d* q$/,
+  /^.\[!p$/,
+  // Letters, double lines, a kept place, a line down and up, a tab, the reset.
+  /^.[()*+./-][0-~]$/,
+  /^.#[3-68]$/,
+  /^.[78DEHMNOcno|}~]$/,
+];
+
+/** Modes of the screen: how it wraps, scrolls and blinks, and which one it is. Others are of keys and the mouse. */
+const SCREEN_MODES = new Set('5 6 7 12 25 45 47 69 1047 1048 1049 2026'.split(' '));
+
+/** Has a terminal be as it was, whatever a recording left behind: the first screen, its cursor, colours and letters. */
+export const TERMINAL_RESET = `${ESC}[?47l${ESC}[!p\u000f${ESC}[0m`;
 
 /**
- * Lets text through to a terminal without what would have the terminal answer, copy to the clipboard, or act beyond
- * its screen: strings of control (OSC, DCS, SOS, PM, APC), reports (CSI … c, n, x), and what has the window
- * moved or renamed (CSI … t). What is begun in one piece and finished in another is told as well.
+ * Lets text through to a terminal without what would have the terminal answer, copy to the clipboard, print, or act
+ * beyond its screen: only what is known to change the screen and nothing else goes through. What is begun in one
+ * piece and finished in another is told as well.
  */
 export class ScreenText {
   /** A sequence that has begun, as far as it came. */
@@ -34,8 +64,8 @@ export class ScreenText {
         continue;
       }
       const next = all.indexOf(ESC, at);
-      if (next < 0) return out + all.slice(at).replace(C1, '');
-      out += all.slice(at, next).replace(C1, '');
+      if (next < 0) return out + all.slice(at).replace(UNSHOWN, '');
+      out += all.slice(at, next).replace(UNSHOWN, '');
       const sequence = sequenceAt(all, next);
       if (sequence === undefined) {
         // One that is longer than any real one is let go of.
@@ -47,7 +77,7 @@ export class ScreenText {
         at = next + 2;
         continue;
       }
-      if (isHarmless(sequence)) out += sequence;
+      out += shownOf(sequence);
       at = next + sequence.length;
     }
     return out;
@@ -56,7 +86,7 @@ export class ScreenText {
 
 function endOfString(text: string, from: number): number | undefined {
   for (let at = from; at < text.length; at += 1) {
-    if (text[at] === BEL || text[at] === '\u009c') return at + 1;
+    if (STRING_ENDS.includes(text[at] ?? ' ')) return at + 1;
     if (text[at] === ESC && at + 1 < text.length) return text[at + 1] === '\\' ? at + 2 : at;
   }
   return undefined;
@@ -76,12 +106,12 @@ function sequenceAt(text: string, at: number): string | undefined {
   return end < text.length ? text.slice(at, end + 1) : undefined;
 }
 
-function isHarmless(sequence: string): boolean {
-  const kind = sequence[1] ?? '';
-  const last = sequence.at(-1) ?? '';
-  // A character that ends no sequence is left to the terminal, without the escape before it.
-  if (last < '0' || last > '~') return false;
-  if (kind === '[') return !/[cnxt]/.test(last) && !/[$"*]/.test(sequence);
-  // ESC Z asks who the terminal is; ESC c is its reset, which is what it says.
-  return last !== 'Z';
+/** What a terminal is given of a sequence. */
+function shownOf(sequence: string): string {
+  const [, modes, last = ''] = /^.\[\?([\d;]+)([hl])$/.exec(sequence) ?? [];
+  if (modes !== undefined) {
+    const shown = modes.split(';').filter((mode) => SCREEN_MODES.has(mode));
+    return shown.length === 0 ? '' : `${ESC}[?${shown.join(';')}${last}`;
+  }
+  return SHOWN.some((known) => known.test(sequence)) ? sequence : '';
 }

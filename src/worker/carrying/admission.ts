@@ -4,6 +4,8 @@ import {
   ACTIVATION_FAILED,
   ACTIVATION_REFUSED,
   CANCEL_FAILED,
+  NO_WORKER,
+  NOT_AUTHORIZED,
   SESSION_CANCELED,
   TOFU_NOT_ALLOWED,
 } from '../wire/close-codes.ts';
@@ -32,5 +34,18 @@ export async function admit(
   } catch (error) {
     const isOther = error instanceof Failure && error.message.includes(TOFU_NOT_ALLOWED.reason);
     return closingWith(isOther ? TOFU_NOT_ALLOWED : ACTIVATION_FAILED);
+  }
+}
+
+/** Has the server let one more connection in to a session, or says how it ends. */
+export async function authorizeConnection(
+  upstream: Upstream,
+  session_id: string,
+): Promise<Awaited<ReturnType<Upstream['authorize']>> | Ending> {
+  try {
+    return await upstream.authorize({ session_id });
+  } catch (error) {
+    const isUnavailable = error instanceof Failure && error.kind === 'unavailable';
+    return closingWith(isUnavailable ? NO_WORKER : NOT_AUTHORIZED);
   }
 }

@@ -454,3 +454,38 @@ test('an end that the server does not hear is told again, and is open until then
     ['network error'],
   );
 });
+
+test('a connection is over for the server once its recording is closed', async (t) => {
+  const order: string[] = [];
+  const asked = Promise.withResolvers<void>();
+  const credentials = Promise.withResolvers<never>();
+  const left = Promise.withResolvers<void>();
+  const closed = Promise.withResolvers<void>();
+  const at = await listen(t, (socket) => socket.on('close', () => left.resolve()).resume());
+  const { port } = await startCarrier(
+    t,
+    { endpoint: `ssh://127.0.0.1:${at}`, injects: true, recording_id: 'sr_1' },
+    {
+      async record({ step }) {
+        order.push(step);
+        return { id: 'cr_1', keeps_input: false, flush_ms: 1 };
+      },
+      logIn() {
+        asked.resolve();
+        return credentials.promise;
+      },
+      async close() {
+        order.push('close');
+        closed.resolve();
+        return { closed: 1 };
+      },
+    },
+  );
+  const { socket } = await openRaw(session, port, firstMessage());
+  await asked.promise;
+  socket.destroy();
+  await left.promise;
+  credentials.reject(new Failure('forbidden', 'it has none'));
+  await closed.promise;
+  assert.deepEqual(order, ['begin', 'end', 'close']);
+});

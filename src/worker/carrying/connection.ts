@@ -2,8 +2,6 @@ import type { Socket } from 'node:net';
 import type { TLSSocket } from 'node:tls';
 import type WebSocket from 'ws';
 import { type ClosedReason, TOFU_LENGTH } from '../../broker/sessions/connections/connection.ts';
-import { Failure } from '../../core/failure.ts';
-import { recordConnection } from '../recording/recorder.ts';
 import { proxySsh } from '../ssh/proxy.ts';
 import type { Traffic, Upstream } from '../upstream.ts';
 import {
@@ -11,20 +9,19 @@ import {
   INVALID_HANDSHAKE,
   INVALID_TOFU,
   NO_PROXYING,
-  NO_WORKER,
-  NOT_AUTHORIZED,
   NOT_BINARY,
   NOT_ESTABLISHED,
 } from '../wire/close-codes.ts';
 import { decodeClientHandshake, encodeHandshakeResult } from '../wire/handshake.ts';
-import { admit, cancelFor } from './admission.ts';
+import { admit, authorizeConnection, cancelFor } from './admission.ts';
 import type { CarriedSession } from './carried-session.ts';
 import { sendBinary, takeBinary } from './client-frames.ts';
 import { ClientStream, untilSent } from './client-stream.ts';
-import { closingWith, type Ending, endingOf, NETWORK_ERROR } from './ending.ts';
+import { closingWith, type Ending, endingOf, NETWORK_ERROR, untilRecorded } from './ending.ts';
 import { leave, parseEndpoint, untilClosed } from './endpoint.ts';
 import type { Ends } from './ends.ts';
 import type { HopDesk } from './hop-desk.ts';
+import { beginInjected } from './injected.ts';
 
 /** A client that has proved itself has so long for its first message. */
 const FIRST_MESSAGE_MS = 60_000;
@@ -49,7 +46,7 @@ export class CarriedConnection {
   readonly #upstream: Upstream;
   readonly #hops: HopDesk;
   readonly #ends: Ends;
-  readonly #client: { address: string; port: number };
+  readonly #client: { client_tcp_address: string; client_tcp_port: number };
   #connection_id = '';
   #endpoint: Socket | undefined;
   /** Where this side speaks the client's protocol. */
@@ -60,6 +57,8 @@ export class CarriedConnection {
   #early: Buffer[] = [];
   #isPumping = false;
   #ending: Ending | undefined;
+  /** Where it is recorded: settled once its recording is closed. */
+  #recorded: Promise<unknown> | undefined;
   /** The server knows how it ended. */
   #isTold = false;
   readonly #ended = Promise.withResolvers<void>();
@@ -77,7 +76,8 @@ export class CarriedConnection {
     this.#hops = by.hops;
     this.#ends = by.ends;
     this.#clientGone = new Promise((resolve) => ws.once('close', () => resolve()));
-    this.#client = { address: secure.remoteAddress ?? '', port: secure.remotePort ?? 0 };
+    const { remoteAddress = '', remotePort = 0 } = secure;
+    this.#client = { client_tcp_address: remoteAddress, client_tcp_port: remotePort };
     ws.on('close', (code) => this.#clientLeft(code));
     // What follows is its close.
     ws.on('error', () => {});
@@ -160,15 +160,10 @@ export class CarriedConnection {
 
   async #authorize(): Promise<Ending | undefined> {
     const { id, facts } = this.session;
-    let connections_left: number;
-    try {
-      const authorized = await this.#upstream.authorize({ session_id: id });
-      this.#connection_id = authorized.connection_id;
-      connections_left = authorized.connections_left;
-    } catch (error) {
-      const isUnavailable = error instanceof Failure && error.kind === 'unavailable';
-      return closingWith(isUnavailable ? NO_WORKER : NOT_AUTHORIZED);
-    }
+    const authorized = await authorizeConnection(this.#upstream, id);
+    if ('closing' in authorized) return authorized;
+    const { connections_left } = authorized;
+    this.#connection_id = authorized.connection_id;
     if (this.#ending) {
       await this.#tell(this.#ending);
       return this.#ending;
@@ -198,8 +193,7 @@ export class CarriedConnection {
     try {
       await this.#upstream.connect({
         connection_id: this.#connection_id,
-        client_tcp_address: this.#client.address,
-        client_tcp_port: this.#client.port,
+        ...this.#client,
         endpoint_tcp_address: address,
         endpoint_tcp_port: port,
       });
@@ -207,7 +201,11 @@ export class CarriedConnection {
       endpoint.destroy();
       return closingWith(NOT_ESTABLISHED);
     }
-    if (injects) return this.#proxy(endpoint);
+    if (injects) {
+      const proxied = this.#proxy(endpoint);
+      this.#recorded = facts.recording_id === '' ? undefined : proxied;
+      return proxied;
+    }
     if (!this.#ending) this.#pump(endpoint);
     return undefined;
   }
@@ -216,10 +214,12 @@ export class CarriedConnection {
   async #proxy(endpoint: Socket): Promise<Ending> {
     const { id, facts } = this.session;
     const onFailure = (): void => this.cut('system error');
-    const record = () => recordConnection(this.#upstream, this.#connection_id, { onFailure });
-    const watcher = facts.recording_id === '' ? undefined : await record();
-    const grant = await this.#upstream.logIn({ session_id: id });
-    if (this.#ending) return this.#ending;
+    const begun = { session_id: id, connection_id: this.#connection_id, facts, onFailure };
+    const { watcher, grant } = await beginInjected(this.#upstream, begun);
+    if (this.#ending) {
+      await watcher?.close({ reason: this.#ending.reason });
+      return this.#ending;
+    }
     const client = new ClientStream(this.#ws, this.#secure, (bytes) => {
       this.#bytes_down += bytes;
     });
@@ -285,7 +285,9 @@ export class CarriedConnection {
     this.#ws.resume();
     this.#ws.close(code, reason);
     if (this.#endpoint) leave(this.#endpoint);
-    void this.#tell(ending).finally(() => this.#ended.resolve());
+    void untilRecorded(this.#recorded)
+      .then(() => this.#tell(ending))
+      .finally(() => this.#ended.resolve());
   }
 
   async #tell({ reason, because }: Ending): Promise<void> {

@@ -29,3 +29,17 @@ export function endingOf({ by, because }: ProxyEnd): Ending {
       return { closing: NO_PROXYING, reason: 'network error', because };
   }
 }
+
+const RECORDED_MS = 10_000;
+
+/**
+ * Waits until a recording is closed, or cannot be, and not for ever: with the last connection of a session its
+ * recording ends, and takes no more.
+ */
+export async function untilRecorded(work: Promise<unknown> | undefined): Promise<void> {
+  if (!work) return;
+  const late = Promise.withResolvers<void>();
+  const timer = setTimeout(late.resolve, RECORDED_MS);
+  await Promise.race([work.catch(() => {}), late.promise]);
+  clearTimeout(timer);
+}

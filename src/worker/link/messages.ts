@@ -65,6 +65,7 @@ export const requests = {
       id,
       channel: z.strictObject({
         type: text,
+        program: z.enum(['shell', 'exec', 'subsystem', 'none']),
         command: z.string().max(256 << 10),
         has_pty: z.boolean(),
       }),

@@ -26,7 +26,7 @@ function castOf(facts: ChannelFacts, parts: readonly Part[], keepsInput = false)
 }
 
 test('a shell has the size of its terminal, and its output with the seconds since it began', () => {
-  const { header, events } = castOf({ type: 'session', pty: PTY }, [
+  const { header, events } = castOf({ type: 'session', program: 'shell', pty: PTY }, [
     { bytes: '$ ', at: 1_000 },
     { bytes: 'ls\r\n', at: 2_500.5 },
   ]);
@@ -44,25 +44,27 @@ test('a shell has the size of its terminal, and its output with the seconds sinc
 });
 
 test('bytes that are no text are replaced where there is a terminal', () => {
-  const cast = castOf({ type: 'session', pty: PTY }, [{ bytes: Buffer.from([0x61, 0xff, 0x62]) }]);
+  const cast = castOf({ type: 'session', program: 'shell', pty: PTY }, [
+    { bytes: Buffer.from([0x61, 0xff, 0x62]) },
+  ]);
   assert.equal(outputOf(cast), 'a\ufffdb');
 });
 
 test('what is typed is kept where that is wanted, and counted in any case', () => {
   const parts: Part[] = [{ bytes: 'secret', from: 'stdin' }];
-  const without = castOf({ type: 'session', pty: PTY }, parts);
+  const without = castOf({ type: 'session', program: 'shell', pty: PTY }, parts);
   assert.deepEqual(
     without.events.map(([, code]) => code),
     ['m'],
   );
   assert.match(without.events[0]?.[2] ?? '', /^exit status 0, 6 bytes from the client/);
-  const kept = castOf({ type: 'session', pty: PTY }, parts, true);
+  const kept = castOf({ type: 'session', program: 'shell', pty: PTY }, parts, true);
   assert.deepEqual(kept.events[0], [0, 'i', 'secret']);
 });
 
 test('a command without a terminal has its text as output, and what is none in base64', () => {
   const binary = Buffer.from([0, 1, 2, 0xff]);
-  const cast = castOf({ type: 'session', command: 'tar c .' }, [
+  const cast = castOf({ type: 'session', program: 'exec', command: 'tar c .' }, [
     { bytes: 'text\n' },
     { bytes: binary },
     { bytes: 'more\n', from: 'stderr' },
@@ -81,7 +83,7 @@ test('a command without a terminal has its text as output, and what is none in b
 test('of a mebibyte that is no text the beginning is kept, and of all of it the hash', () => {
   const bytes = randomBytes(1 << 20).fill(0, (1 << 20) - 4);
   const rest = Buffer.alloc(70_000, 0xff);
-  const cast = castOf({ type: 'session', command: 'cat' }, [
+  const cast = castOf({ type: 'session', program: 'exec', command: 'cat' }, [
     { bytes },
     { bytes: rest },
     { bytes: 'text again' },
@@ -95,8 +97,8 @@ test('of a mebibyte that is no text the beginning is kept, and of all of it the 
 });
 
 for (const [facts, why] of [
-  [{ type: 'session', command: 'subsystem:sftp' }, 'a subsystem'],
-  [{ type: 'direct-tcpip' }, 'a forwarded port'],
+  [{ type: 'session', program: 'subsystem', command: 'sftp' }, 'a subsystem'],
+  [{ type: 'direct-tcpip', program: 'none' }, 'a forwarded port'],
 ] as const) {
   test(`what flows through ${why} is counted, with its hash, and not kept`, () => {
     const cast = castOf(facts, [{ bytes: 'abc' }, { bytes: 'd', from: 'stdin' }], true);
@@ -110,7 +112,11 @@ for (const [facts, why] of [
 }
 
 test('a terminal without a size has a usual one, and it changes', () => {
-  const facts = { type: 'session', pty: { term: 'dumb', columns: 0, rows: 0 } };
+  const facts = {
+    type: 'session',
+    program: 'shell',
+    pty: { term: 'dumb', columns: 0, rows: 0 },
+  } as const;
   const cast = new Asciicast(facts, { began: 0, keepsInput: false });
   const text = castHeader(facts, START) + cast.resize(0, 0, 1) + cast.resize(132, 43, 2);
   const { header, events } = readCast(text + cast.finish({ signal: 'TERM' }, 3));
@@ -123,13 +129,36 @@ test('a terminal without a size has a usual one, and it changes', () => {
 });
 
 test('a character that is cut off at the end is told', () => {
-  const cast = castOf({ type: 'session', pty: PTY }, [{ bytes: Buffer.from([0x61, 0xe2, 0x82]) }]);
+  const cast = castOf({ type: 'session', program: 'shell', pty: PTY }, [
+    { bytes: Buffer.from([0x61, 0xe2, 0x82]) },
+  ]);
   assert.equal(outputOf(cast), 'a\ufffd');
 });
 
 test('one file has no time that goes back, whatever the clock does', () => {
-  const facts = { type: 'session', pty: PTY };
+  const facts = { type: 'session', program: 'shell', pty: PTY } as const;
   const cast = new Asciicast(facts, { began: 500, keepsInput: false });
   const text = castHeader(facts, START) + cast.take(Buffer.from('x'), 'stdout', 100);
   readCast(text + cast.finish({}, 600));
+});
+
+test('a command that is named as a subsystem would be is kept like every other', () => {
+  const facts = { type: 'session', program: 'exec', command: 'subsystem:; sh' } as const;
+  const { header, events } = castOf(facts, [{ bytes: 'shown' }]);
+  assert.equal(header.command, 'subsystem:; sh');
+  assert.deepEqual(events[0]?.slice(1), ['o', 'shown']);
+});
+
+test('a character that was begun at the end of what is typed is told, where that is kept', () => {
+  const parts = [{ bytes: Buffer.from([0x61, 0xe2, 0x82]), from: 'stdin' as const }];
+  const codes = (keepsInput: boolean) =>
+    castOf({ type: 'session', program: 'shell', pty: PTY }, parts, keepsInput).events.map(
+      ([, code, data]) => [code, code === 'm' || data],
+    );
+  assert.deepEqual(codes(true), [
+    ['i', 'a'],
+    ['i', '\ufffd'],
+    ['m', true],
+  ]);
+  assert.deepEqual(codes(false), [['m', true]]);
 });

@@ -1,5 +1,5 @@
 import { createHash, type Hash } from 'node:crypto';
-import type { ChannelFacts } from '../ssh/watching.ts';
+import type { ChannelExit, ChannelFacts } from '../ssh/watching.ts';
 import { TextPieces } from './text-pieces.ts';
 
 /** What is taken for a terminal whose size nobody told. */
@@ -10,12 +10,12 @@ const KEPT_BINARY = 1 << 20;
 type Source = 'stdout' | 'stderr' | 'stdin';
 
 /** Whether what flows through a channel is kept, or only how much that was. */
-export function isKept({ type, command = '' }: ChannelFacts): boolean {
-  return type === 'session' && !command.startsWith('subsystem:');
+export function isKept({ type, program }: ChannelFacts): boolean {
+  return type === 'session' && program !== 'subsystem';
 }
 
 /** The first line of a channel's file. @param timestamp Unix milliseconds */
-export function castHeader({ pty, command }: ChannelFacts, timestamp: number): string {
+export function castHeader({ pty, program, command }: ChannelFacts, timestamp: number): string {
   const { columns, rows } = pty ?? USUAL;
   return lineOf({
     version: 2,
@@ -23,7 +23,9 @@ export function castHeader({ pty, command }: ChannelFacts, timestamp: number): s
     width: columns || USUAL.columns,
     height: rows || USUAL.rows,
     timestamp: Math.floor(timestamp / 1000),
-    ...(command === undefined ? {} : { command }),
+    ...(command === undefined
+      ? {}
+      : { command: program === 'subsystem' ? `subsystem:${command}` : command }),
     env: pty ? { TERM: pty.term } : {},
   });
 }
@@ -75,17 +77,10 @@ export class Asciicast {
   }
 
   /** What is left, and how it ended. */
-  finish(exit: { status?: number; signal?: string }, now: number): string {
+  finish(exit: ChannelExit, now: number): string {
     const { stdout, stderr, stdin } = this.#streams;
-    const left = this.#isKept
-      ? (['stdout', 'stderr'] as const).map((source) => this.#leftOver(source, now))
-      : [];
-    const how =
-      exit.signal !== undefined
-        ? `signal ${exit.signal}`
-        : exit.status === undefined
-          ? 'closed'
-          : `exit status ${exit.status}`;
+    const sources = ['stdout', 'stderr', ...(this.#keepsInput ? ['stdin'] : [])] as Source[];
+    const left = this.#isKept ? sources.map((source) => this.#leftOver(source, now)) : [];
     const counts = [
       ['to the client', stdout],
       ['on stderr', stderr],
@@ -94,12 +89,12 @@ export class Asciicast {
     const told = counts.flatMap(([words, { bytes, sha256 }]) =>
       bytes > 0 ? [`${bytes} bytes ${words} (sha256 ${sha256.copy().digest('hex')})`] : [],
     );
-    return left.join('') + this.#event('m', [how, ...told].join(', '), now);
+    return left.join('') + this.#event('m', [howOf(exit), ...told].join(', '), now);
   }
 
   #leftOver(source: Source, now: number): string {
     const { text } = this.#streams[source].text.finish();
-    return text === '' ? '' : this.#event('o', text, now);
+    return text === '' ? '' : this.#event(source === 'stdin' ? 'i' : 'o', text, now);
   }
 
   #binaryEvent(source: Source, bytes: Buffer, now: number): string {
@@ -114,6 +109,12 @@ export class Asciicast {
     const seconds = Math.max(0, now - this.#began) / 1000;
     return lineOf([Number(seconds.toFixed(6)), code, data]);
   }
+}
+
+function howOf({ status, signal, refused }: ChannelExit): string {
+  if (refused) return 'refused';
+  if (signal !== undefined) return `signal ${signal}`;
+  return status === undefined ? 'closed' : `exit status ${status}`;
 }
 
 interface Stream {

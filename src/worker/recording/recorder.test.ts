@@ -2,12 +2,17 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { outputOf, readCast } from '../../../test/support/asciicast.ts';
+import { MOST_CONTENT } from '../../broker/recordings/recordings/sealed-piece.ts';
 import type { RecordStep } from '../../broker/recordings/recordings/step.ts';
 import { Failure } from '../../core/failure.ts';
 import type { Upstream } from '../upstream.ts';
 import { recordConnection } from './recorder.ts';
 
-const SHELL = { type: 'session', pty: { term: 'xterm', columns: 80, rows: 24 } };
+const SHELL = {
+  type: 'session',
+  program: 'shell',
+  pty: { term: 'xterm', columns: 80, rows: 24 },
+} as const;
 
 /** A server that takes pieces, each when it is let. */
 function makeServer({ flush_ms = 1 }: { flush_ms?: number } = {}) {
@@ -40,7 +45,7 @@ function makeServer({ flush_ms = 1 }: { flush_ms?: number } = {}) {
     },
     mostAtOnce: () => most_at_once,
     text: () =>
-      steps.flatMap((step) => ('bytes' in step ? Buffer.from(step.bytes).toString() : [])).join(''),
+      Buffer.concat(steps.flatMap((step) => ('bytes' in step ? step.bytes : []))).toString(),
   };
 }
 
@@ -149,4 +154,41 @@ test('a recording that cannot be begun is none', async () => {
   const server = makeServer();
   server.fail();
   await assert.rejects(recordConnection(server, 'sc_1'), /cannot be written/);
+});
+
+test('no piece is longer than the server takes, whatever letters it has', async () => {
+  const server = makeServer();
+  const watcher = await recordConnection(server, 'sc_1');
+  const channel = await watcher.openChannel(SHELL);
+  server.hold();
+  const said = '漢'.repeat(20_000);
+  const flow = (async () => {
+    for (let at = 0; at < 60; at += 1) await channel.output(Buffer.from(said), 'stdout');
+  })();
+  // As much waits by then as may.
+  await new Promise((resolve) => setTimeout(resolve, 50));
+  server.go();
+  await flow;
+  server.hold();
+  await channel.output(Buffer.from(said), 'stdout');
+  for (let at = 0; at < 20; at += 1) await channel.output(Buffer.from(said), 'stdout');
+  const closing = channel.close({});
+  server.go();
+  await closing;
+  assert.ok(outputOf(readCast(server.text())) === said.repeat(81), 'all of it, in its order');
+  const sizes = server.steps.flatMap((step) => ('bytes' in step ? step.bytes.length : []));
+  assert.ok(Math.max(...sizes) <= MOST_CONTENT, `${Math.max(...sizes)} bytes`);
+  const numbers = server.steps.flatMap((step) => ('at' in step ? step.at : []));
+  assert.deepEqual(
+    numbers,
+    numbers.map((_, at) => at + 1),
+  );
+  assert.equal(server.steps.filter(({ step }) => step === 'close').length, 1);
+});
+
+test('what comes after a channel was closed is refused, since it would be nowhere', async () => {
+  const watcher = await recordConnection(makeServer(), 'sc_1');
+  const channel = await watcher.openChannel(SHELL);
+  await channel.close({});
+  await assert.rejects(channel.output(Buffer.from('late'), 'stdout'), /is closed/);
 });

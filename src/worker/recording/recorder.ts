@@ -1,4 +1,4 @@
-import type { ChannelFacts, ChannelWatcher, SessionWatcher } from '../ssh/watching.ts';
+import type { ChannelExit, ChannelFacts, ChannelWatcher, SessionWatcher } from '../ssh/watching.ts';
 import type { Upstream } from '../upstream.ts';
 import { Asciicast, castHeader } from './asciicast.ts';
 
@@ -7,7 +7,9 @@ const PIECE = 64 << 10;
 const MOST_WAITING = 512 << 10;
 /** Of all channels of a connection together, which may be many. */
 const MOST_OF_ALL = 4 << 20;
-/** Of one event: escaped, none is longer than a piece may be. */
+/** Bytes of a piece; a character has up to three, so what waits can be more than one. */
+const MOST_PIECE = 512 << 10;
+/** Bytes of one event. */
 const MOST_EVENT = 64 << 10;
 
 type Recording = Awaited<ReturnType<Upstream['record']>>;
@@ -97,11 +99,11 @@ class ChannelRecorder implements ChannelWatcher {
     const { keeps_input: keepsInput } = recording;
     const cast = new Asciicast(facts, { began: clock.elapsed(), keepsInput });
     const bytes = Buffer.from(castHeader(facts, clock.now()));
-    const { type, command = '', pty } = facts;
+    const { type, program, command = '', pty } = facts;
     const { id } = await upstream.record({
       step: 'open',
       id: recording.id,
-      channel: { type, command, has_pty: pty !== undefined },
+      channel: { type, program, command, has_pty: pty !== undefined },
       bytes,
     });
     return new ChannelRecorder(context, id, cast);
@@ -121,7 +123,7 @@ class ChannelRecorder implements ChannelWatcher {
     await this.#add(this.#cast.resize(columns, rows, this.#context.clock.elapsed()));
   }
 
-  async close(exit: { status?: number; signal?: string }): Promise<void> {
+  async close(exit: ChannelExit): Promise<void> {
     if (this.#isClosed) return;
     this.#isClosed = true;
     clearTimeout(this.#timer);
@@ -141,8 +143,10 @@ class ChannelRecorder implements ChannelWatcher {
 
   async #add(line: string): Promise<void> {
     this.#requireWhole();
+    // Nothing is written of what comes then, so it must not flow.
+    if (this.#isClosed) throw new Error('the channel is closed');
     this.#wait(line);
-    if (this.#waiting === '' || this.#isClosed) return;
+    if (this.#waiting === '') return;
     if (this.#waiting.length >= PIECE) this.#send();
     else if (!this.#sending && !this.#timer) {
       this.#timer = setTimeout(() => this.#send(), this.#context.recording.flush_ms);
@@ -177,16 +181,26 @@ class ChannelRecorder implements ChannelWatcher {
     });
   }
 
-  /** Never throws: the failure is kept, and told. */
+  /** All that waits, in as many pieces as it takes. Never throws: the failure is kept, and told. */
   async #tell(step: 'write' | 'close'): Promise<void> {
     const { upstream, onFailure } = this.#context;
     const text = this.#waiting;
+    const all = Buffer.from(text);
     this.#waiting = '';
-    const at = this.#pieces;
-    this.#pieces += 1;
-    const piece = { id: this.#id, at, bytes: Buffer.from(text), ...this.#bytes };
+    const flowed = { ...this.#bytes };
     try {
-      await upstream.record({ step, ...piece });
+      for (let from = 0; from === 0 || from < all.length; from += MOST_PIECE) {
+        const bytes = all.subarray(from, from + MOST_PIECE);
+        const isLast = from + MOST_PIECE >= all.length;
+        const at = this.#pieces++;
+        await upstream.record({
+          step: isLast ? step : 'write',
+          id: this.#id,
+          at,
+          bytes,
+          ...flowed,
+        });
+      }
     } catch (error) {
       this.#failure = { error };
       onFailure(error);

@@ -3,7 +3,7 @@ import { WireReader } from '../../ssh/wire.ts';
 import { Allowance } from './transport/allowance.ts';
 import { SshFault } from './transport/fault.ts';
 import { MESSAGE } from './transport/messages.ts';
-import type { ChannelFacts, ChannelWatcher, SessionWatcher } from './watching.ts';
+import type { ChannelExit, ChannelFacts, ChannelWatcher, SessionWatcher } from './watching.ts';
 
 /** Neither side has more channels open at once. */
 export const MOST_CHANNELS = 1024;
@@ -21,8 +21,12 @@ interface Channel {
   numbers: { client?: number; endpoint?: number };
   pty?: ChannelFacts['pty'];
   isBegun: boolean;
-  watcher?: ChannelWatcher;
-  exit: { status?: number; signal?: string };
+  watcher?: ChannelWatcher | undefined;
+  /** Requests of the client that the endpoint has not answered. */
+  unanswered: number;
+  /** Which of the answers that are to come says whether what it was begun for is done, from 1. */
+  answered_in?: number | undefined;
+  exit: ChannelExit;
   closed_by: Set<From>;
 }
 
@@ -67,6 +71,10 @@ export class WatchedChannels {
       case MESSAGE.CHANNEL_REQUEST:
         await this.#request(this.#channel(read, from), read, from);
         break;
+      case MESSAGE.CHANNEL_SUCCESS:
+      case MESSAGE.CHANNEL_FAILURE:
+        this.#answer(this.#channel(read, from), from, message[0] === MESSAGE.CHANNEL_SUCCESS);
+        break;
       case MESSAGE.CHANNEL_CLOSE:
         await this.#close(this.#channel(read, from), from);
         break;
@@ -74,12 +82,16 @@ export class WatchedChannels {
     if (read.failed) throw new SshFault('a message of a channel is malformed');
   }
 
-  /** Closes what is open. @throws what the watcher throws */
+  /** Closes all that is open, also where one cannot be. @throws what the watcher throws first */
   async close(): Promise<void> {
     const all = new Set([...this.#known.client.values(), ...this.#known.endpoint.values()]);
     this.#known.client.clear();
     this.#known.endpoint.clear();
-    for (const { watcher, exit } of all) await watcher?.close(exit);
+    const failures: unknown[] = [];
+    for (const { watcher, exit } of all) {
+      await watcher?.close(exit).catch((error: unknown) => failures.push(error));
+    }
+    if (failures.length > 0) throw failures[0];
   }
 
   #open(read: WireReader, from: From): void {
@@ -94,6 +106,7 @@ export class WatchedChannels {
       opened_by: from,
       numbers: { [from]: number },
       isBegun: false,
+      unanswered: 0,
       exit: {},
       closed_by: new Set(),
     };
@@ -110,19 +123,29 @@ export class WatchedChannels {
     channel.numbers[from] = number;
     this.#known[from].set(number, channel);
     // What a session is for its first requests say.
-    if (channel.type !== 'session') await this.#begin(channel);
+    if (channel.type !== 'session') await this.#begin(channel, { program: 'none' });
   }
 
-  async #begin(channel: Channel, command?: string): Promise<void> {
+  async #begin(channel: Channel, what: Pick<ChannelFacts, 'program' | 'command'>): Promise<void> {
     // A server that refused the first takes a second one: that would run by the first one's name.
     if (channel.isBegun) throw new SshFault('a channel is begun twice');
     channel.isBegun = true;
-    const { type, pty } = channel;
-    channel.watcher = await this.#watcher.openChannel({
-      type,
-      ...(command === undefined ? {} : { command }),
-      ...(pty ? { pty } : {}),
-    });
+    const { type, pty, watcher: refused } = channel;
+    // Nobody sees what flows meanwhile, so nothing may.
+    channel.watcher = undefined;
+    await refused?.close({ refused: true });
+    channel.watcher = await this.#watcher.openChannel({ type, ...what, ...(pty ? { pty } : {}) });
+  }
+
+  /** Answers come in the order of the requests. What was refused may be followed by something else. */
+  #answer(channel: Channel | undefined, from: From, isDone: boolean): void {
+    if (!channel || from === 'client') return;
+    channel.unanswered = Math.max(0, channel.unanswered - 1);
+    if (channel.answered_in === undefined) return;
+    channel.answered_in -= 1;
+    if (channel.answered_in > 0) return;
+    channel.answered_in = undefined;
+    channel.isBegun = isDone;
   }
 
   async #data(watcher: ChannelWatcher, bytes: Buffer, from: From): Promise<void> {
@@ -139,13 +162,14 @@ export class WatchedChannels {
 
   async #request(channel: Channel | undefined, read: WireReader, from: From): Promise<void> {
     const type = read.name();
-    read.boolean();
+    const isAnswered = read.boolean();
     if (!channel) return;
     if (from === 'endpoint') {
       if (type === 'exit-status') channel.exit = { status: read.uint32() };
       else if (type === 'exit-signal') channel.exit = { signal: read.name().slice(0, MOST_NAME) };
       return;
     }
+    if (isAnswered) channel.unanswered += 1;
     switch (type) {
       case 'pty-req':
         channel.pty = {
@@ -158,15 +182,17 @@ export class WatchedChannels {
         await channel.watcher?.resize(read.uint32(), read.uint32());
         break;
       case 'shell':
-        await this.#begin(channel);
+        await this.#begin(channel, { program: type });
         break;
       case 'exec':
-        await this.#begin(channel, read.utf8());
-        break;
       case 'subsystem':
-        await this.#begin(channel, `subsystem:${read.utf8()}`);
+        await this.#begin(channel, { program: type, command: read.utf8() });
         break;
+      default:
+        return;
     }
+    const isBeginning = type === 'shell' || type === 'exec' || type === 'subsystem';
+    if (isBeginning && isAnswered) channel.answered_in = channel.unanswered;
   }
 
   async #close(channel: Channel | undefined, from: From): Promise<void> {

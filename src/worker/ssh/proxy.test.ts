@@ -316,6 +316,20 @@ function recorder(events: unknown[], fails = (_event: string): boolean => false)
   };
 }
 
+const VT220 = { term: 'vt220', columns: 80, rows: 24 };
+
+/** One that is to be answered. */
+const asking = (number: number, type: string, ...fields: Buffer[]): Buffer =>
+  message(
+    MESSAGE.CHANNEL_REQUEST,
+    encodeUint32(number),
+    encodeString(type),
+    encodeBoolean(true),
+    ...fields,
+  );
+const done = (number: number): Buffer => message(MESSAGE.CHANNEL_SUCCESS, encodeUint32(number));
+const notDone = (number: number): Buffer => message(MESSAGE.CHANNEL_FAILURE, encodeUint32(number));
+
 /** Sends from one side, and takes it at the other. */
 async function passes(from: SshTransport, to: SshTransport, ...messages: Buffer[]): Promise<void> {
   for (const one of messages) {
@@ -348,13 +362,13 @@ test('a watcher sees each channel: what it is for, both directions, sizes and ho
   client.disconnect('bye');
   assert.deepEqual(await end, { by: 'client' });
   assert.deepEqual(events, [
-    ['open', { type: 'session', command: 'id', pty: { term: 'vt220', columns: 80, rows: 24 } }],
+    ['open', { type: 'session', program: 'exec', command: 'id', pty: VT220 }],
     ['input', 'typed'],
     ['resize', 132, 50],
     ['output', 'shown', 'stdout'],
     ['output', 'oops', 'stderr'],
     ['close', { status: 7 }],
-    ['open', { type: 'forwarded-tcpip' }],
+    ['open', { type: 'forwarded-tcpip', program: 'none' }],
     ['input', 'in'],
     ['output', 'out', 'stdout'],
     ['close', {}],
@@ -385,6 +399,64 @@ for (const event of ['open', 'output', 'input', 'close']) {
   });
 }
 
+test('what follows a refusal of what a channel was for is seen as what it is', async () => {
+  const events: unknown[] = [];
+  const { client, endpoint, ready, end } = talk([byPassword], letIn, recorder(events));
+  await ready;
+  await passes(client, endpoint, open('session', 3));
+  await passes(endpoint, client, confirm(3, 8));
+  const variable = [encodeString('LANG'), encodeString('C')];
+  await passes(client, endpoint, asking(8, 'env', ...variable));
+  await passes(client, endpoint, asking(8, 'subsystem', encodeString('sftp')));
+  await passes(client, endpoint, data(8, 'early'));
+  await passes(endpoint, client, done(3), notDone(3));
+  await passes(client, endpoint, asking(8, 'exec', encodeString('sftp-server')));
+  await passes(endpoint, client, done(3), data(3, 'shown'));
+  client.disconnect('bye');
+  assert.deepEqual(await end, { by: 'client' });
+  assert.deepEqual(events, [
+    ['open', { type: 'session', program: 'subsystem', command: 'sftp' }],
+    ['input', 'early'],
+    ['close', { refused: true }],
+    ['open', { type: 'session', program: 'exec', command: 'sftp-server' }],
+    ['output', 'shown', 'stdout'],
+    ['close', {}],
+    ['end', 'ended by the client'],
+  ]);
+});
+
+test('a command is what it is, whatever its words are', async () => {
+  const events: unknown[] = [];
+  const { client, endpoint, ready, end } = talk([byPassword], letIn, recorder(events));
+  await ready;
+  await passes(client, endpoint, open('session', 3));
+  await passes(endpoint, client, confirm(3, 8));
+  await passes(client, endpoint, request(8, 'exec', encodeString('subsystem:; sh')));
+  client.disconnect('bye');
+  await end;
+  const facts = { type: 'session', program: 'exec', command: 'subsystem:; sh' };
+  assert.deepEqual(events[0], ['open', facts]);
+});
+
+test('where one channel cannot be closed the others are, and so is the connection', async () => {
+  const events: unknown[] = [];
+  let closes = 0;
+  const watcher = recorder(events, (one) => one === 'close' && ++closes === 1);
+  const { client, endpoint, ready, end } = talk([byPassword], letIn, watcher);
+  await ready;
+  for (const at of [0, 1]) {
+    await passes(client, endpoint, open('session', at));
+    await passes(endpoint, client, confirm(at, at));
+    await passes(client, endpoint, request(at, 'shell'));
+  }
+  client.disconnect('bye');
+  assert.deepEqual(await end, { by: 'fault', because: 'something is wrong in the worker' });
+  assert.deepEqual(events.slice(2), [
+    ['close', {}],
+    ['end', 'ended by the client'],
+  ]);
+});
+
 type Side = 'client' | 'endpoint';
 
 const opened: [Side, Buffer][] = [
@@ -396,6 +468,7 @@ const refusal = message(
   ...[encodeUint32(3), encodeUint32(1), encodeString(''), encodeString('')],
 );
 const shell: [Side, Buffer] = ['client', request(8, 'shell')];
+const TWICE = 'a channel is begun twice';
 const UNSEEN = 'data of a channel that nobody has begun';
 const late = message(
   MESSAGE.CHANNEL_EXTENDED_DATA,
@@ -429,10 +502,43 @@ for (const { why, before, last, because } of [
     because: UNSEEN,
   },
   {
-    why: 'a command in place of one that was refused',
-    before: [...opened, ['client', request(8, 'subsystem', encodeString('none'))]],
-    last: ['client', request(8, 'exec', encodeString('id'))],
-    because: 'a channel is begun twice',
+    why: 'a command beside another one',
+    before: [...opened, ['client', asking(8, 'subsystem', encodeString('none'))]],
+    last: ['client', asking(8, 'exec', encodeString('id'))],
+    because: TWICE,
+  },
+  {
+    why: 'a command where another request than the first one was refused',
+    before: [
+      ...opened,
+      ['client', asking(8, 'env', encodeString('A'), encodeString('b'))],
+      ['client', asking(8, 'subsystem', encodeString('none'))],
+      ['endpoint', notDone(3)],
+    ],
+    last: ['client', asking(8, 'exec', encodeString('id'))],
+    because: TWICE,
+  },
+  {
+    why: 'a command after one that is done',
+    before: [
+      ...opened,
+      ['client', asking(8, 'exec', encodeString('sleep 9'))],
+      ['endpoint', done(3)],
+      ['endpoint', notDone(3)],
+    ],
+    last: ['client', asking(8, 'exec', encodeString('id'))],
+    because: TWICE,
+  },
+  {
+    why: 'a command after one of which nobody is told whether it is done',
+    before: [
+      ...opened,
+      ['client', request(8, 'exec', encodeString('sleep 9'))],
+      ['client', asking(8, 'env', encodeString('A'), encodeString('b'))],
+      ['endpoint', notDone(3)],
+    ],
+    last: ['client', asking(8, 'exec', encodeString('id'))],
+    because: TWICE,
   },
 ] satisfies { why: string; before: [Side, Buffer][]; last: [Side, Buffer]; because: string }[]) {
   test(`what a watcher would not see ends the connection: ${why}`, async () => {

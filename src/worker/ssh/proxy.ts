@@ -80,12 +80,20 @@ class SshProxy {
     const reason = end.because ?? `ended by the ${end.by}`;
     for (const side of [this.#client, this.#endpoint]) side.disconnect(reason);
     try {
-      await this.#channels?.close();
-      await this.#watcher?.close({ reason });
+      await this.#closeWatched(reason);
     } catch (error) {
       return endBy(error);
     }
     return end;
+  }
+
+  /** What can be closed is, whatever cannot. */
+  async #closeWatched(reason: string): Promise<void> {
+    try {
+      await this.#channels?.close();
+    } finally {
+      await this.#watcher?.close({ reason });
+    }
   }
 
   async #carry(): Promise<ProxyEnd> {

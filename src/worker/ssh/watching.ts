@@ -2,7 +2,9 @@
 export interface ChannelFacts {
   /** As it was opened, e.g. `session` or `direct-tcpip`. */
   type: string;
-  /** Of an `exec` request, or `subsystem:` and the name of one; absent for a shell. */
+  /** What was asked for of a `session`; `none` of every other type. */
+  program: 'shell' | 'exec' | 'subsystem' | 'none';
+  /** Of `exec`, or the name of the subsystem. */
   command?: string;
   pty?: { term: string; columns: number; rows: number };
 }
@@ -16,10 +18,17 @@ export interface SessionWatcher {
   close(end: { reason: string }): Promise<void>;
 }
 
+/** How a channel ended; `refused`: what it was begun for was not done, and something else was asked for. */
+export interface ChannelExit {
+  status?: number;
+  signal?: string;
+  refused?: true;
+}
+
 /** Sees one channel. */
 export interface ChannelWatcher {
   output(bytes: Uint8Array, from: 'stdout' | 'stderr'): Promise<void>;
   input(bytes: Uint8Array): Promise<void>;
   resize(columns: number, rows: number): Promise<void>;
-  close(exit: { status?: number; signal?: string }): Promise<void>;
+  close(exit: ChannelExit): Promise<void>;
 }

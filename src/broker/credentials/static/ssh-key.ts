@@ -1,9 +1,10 @@
 import { createDecipheriv, hash, type KeyObject } from 'node:crypto';
 import { Failure } from '../../../core/failure.ts';
+import { readPrivateKeyFile } from '../../../ssh/private-key-file.ts';
+import { isPrivateSection, readPrivateSection } from '../../../ssh/private-section.ts';
 import { WireReader } from '../../../ssh/wire.ts';
 import { isPostQuantumKey } from '../../../x509/post-quantum.ts';
 import { parsePrivateKeyBlock } from '../../../x509/private-keys.ts';
-import { isPrivateSection, readPrivateSection } from './private-section.ts';
 
 /**
  * What can be said of an SSH private key by its form. `locked`: whether the passphrase opens it
@@ -32,7 +33,6 @@ export const UNLOCK_LENGTH = 48;
 /** ssh-keygen takes 16 to 24 unless told otherwise; each costs some milliseconds. */
 const MOST_ROUNDS = 64;
 const MOST_TEXT = 64 << 10;
-const MAGIC = 'openssh-key-v1\0';
 
 const BEGIN = /-----BEGIN ([A-Z0-9 ]{1,64})-----\r?\n/g;
 /** Blocks without an end that may stand before the key. */
@@ -153,15 +153,10 @@ function openPem(
 }
 
 function readOpenSsh(bytes: Uint8Array, passphrase: string): ReadKey {
-  const read = new WireReader(bytes);
-  if (read.text(MAGIC.length) !== MAGIC) return unusable(BROKEN);
-  const cipher = read.string().toString('latin1');
-  const kdf = read.string().toString('latin1');
-  const options = new WireReader(read.string());
-  const count = read.uint32();
-  read.string();
-  const section = read.string();
-  if (read.failed || count !== 1) return unusable(BROKEN);
+  const file = readPrivateKeyFile(bytes);
+  if (!file) return unusable(BROKEN);
+  const { cipher, kdf, section } = file;
+  const options = new WireReader(file.options);
   if (cipher === 'none' && kdf === 'none') {
     return isPrivateSection(section)
       ? { kind: 'open', key: readPrivateSection(section) }

@@ -1,14 +1,18 @@
 import assert from 'node:assert/strict';
 import { randomBytes } from 'node:crypto';
+import { once } from 'node:events';
 import {
   existsSync,
   mkdirSync,
   mkdtempSync,
   readFileSync,
+  rmSync,
   statSync,
   symlinkSync,
   writeFileSync,
 } from 'node:fs';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, test } from 'node:test';
@@ -68,6 +72,34 @@ test('files of a folder are for nobody else, and one that is there is not writte
   assert.equal(statSync(join(folder, 'sr_2')).mode & 0o777, 0o700);
   await assert.rejects(store.append('sr_2/chr_1', 0, Buffer.from('second')), /EEXIST/);
   assert.equal(readFileSync(path, 'utf8'), 'first');
+});
+
+test('a file that is gone, or has become a link, takes no more', async () => {
+  const store = localObjects(join(folder, 'deep', 'er'));
+  await store.append('sr_5/chr_1', 0, Buffer.from('first'));
+  const path = join(folder, 'deep', 'er', 'sr_5', 'chr_1');
+  await store.append('sr_5/chr_1', 1, Buffer.from(' second'));
+  assert.equal(readFileSync(path, 'utf8'), 'first second');
+  rmSync(path);
+  await assert.rejects(store.append('sr_5/chr_1', 2, Buffer.from('third')), /ENOENT/);
+  const elsewhere = join(folder, 'elsewhere');
+  writeFileSync(elsewhere, '');
+  symlinkSync(elsewhere, path);
+  await assert.rejects(store.append('sr_5/chr_1', 2, Buffer.from('third')), /ELOOP/);
+  assert.equal(readFileSync(elsewhere, 'utf8'), '');
+});
+
+test('an S3 server that breaks off amid an object has not given it', async () => {
+  const broken = createServer((_request, response) => {
+    response.writeHead(200, { 'content-length': 100 });
+    response.write('half of it', () => response.destroy());
+  });
+  broken.listen(0, '127.0.0.1');
+  await once(broken, 'listening');
+  const { port } = broken.address() as AddressInfo;
+  const store = s3Objects({ ...bucket, endpoint: `http://127.0.0.1:${port}` }, ANYWHERE);
+  await assert.rejects(readAll(store, 'sr_1/chr_1', 1), StorageFault);
+  broken.close();
 });
 
 test('a folder must be one, and no link to one', async () => {

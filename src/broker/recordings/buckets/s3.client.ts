@@ -42,7 +42,11 @@ export function s3Objects(bucket: S3Bucket, reach: Reach): ObjectStore {
     async *read(name, pieces) {
       for (let at = 0; at < pieces; at += 1) {
         const answer = await talk({ method: 'GET', name: pieceOf(name, at) });
-        for await (const bytes of answer) yield bytes as Buffer;
+        try {
+          for await (const bytes of answer) yield bytes as Buffer;
+        } catch (cause) {
+          throw asFault(cause);
+        }
       }
     },
     async remove(name, pieces) {

@@ -62,25 +62,20 @@ export function newFile(given: {
   };
 }
 
-/** The last of a file, in as many pieces as it takes. */
+/** Lines at the end of a file, in as many pieces as they take. */
 export async function appendLong(
   app: App,
   open: Open,
   file: RecordingFileRow,
   lines: readonly Uint8Array[],
+  is_last: boolean,
 ): Promise<PieceHead> {
   const all = Buffer.concat(lines);
   let head: PieceHead = { pieces: file.pieces, hash: file.head };
   for (let at = 0; at < all.length; at += MOST_CONTENT) {
     const content = all.subarray(at, at + MOST_CONTENT);
-    const isLast = at + MOST_CONTENT >= all.length;
-    head = await append(
-      app,
-      open,
-      { ...file, pieces: head.pieces, head: head.hash },
-      content,
-      isLast,
-    );
+    const before = { ...file, pieces: head.pieces, head: head.hash };
+    head = await append(app, open, before, content, is_last && at + MOST_CONTENT >= all.length);
   }
   return head;
 }

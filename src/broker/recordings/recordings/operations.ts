@@ -15,11 +15,14 @@ import { openBucket } from '../buckets/opening.operations.ts';
 import { bucketDefinition } from '../buckets/operations.ts';
 import { policyDefinition } from '../policies/operations.ts';
 import type { StoragePolicy } from '../policies/policy.ts';
+import { listFiles, sumTraffic } from './files.store.ts';
 import { newRecordingKey } from './keys.operations.ts';
 import { filesOf } from './reading.operations.ts';
 import {
   type CreateTimeValues,
   describeRecording,
+  MOST_SHOWN,
+  type RecordedParts,
   type RecordingKind,
   recordingShown,
 } from './recording.ts';
@@ -29,7 +32,6 @@ import {
   deleteRecording,
   findRecording,
   insertRecording,
-  listFiles,
   listRecordings,
   type Retention,
   saveRetention,
@@ -50,8 +52,7 @@ export const recordingDefinition: ShownHandler<RecordingKind> = {
       recordings.map(async ({ id, subtype }) => {
         const row = rows.get(id);
         if (!row) return {};
-        const files = how === 'item' ? await listFiles(app.db, id) : undefined;
-        return describeRecording(row, subtype, files);
+        return describeRecording(row, subtype, how === 'item' ? await partsOf(app, id) : undefined);
       }),
     );
   },
@@ -61,6 +62,14 @@ export const recordingDefinition: ShownHandler<RecordingKind> = {
   },
   endBeforehand: (app, _caller, { id }) => removeFiles(app, id),
 };
+
+async function partsOf(app: App, id: string): Promise<RecordedParts> {
+  const [files, traffic] = await Promise.all([
+    listFiles(app.db, id, undefined, MOST_SHOWN),
+    sumTraffic(app.db, id),
+  ]);
+  return { files, ...traffic };
+}
 
 /** What a session is recorded as, when it is made. */
 export interface NewRecording {

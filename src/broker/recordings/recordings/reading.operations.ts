@@ -7,10 +7,10 @@ import { findResource } from '../../resource/store.ts';
 import { StorageFault } from '../buckets/objects.ts';
 import { openBucket } from '../buckets/opening.operations.ts';
 import { bucketDefinition } from '../buckets/operations.ts';
+import { listChannels, listFiles, listSomeChannels } from './files.store.ts';
 import { openKey } from './keys.operations.ts';
-import { isConnection } from './recording.ts';
 import { FileFault, openPieces } from './sealed-piece.ts';
-import { findRecording, listFiles } from './store.ts';
+import { findRecording } from './store.ts';
 
 /**
  * The content of a file, piece by piece.
@@ -43,28 +43,20 @@ async function* contentOf(
 }
 
 /**
- * A channel as a file. Its first piece is read before it is answered; what is wrong with a later one breaks the
- * answer off.
+ * A channel as a file. Its first piece is read before it is answered, and let go of, since nobody may come for the
+ * rest; what is wrong with a later one breaks the answer off.
  */
 export async function downloadChannel(app: App, file: RecordingFileRow): Promise<PagedBody> {
   const recording = await requireRecording(app, file.recording_id);
-  const content = contentOf(app, recording, file);
-  const first = await content.next().catch((error: unknown) => {
+  const first = contentOf(app, recording, file);
+  try {
+    await first.next();
+  } catch (error) {
     throw asFailure(error);
-  });
-  return {
-    length: undefined,
-    async *pieces() {
-      try {
-        if (first.done) return;
-        yield first.value;
-        yield* content;
-      } finally {
-        // Whoever leaves at the first piece would leave the file open, and the key as it is.
-        await content.return();
-      }
-    },
-  };
+  } finally {
+    await first.return();
+  }
+  return { length: undefined, pieces: () => contentOf(app, recording, file) };
 }
 
 function asFailure(cause: unknown): unknown {
@@ -119,25 +111,47 @@ async function verify(
 }
 
 /** All files of a recording, page by page. */
-export async function* filesOf(
-  app: App,
-  recording_id: string,
+export const filesOf = (app: App, recording_id: string) =>
+  allOf((after) => listFiles(app.db, recording_id, after, PAGE));
+
+/** All channels of a connection, page by page. */
+export const channelsOf = (app: App, connection_recording_id: string) =>
+  allOf((after) => listChannels(app.db, connection_recording_id, after, PAGE));
+
+const PAGE = 1_000;
+
+async function* allOf(
+  list: (after: RecordingFileRow | undefined) => Promise<RecordingFileRow[]>,
 ): AsyncGenerator<RecordingFileRow, void, undefined> {
   let after: RecordingFileRow | undefined;
   for (;;) {
-    const page = await listFiles(app.db, recording_id, after);
+    const page = await list(after);
     yield* page;
     after = page.at(-1);
-    if (page.length < 1_000) return;
+    if (page.length < PAGE) return;
   }
 }
 
-/** The only channel among some files, where there is one. @throws Failure `invalid` naming them else */
-export function onlyChannel(files: readonly RecordingFileRow[]): RecordingFileRow {
-  const channels = files.filter((file) => !isConnection(file));
+/** Channels whose ids are told where one has to be chosen. */
+const MOST_TOLD = 10;
+
+/**
+ * The only channel of a connection or of a recording.
+ *
+ * @param connection its recording; undefined: of the whole recording
+ * @throws Failure `invalid` naming some where there are several
+ */
+export async function requireOnlyChannel(
+  app: App,
+  recording_id: string,
+  connection?: RecordingFileRow,
+): Promise<RecordingFileRow> {
+  const channels = connection
+    ? await listChannels(app.db, connection.id, undefined, MOST_TOLD)
+    : await listSomeChannels(app.db, recording_id, MOST_TOLD);
   const [channel] = channels;
   if (channel && channels.length === 1) return channel;
-  const ids = channels.slice(0, 10).map(({ id }) => id);
+  const ids = channels.map(({ id }) => id);
   const because =
     ids.length === 0
       ? 'Nothing was recorded of it.'

@@ -4,6 +4,7 @@ import type { RecordingFileRow, SessionRecordingRow } from '../../../store/table
 import { scopeSummary } from '../../resource/common-fields.ts';
 import type { Kind, ShownOf } from '../../resource/handler.ts';
 import { formatTime } from '../../resource/resource.ts';
+import type { RecordedChannel } from './step.ts';
 
 /** What a channel can be read as. */
 export const ASCIICAST = 'application/x-asciicast';
@@ -91,7 +92,9 @@ export const recordingShown = {
   error_details: z.string().describe('Of `unknown`.'),
   mime_types: z.array(z.string()),
   endpoint: z.string(),
-  connection_recordings: z.array(connectionRecording).describe('Not in lists.'),
+  connection_recordings: z
+    .array(connectionRecording)
+    .describe('Not in lists. Of more than 10000 connections and channels the first.'),
   create_time_values: createTimeValues.describe('Not in lists.'),
   retain_until: z.string().describe('It cannot be deleted before.'),
   delete_after: z.string().describe('When it is deleted.'),
@@ -105,30 +108,14 @@ type Shown = ShownOf<RecordingKind>;
 type ShownConnection = NonNullable<Shown['connection_recordings']>[number];
 type ShownChannel = NonNullable<ShownConnection['channel_recordings']>[number];
 
-/** What is kept of a channel besides its file. */
-export interface ChannelBody {
-  type: string;
-  program: 'shell' | 'exec' | 'subsystem' | 'none';
-  command: string;
-  has_pty: boolean;
-}
-
-const SUBSYSTEM = 'subsystem:';
 /** A longer command is told by its beginning; its file has it whole. */
 const MOST_COMMAND = 1_000;
 
-export function channelBody(channel: {
-  type: string;
-  command: string;
-  has_pty: boolean;
-}): ChannelBody {
-  const { type, command, has_pty } = channel;
-  if (type !== 'session') return { type, program: 'none', command: '', has_pty: false };
-  const isSubsystem = command.startsWith(SUBSYSTEM);
-  const program = isSubsystem ? 'subsystem' : command === '' ? 'shell' : 'exec';
-  const said = isSubsystem ? command.slice(SUBSYSTEM.length) : command;
-  return { type, program, command: said.slice(0, MOST_COMMAND), has_pty };
-}
+/** What is kept of a channel besides its file. */
+export const channelBody = (channel: RecordedChannel): RecordedChannel => ({
+  ...channel,
+  command: channel.command.slice(0, MOST_COMMAND),
+});
 
 export const isConnection = (file: Pick<RecordingFileRow, 'id' | 'connection_recording_id'>) =>
   file.id === file.connection_recording_id;
@@ -155,7 +142,7 @@ function describeFile(file: RecordingFileRow) {
 }
 
 function describeChannel(file: RecordingFileRow): ShownChannel {
-  const { type, program, command, has_pty }: ChannelBody = JSON.parse(file.body);
+  const { type, program, command, has_pty }: RecordedChannel = JSON.parse(file.body);
   return {
     ...describeFile(file),
     mime_types: [ASCIICAST],
@@ -165,29 +152,40 @@ function describeChannel(file: RecordingFileRow): ShownChannel {
 
 /** The connections of a recording with their channels, in the order in which they began. */
 export function describeFiles(files: readonly RecordingFileRow[]): ShownConnection[] {
+  const channels = Map.groupBy(
+    files.filter((file) => !isConnection(file)),
+    ({ connection_recording_id }) => connection_recording_id,
+  );
   return files.filter(isConnection).map((connection) => {
-    const channels = files.filter(
-      (file) => !isConnection(file) && file.connection_recording_id === connection.id,
-    );
+    const own = channels.get(connection.id);
     return {
       ...describeFile(connection),
       connection_id: connection.connection_id,
-      ...(channels.length === 0 ? {} : { channel_recordings: channels.map(describeChannel) }),
+      ...(own ? { channel_recordings: own.map(describeChannel) } : {}),
     };
   });
 }
 
-/** What a recording shows besides the common fields. @param files absent in lists */
+/** Connections and channels that are shown of a recording. */
+export const MOST_SHOWN = 10_000;
+
+/** What is shown of one recording, and not in lists. */
+export interface RecordedParts {
+  /** The first {@link MOST_SHOWN}. */
+  files: readonly RecordingFileRow[];
+  /** Of all of them. */
+  bytes_up: number;
+  bytes_down: number;
+}
+
+/** What a recording shows besides the common fields. @param parts absent in lists */
 export function describeRecording(
   row: SessionRecordingRow,
   type: string,
-  files?: readonly RecordingFileRow[],
+  parts?: RecordedParts,
 ): Shown {
   const { start_ms, end_ms, retain_until_ms, delete_after_ms } = row;
-  const sum = (of: 'bytes_up' | 'bytes_down'): string => {
-    const total = (files ?? []).filter(isConnection).reduce((all, file) => all + file[of], 0);
-    return total === 0 ? '' : String(total);
-  };
+  const sum = (of: 'bytes_up' | 'bytes_down'): string => String(parts?.[of] || '');
   const values: CreateTimeValues = JSON.parse(row.facts);
   return omitEmpty({
     session_id: row.session_id,
@@ -200,10 +198,10 @@ export function describeRecording(
     type,
     state: row.state as 'started' | 'available' | 'unknown',
     error_details: row.error_details,
-    mime_types: files ? [ASCIICAST] : [],
+    mime_types: parts ? [ASCIICAST] : [],
     endpoint: row.endpoint,
-    connection_recordings: files ? describeFiles(files) : [],
-    create_time_values: files ? values : undefined,
+    connection_recordings: parts ? describeFiles(parts.files) : [],
+    create_time_values: parts ? values : undefined,
     retain_until: retain_until_ms === 0 ? '' : formatTime(retain_until_ms),
     delete_after: delete_after_ms === null ? '' : formatTime(delete_after_ms),
   });

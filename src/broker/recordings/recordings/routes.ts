@@ -14,10 +14,11 @@ import {
   type LocatedItem,
 } from '../../resource/route.ts';
 import { shownRoutes, shownSchema } from '../../resource/routes.ts';
+import { findFile, findFileOfConnection } from './files.store.ts';
 import { reapplyPolicy, recordingDefinition } from './operations.ts';
-import { downloadChannel, onlyChannel, verifyRecording } from './reading.operations.ts';
-import { ASCIICAST } from './recording.ts';
-import { findFile, findFileOfConnection, findRecordingOfSession, listFiles } from './store.ts';
+import { downloadChannel, requireOnlyChannel, verifyRecording } from './reading.operations.ts';
+import { ASCIICAST, isConnection } from './recording.ts';
+import { findRecordingOfSession } from './store.ts';
 
 const MALFORMED = 'Invalid formatted identifier.';
 
@@ -30,7 +31,8 @@ async function resolveSession(app: App, request: BoundaryReference): Promise<Bou
 }
 
 interface LocatedPart extends LocatedItem {
-  file: RecordingFileRow;
+  /** A channel or a connection; undefined: all of the recording. */
+  part: RecordingFileRow | undefined;
 }
 
 /** What is downloaded: a channel, or the only one of a connection, of a recording, or of a session. */
@@ -38,22 +40,21 @@ const downloadAccess: LocatedAccess<LocatedPart> = {
   action: 'download',
   type: 'session-recording',
   async locate(app, caller, request) {
-    const file = await findPart(app, request.id);
-    const id = file?.recording_id ?? (await resolveSession(app, request)).id;
+    const part = await findPart(app, request.id);
+    const id = part?.recording_id ?? (await resolveSession(app, request)).id;
     const access = itemAccess(recordingDefinition, 'download');
     const located = await access.locate(app, caller, { ...request, id });
-    return { ...located, file: file ?? onlyChannel(await listFiles(app.db, id)) };
+    return { ...located, part };
   },
 };
 
+/** A channel or a connection, by the id of its recording or its own. */
 async function findPart(app: App, id: string): Promise<RecordingFileRow | undefined> {
   const kind = /^(chr|cr|sc)_[A-Za-z0-9]+$/.exec(id)?.[1];
   if (!kind) return undefined;
   const file = kind === 'sc' ? await findFileOfConnection(app.db, id) : await findFile(app.db, id);
   if (!file) throw new Failure('not_found', 'Resource not found.');
-  if (kind === 'chr') return file;
-  const files = await listFiles(app.db, file.recording_id);
-  return onlyChannel(files.filter((one) => one.connection_recording_id === file.id));
+  return file;
 }
 
 const downloadRoute = boundaryRoute({
@@ -73,7 +74,10 @@ const downloadRoute = boundaryRoute({
     if (mime_type === ASCIICAST) return;
     refuseField('mime_type', `This must be ${ASCIICAST}.`, IN_REQUEST);
   },
-  async run(app, caller, _request, { file }) {
+  async run(app, caller, _request, { resource, part }) {
+    // Which channels there are is told to nobody who may not download them.
+    const isChannel = part && !isConnection(part);
+    const file = isChannel ? part : await requireOnlyChannel(app, resource.id, part);
     Object.assign(caller.record.outcome, { recording_id: file.recording_id, channel: file.id });
     return { bytes: { content_type: ASCIICAST, body: await downloadChannel(app, file) } };
   },

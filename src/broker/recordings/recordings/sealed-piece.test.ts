@@ -105,6 +105,12 @@ test('one that was never closed reads as far as it goes, and must be as long as 
   );
   // A piece more than was noted: the server was killed in between.
   assert.equal(await open([first, second], { end: noted, is_closed: false }), 'one\ntwo\n');
+  // And while it wrote it.
+  const half = second.subarray(0, second.length - 5);
+  assert.equal(await open([first, half], { end: noted, is_closed: false }), 'one\n');
+  const cut = first.subarray(0, first.length - 5);
+  await assert.rejects(open([cut], { end: noted, is_closed: false }), /it was cut/);
+  await assert.rejects(open([first, half], { end: noted, is_closed: true }), /it was cut/);
   await assert.rejects(
     open([first], { end: { ...noted, pieces: 2 }, is_closed: false }),
     FileFault,

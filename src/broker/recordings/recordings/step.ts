@@ -13,7 +13,8 @@ export type RecordStep =
 /** What a channel was opened for. */
 export interface RecordedChannel {
   type: string;
-  /** Empty for a shell. */
+  program: 'shell' | 'exec' | 'subsystem' | 'none';
+  /** Of `exec`, or the name of the subsystem; empty else. */
   command: string;
   has_pty: boolean;
 }

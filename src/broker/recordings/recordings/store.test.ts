@@ -6,23 +6,29 @@ import { newResource } from '../../resource/resource.ts';
 import { insertResource } from '../../resource/store.ts';
 import { hasRecordingsIn } from '../buckets/store.ts';
 import {
+  findFile,
+  findFileOfConnection,
+  insertFile,
+  listChannels,
+  listFiles,
+  listSomeChannels,
+  savePiece,
+  sumTraffic,
+} from './files.store.ts';
+import {
   beginDeleting,
   deleteRecording,
   endRecording,
-  findFile,
-  findFileOfConnection,
   findRecordingOfSession,
   forgetRecordingsIn,
   hasRetained,
-  insertFile,
   insertRecording,
+  listDueToDelete,
   listEnded,
-  listFiles,
+  listHalfDeleted,
   listRecordings,
-  listToDelete,
   noteChange,
   noteStart,
-  savePiece,
   saveRetention,
 } from './store.ts';
 
@@ -62,6 +68,8 @@ const file = (id: string, more: Partial<RecordingFileRow> = {}): RecordingFileRo
   ...more,
 });
 
+const FIRST = { ms: -1, id: '' };
+
 const row = (id: string) =>
   newResource({
     id,
@@ -96,20 +104,47 @@ eachEngine('recordings', (open) => {
     assert.deepEqual(await listEnded(db, 9), []);
     await assert.rejects(store.commit([beginDeleting('sr_1', 49)]));
     await assert.rejects(store.commit(forgetRecordingsIn(49, 'o_1')));
-    assert.deepEqual(await listToDelete(db, 59, 9), []);
-    assert.deepEqual(await listToDelete(db, 60, 9), ['sr_1']);
+    const due = (now: number) => listDueToDelete(db, now, FIRST, 9);
+    const half = (now: number) => listHalfDeleted(db, now, FIRST, 9);
+    assert.deepEqual(await due(59), []);
+    assert.deepEqual(await due(60), [{ id: 'sr_1', bucket_id: 'sb_1', ms: 60 }]);
+    assert.deepEqual(await listDueToDelete(db, 60, { ms: 60, id: 'sr_1' }, 9), []);
+    assert.deepEqual(await half(60), []);
     await store.commit([saveRetention('sr_1', { retain_until_ms: 0, delete_after_ms: null })]);
-    assert.deepEqual(await listToDelete(db, 60, 9), []);
+    assert.deepEqual(await due(60), []);
     await assert.rejects(store.commit(deleteRecording('sr_1')));
     await store.commit([beginDeleting('sr_1', 60)]);
     await assert.rejects(
       store.commit([saveRetention('sr_1', { retain_until_ms: 99, delete_after_ms: null })]),
     );
-    assert.deepEqual(await listToDelete(db, 61, 9), ['sr_1']);
+    assert.deepEqual(await due(61), []);
+    assert.deepEqual(await half(59), []);
+    assert.deepEqual(await half(60), [{ id: 'sr_1', bucket_id: 'sb_1', ms: 60 }]);
+    assert.deepEqual(await listHalfDeleted(db, 61, { ms: 60, id: 'sr_1' }, 9), []);
     assert.ok(await hasRecordingsIn(db, 'sb_1'));
     await store.commit([insertFile(file('cr_1')), ...deleteRecording('sr_1')]);
     assert.equal(await hasRecordingsIn(db, 'sb_1'), false);
     assert.equal(await findFile(db, 'cr_1'), undefined);
+  });
+
+  test('the channels of one connection are listed without those of others', async () => {
+    const store = await open();
+    const { db } = store;
+    const other = { connection_recording_id: 'cr_2', connection_id: 'sc_2' };
+    await store.commit([
+      insertFile(file('cr_1', { bytes_up: 1, bytes_down: 2 })),
+      insertFile(file('cr_2', { ...other, bytes_up: 10, bytes_down: 20 })),
+      insertFile(file('chr_1', { start_ms: 7 })),
+      insertFile(file('chr_2', { ...other, start_ms: 6 })),
+      insertFile(file('chr_3', { start_ms: 6, bytes_up: 100 })),
+    ]);
+    const ids = (files: readonly RecordingFileRow[]) => files.map(({ id }) => id);
+    assert.deepEqual(ids(await listChannels(db, 'cr_1')), ['chr_3', 'chr_1']);
+    assert.deepEqual(ids(await listChannels(db, 'cr_1', { start_ms: 6, id: 'chr_3' })), ['chr_1']);
+    assert.deepEqual(ids(await listSomeChannels(db, 'sr_1', 2)), ['chr_2', 'chr_3']);
+    assert.deepEqual(await listSomeChannels(db, 'sr_2', 2), []);
+    assert.deepEqual(await sumTraffic(db, 'sr_1'), { bytes_up: 11, bytes_down: 22 });
+    assert.deepEqual(await sumTraffic(db, 'sr_2'), { bytes_up: 0, bytes_down: 0 });
   });
 
   test('a file has one next piece, and none after its last', async () => {

@@ -1,9 +1,8 @@
-import { build, type Db, prepared, preparedWrite } from '../../../store/database.ts';
+import { build, type Db, prepared } from '../../../store/database.ts';
 import { inBlocks } from '../../../store/in-blocks.ts';
-import type { RecordingFileRow, SessionRecordingRow } from '../../../store/tables.ts';
+import type { SessionRecordingRow } from '../../../store/tables.ts';
 import { type Write, write } from '../../../store/write.ts';
 import { laterThanBefore } from '../../sessions/transitions.store.ts';
-import type { PieceHead } from './sealed-piece.ts';
 
 const byId = prepared<{ id: string }, SessionRecordingRow>((from, { id }) =>
   from.selectFrom('session_recording').selectAll().where('id', '=', id),
@@ -119,24 +118,63 @@ export function beginDeleting(id: string, now: number): Write {
   );
 }
 
-/** Recordings to be removed: those that are due, and those whose removal was begun and not finished. */
-export async function listToDelete(db: Db, now: number, limit: number): Promise<string[]> {
-  const due = await db
+/** Where a list of recordings that are to be removed goes on. */
+export interface DeletionCursor {
+  ms: number;
+  id: string;
+}
+
+export interface ToDelete extends DeletionCursor {
+  bucket_id: string;
+}
+
+/** Recordings that are due, and whose removal has not begun; what was due first comes first. */
+export function listDueToDelete(
+  db: Db,
+  now: number,
+  after: DeletionCursor,
+  limit: number,
+): Promise<ToDelete[]> {
+  return db
     .selectFrom('session_recording')
-    .select('id')
+    .select(['id', 'bucket_id'])
+    .select((row) => row.fn.coalesce('delete_after_ms', row.val(0)).as('ms'))
     .where('delete_after_ms', '<=', now)
+    .where((row) =>
+      row(
+        row.refTuple('delete_after_ms', 'id'),
+        '>',
+        row.tuple(row.val(after.ms), row.val(after.id)),
+      ),
+    )
     .where('retain_until_ms', '<=', now)
     .where('state', '<>', 'started')
+    .where('deleting_ms', 'is', null)
     .orderBy('delete_after_ms')
+    .orderBy('id')
     .limit(limit)
     .execute();
-  const begun = await db
+}
+
+/** Recordings whose removal was begun and not finished; what was tried longest ago comes first. */
+export function listHalfDeleted(
+  db: Db,
+  now: number,
+  after: DeletionCursor,
+  limit: number,
+): Promise<ToDelete[]> {
+  return db
     .selectFrom('session_recording')
-    .select('id')
+    .select(['id', 'bucket_id'])
+    .select((row) => row.fn.coalesce('deleting_ms', row.val(0)).as('ms'))
     .where('deleting_ms', '<=', now)
+    .where((row) =>
+      row(row.refTuple('deleting_ms', 'id'), '>', row.tuple(row.val(after.ms), row.val(after.id))),
+    )
+    .orderBy('deleting_ms')
+    .orderBy('id')
     .limit(limit)
     .execute();
-  return [...new Set([...begun, ...due].map(({ id }) => id))];
 }
 
 export function deleteRecording(id: string): Write[] {
@@ -152,57 +190,6 @@ export function deleteRecording(id: string): Write[] {
   ];
 }
 
-const fileById = prepared<{ id: string }, RecordingFileRow>((from, { id }) =>
-  from.selectFrom('recording_file').selectAll().where('id', '=', id),
-);
-
-export function findFile(db: Db, id: string): Promise<RecordingFileRow | undefined> {
-  return fileById.first(db, { id });
-}
-
-export function findFileOfConnection(
-  db: Db,
-  connection_id: string,
-): Promise<RecordingFileRow | undefined> {
-  return db
-    .selectFrom('recording_file')
-    .selectAll()
-    .where('connection_id', '=', connection_id)
-    .whereRef('connection_recording_id', '=', 'id')
-    .executeTakeFirst();
-}
-
-/** What files of a recording have to be looked at at once. */
-export type FileCursor = Pick<RecordingFileRow, 'start_ms' | 'id'>;
-
-const page = prepared<{ of: string; limit: number } & FileCursor, RecordingFileRow>(
-  (from, { of, start_ms, id, limit }) =>
-    from
-      .selectFrom('recording_file')
-      .selectAll()
-      .where('recording_id', '=', of)
-      .where((row) =>
-        row(row.refTuple('start_ms', 'id'), '>', row.tuple(row.val(start_ms), row.val(id))),
-      )
-      .orderBy('start_ms')
-      .orderBy('id')
-      .limit(limit),
-);
-
-/** The files of a recording, the first first. */
-export function listFiles(
-  db: Db,
-  recording_id: string,
-  after: FileCursor = { start_ms: -1, id: '' },
-  limit = 1_000,
-): Promise<RecordingFileRow[]> {
-  return page.all(db, { of: recording_id, ...after, limit });
-}
-
-export function insertFile(row: RecordingFileRow): Write {
-  return write(build.insertInto('recording_file').values(row), { rows: 1 });
-}
-
 /** The first connection of a recording is its beginning. */
 export function noteStart(recording_id: string, now: number): Write {
   return write(
@@ -213,40 +200,6 @@ export function noteStart(recording_id: string, now: number): Write {
       .where('state', '=', 'started'),
     { rows: 1 },
   );
-}
-
-type NextHead = Pick<RecordingFileRow, 'bytes_up' | 'bytes_down' | 'updated_ms' | 'end_ms'> & {
-  id: string;
-  at: number;
-  pieces: number;
-  hash: Uint8Array;
-};
-
-const saveHead = preparedWrite<NextHead>(
-  (from, p) =>
-    from
-      .updateTable('recording_file')
-      .set({
-        pieces: p.pieces,
-        head: p.hash,
-        bytes_up: p.bytes_up,
-        bytes_down: p.bytes_down,
-        updated_ms: p.updated_ms,
-        end_ms: p.end_ms,
-      })
-      .where('id', '=', p.id)
-      .where('pieces', '=', p.at)
-      .where('end_ms', 'is', null),
-  { rows: 1 },
-);
-
-/** Notes a piece that was written; refused if another one came before it. */
-export function savePiece(
-  file: Pick<RecordingFileRow, 'id' | 'pieces'>,
-  { pieces, hash }: PieceHead,
-  more: Pick<RecordingFileRow, 'bytes_up' | 'bytes_down' | 'updated_ms' | 'end_ms'>,
-): Write {
-  return saveHead({ id: file.id, at: file.pieces, pieces, hash, ...more });
 }
 
 const retained = (now: number, scope_id: string) =>

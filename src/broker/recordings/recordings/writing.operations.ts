@@ -13,26 +13,19 @@ import {
   type Open,
   requireOpen,
 } from './appending.operations.ts';
+import { findFile, findFileOfConnection, insertFile, savePiece } from './files.store.ts';
+import { channelsOf } from './reading.operations.ts';
 import { channelBody, isConnection } from './recording.ts';
 import type { ChannelPiece, Recorded, RecordedChannel, RecordStep } from './step.ts';
-import {
-  findFile,
-  findFileOfConnection,
-  findRecording,
-  findRecordingOfSession,
-  insertFile,
-  listFiles,
-  noteStart,
-  savePiece,
-} from './store.ts';
+import { findRecording, findRecordingOfSession, noteStart } from './store.ts';
 
 // What the worker that carries a recorded session tells of it, step by step. A piece is in the bucket before the row
 // says so, and the row says so before the worker hears of it: what flowed on is in the recording.
 
 /** How long bytes may wait for others: an S3 server is asked for each piece, and takes money for it. */
 const FLUSH_MS = { local: 500, aws: 3_000, minio: 1_500 };
-/** A connection with more channels is none that a person has. */
-const MOST_CHANNELS = 10_000;
+/** Channels that an index tells of in one go: a connection that forwards ports can have any number. */
+const INDEXED_AT_ONCE = 1_000;
 
 /** @throws Failure for what is not recorded, and must not flow then */
 export async function recordStep(
@@ -196,18 +189,24 @@ async function endConnection(
   { id, reason }: { id: string; reason: string },
 ): Promise<Recorded> {
   const open = await requireFile(app, worker_id, id);
-  const { file } = open;
+  let { file } = open;
   if (!isConnection(file)) throw new Failure('forbidden', NOT_RECORDED);
-  const channels = (await listFiles(app.db, file.recording_id, undefined, MOST_CHANNELS)).filter(
-    (one) => one.connection_recording_id === id && !isConnection(one),
-  );
   const now = app.now();
-  const total = (of: 'bytes_up' | 'bytes_down') => channels.reduce((sum, one) => sum + one[of], 0);
-  const bytes = { bytes_up: total('bytes_up'), bytes_down: total('bytes_down') };
-  const head = await appendLong(app, open, file, [
-    ...channels.map(indexLine),
-    line({ ended: new Date(now).toISOString(), reason: reason.slice(0, 200), ...bytes }),
-  ]);
+  const bytes = { bytes_up: 0, bytes_down: 0 };
+  let lines: Uint8Array[] = [];
+  for await (const channel of channelsOf(app, id)) {
+    bytes.bytes_up += channel.bytes_up;
+    bytes.bytes_down += channel.bytes_down;
+    lines.push(indexLine(channel));
+    if (lines.length < INDEXED_AT_ONCE) continue;
+    const { pieces, hash } = await appendLong(app, open, file, lines, false);
+    const more = { bytes_up: 0, bytes_down: 0, updated_ms: app.now(), end_ms: null };
+    await app.store.commit([savePiece(file, { pieces, hash }, more)]).catch(refuseLate);
+    file = { ...file, pieces, head: hash };
+    lines = [];
+  }
+  lines.push(line({ ended: new Date(now).toISOString(), reason: reason.slice(0, 200), ...bytes }));
+  const head = await appendLong(app, open, file, lines, true);
   const { connection_id, recording_id } = file;
   Object.assign(caller.record.outcome, { connection_id, recording_id });
   await commit(app, caller, [savePiece(file, head, { ...bytes, updated_ms: now, end_ms: now })]);

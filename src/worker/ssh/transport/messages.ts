@@ -28,6 +28,8 @@ export const MESSAGE = {
   CHANNEL_EXTENDED_DATA: 95,
   CHANNEL_CLOSE: 97,
   CHANNEL_REQUEST: 98,
+  CHANNEL_SUCCESS: 99,
+  CHANNEL_FAILURE: 100,
 } as const;
 
 /** Whether a message is of a key exchange (RFC 4250 §4.1.1). */

@@ -1,6 +1,6 @@
 import { createPrivateKey, type KeyObject } from 'node:crypto';
-import { parsePublicKey } from '../../../ssh/public-key.ts';
-import { encodeMpint, encodeString, WireReader } from '../../../ssh/wire.ts';
+import { parsePublicKey } from './public-key.ts';
+import { encodeMpint, encodeString, WireReader } from './wire.ts';
 
 // The part of OpenSSH's private keys that is encrypted where there is a passphrase (`PROTOCOL.key`).
 
