@@ -108,6 +108,8 @@ test('of a terminal and of a signal no more is kept than a name', async () => {
   await channels.see(request(3, 'exit-signal', long), 'endpoint');
   await channels.close();
   const name = 't'.repeat(256);
-  assert.deepEqual(opened, [{ type: 'session', pty: { term: name, columns: 80, rows: 24 } }]);
+  assert.deepEqual(opened, [
+    { type: 'session', program: 'shell', pty: { term: name, columns: 80, rows: 24 } },
+  ]);
   assert.deepEqual(exits, [{ signal: name }]);
 });
