@@ -301,6 +301,28 @@ for (const [why, from, to, status] of heads) {
   });
 }
 
+test('a client that has proved itself has ten seconds to ask; one that is carried stays', async (t) => {
+  const { port } = await startCarrier(t);
+  t.mock.timers.enable({ apis: ['setTimeout'] });
+  const silent = new Heard(await openSecure(session, port));
+  const slow = new Heard(await openSecure(session, port));
+  slow.socket.write(UPGRADE.slice(0, 40));
+  const asking = new Heard(await openSecure(session, port));
+  asking.socket.write(UPGRADE.replace('/v1/proxy', '/v1/other'));
+  const carried = await openRaw(session, port);
+  await carried.frame();
+  t.mock.timers.tick(9_999);
+  slow.socket.write(UPGRADE.slice(40));
+  assert.match(await slow.head(), /^HTTP\/1\.1 101 /);
+  t.mock.timers.tick(1);
+  await silent.closed();
+  await asking.closed();
+  carried.socket.write(binary('still'));
+  assert.equal((await carried.frame())?.payload.toString(), 'still');
+  slow.socket.write(firstMessage());
+  assert.equal((await slow.frame())?.opcode, OPCODE.binary);
+});
+
 test('a client that is cut off while it is refused ends nothing else', async (t) => {
   const { port } = await startCarrier(t);
   const good = await openRaw(session, port, Buffer.concat([firstMessage(), binary('x')]));
