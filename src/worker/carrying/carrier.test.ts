@@ -415,6 +415,49 @@ test('an endpoint that ends is told as unknown, and its last bytes come before t
   assert.equal(ends[0]?.bytes_down, 10);
 });
 
+test('an endpoint that breaks off is not told as one that has ended', async (t) => {
+  const serve = (socket: Socket): void =>
+    void socket.write('half', () => socket.once('data', () => socket.resetAndDestroy()));
+  const endpoint = `tcp://127.0.0.1:${await listen(t, serve)}`;
+  const { port, ends, ended } = await startCarrier(t, { endpoint });
+  const heard = await openRaw(session, port);
+  await heard.frame();
+  assert.equal((await heard.frame())?.payload.toString(), 'half');
+  heard.socket.write(binary('x'));
+  assert.equal(await heard.closing(), '1011 endpoint broke off');
+  await ended(1);
+  assert.equal(ends[0]?.reason, 'network error');
+});
+
+for (const [which, isTaken] of [
+  ['that has taken all', true],
+  ['that takes nothing', false],
+] as const) {
+  test(`what is cut is an end for neither side: an endpoint ${which}`, async (t) => {
+    const { promise: reset, resolve } = Promise.withResolvers<unknown>();
+    let theirs: Socket | undefined;
+    const serve = (socket: Socket): void => {
+      theirs = socket;
+      socket.write('hello');
+      socket.on('error', ({ message }) => resolve(message));
+      socket.on('end', () => resolve('an end'));
+      if (isTaken) socket.resume();
+    };
+    const endpoint = `tcp://127.0.0.1:${await listen(t, serve)}`;
+    const { port, carrier, ended } = await startCarrier(t, { endpoint });
+    const heard = await openRaw(session, port);
+    await heard.frame();
+    await heard.frame();
+    heard.socket.write(frameOf(OPCODE.binary, Buffer.alloc(isTaken ? 10 : 16 << 20)));
+    await until(() => (carrier.traffic()[0]?.bytes_up ?? 0) > 0);
+    carrier.cut([{ session_id: session.session_id, reason: 'canceled' }]);
+    assert.match(await heard.closing(), /^(?:1011 connection cut off|closed without a code)$/);
+    await ended(1);
+    theirs?.resume();
+    assert.equal(await reset, 'read ECONNRESET');
+  });
+}
+
 test('what is cut is closed on both sides at once, also while one of them is not read from', async (t) => {
   let endpointClosed: Promise<unknown> = Promise.resolve();
   const serve = (socket: Socket): void => {
