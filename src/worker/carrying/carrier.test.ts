@@ -301,6 +301,28 @@ for (const [why, from, to, status] of heads) {
   });
 }
 
+test('a client that has proved itself has ten seconds to ask; one that is carried stays', async (t) => {
+  const { port } = await startCarrier(t);
+  t.mock.timers.enable({ apis: ['setTimeout'] });
+  const silent = new Heard(await openSecure(session, port));
+  const slow = new Heard(await openSecure(session, port));
+  slow.socket.write(UPGRADE.slice(0, 40));
+  const asking = new Heard(await openSecure(session, port));
+  asking.socket.write(UPGRADE.replace('/v1/proxy', '/v1/other'));
+  const carried = await openRaw(session, port);
+  await carried.frame();
+  t.mock.timers.tick(9_999);
+  slow.socket.write(UPGRADE.slice(40));
+  assert.match(await slow.head(), /^HTTP\/1\.1 101 /);
+  t.mock.timers.tick(1);
+  await silent.closed();
+  await asking.closed();
+  carried.socket.write(binary('still'));
+  assert.equal((await carried.frame())?.payload.toString(), 'still');
+  slow.socket.write(firstMessage());
+  assert.equal((await slow.frame())?.opcode, OPCODE.binary);
+});
+
 test('a client that is cut off while it is refused ends nothing else', async (t) => {
   const { port } = await startCarrier(t);
   const good = await openRaw(session, port, Buffer.concat([firstMessage(), binary('x')]));
@@ -392,6 +414,49 @@ test('an endpoint that ends is told as unknown, and its last bytes come before t
   assert.equal(ends[0]?.reason, 'unknown');
   assert.equal(ends[0]?.bytes_down, 10);
 });
+
+test('an endpoint that breaks off is not told as one that has ended', async (t) => {
+  const serve = (socket: Socket): void =>
+    void socket.write('half', () => socket.once('data', () => socket.resetAndDestroy()));
+  const endpoint = `tcp://127.0.0.1:${await listen(t, serve)}`;
+  const { port, ends, ended } = await startCarrier(t, { endpoint });
+  const heard = await openRaw(session, port);
+  await heard.frame();
+  assert.equal((await heard.frame())?.payload.toString(), 'half');
+  heard.socket.write(binary('x'));
+  assert.equal(await heard.closing(), '1011 endpoint broke off');
+  await ended(1);
+  assert.equal(ends[0]?.reason, 'network error');
+});
+
+for (const [which, isTaken] of [
+  ['that has taken all', true],
+  ['that takes nothing', false],
+] as const) {
+  test(`what is cut is an end for neither side: an endpoint ${which}`, async (t) => {
+    const { promise: reset, resolve } = Promise.withResolvers<unknown>();
+    let theirs: Socket | undefined;
+    const serve = (socket: Socket): void => {
+      theirs = socket;
+      socket.write('hello');
+      socket.on('error', ({ message }) => resolve(message));
+      socket.on('end', () => resolve('an end'));
+      if (isTaken) socket.resume();
+    };
+    const endpoint = `tcp://127.0.0.1:${await listen(t, serve)}`;
+    const { port, carrier, ended } = await startCarrier(t, { endpoint });
+    const heard = await openRaw(session, port);
+    await heard.frame();
+    await heard.frame();
+    heard.socket.write(frameOf(OPCODE.binary, Buffer.alloc(isTaken ? 10 : 16 << 20)));
+    await until(() => (carrier.traffic()[0]?.bytes_up ?? 0) > 0);
+    carrier.cut([{ session_id: session.session_id, reason: 'canceled' }]);
+    assert.match(await heard.closing(), /^(?:1011 connection cut off|closed without a code)$/);
+    await ended(1);
+    theirs?.resume();
+    assert.equal(await reset, 'read ECONNRESET');
+  });
+}
 
 test('what is cut is closed on both sides at once, also while one of them is not read from', async (t) => {
   let endpointClosed: Promise<unknown> = Promise.resolve();

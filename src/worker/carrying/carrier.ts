@@ -39,6 +39,12 @@ const UPGRADES: ServerOptions & { closeTimeout: number } = {
 /** How often sessions are looked through that have ended or that nobody uses. */
 const SWEEP_MS = 500;
 
+/** A client that has proved itself, until it has asked for what it came for. */
+interface Admitted {
+  session: CarriedSession;
+  patience: NodeJS.Timeout;
+}
+
 /** An alert before any key is agreed on (RFC 8446 §6): fatal, internal_error. */
 const INTERNAL_ERROR = Buffer.from([21, 3, 3, 0, 2, 2, 80]);
 
@@ -55,7 +61,7 @@ export class Carrier {
   readonly #sessions = new Map<string, CarriedSession>();
   readonly #lookups = new Map<string, Promise<CarriedSession>>();
   /** By the connection that TLS has made. */
-  readonly #admitted = new WeakMap<Socket, CarriedSession>();
+  readonly #admitted = new WeakMap<Socket, Admitted>();
   readonly #connections = new Set<CarriedConnection>();
   readonly #desk: HopDesk;
   readonly #errands = new Errands();
@@ -220,7 +226,10 @@ export class Carrier {
       secure.on('error', () => secure.destroy());
       this.#newcomers.proved(secure);
       this.#server.emit('secureConnection', secure);
-      this.#admitted.set(secure, admitting);
+      // The runtime's own limits of time hold for servers that listen themselves.
+      const patience = setTimeout(() => secure.destroy(), PATIENCE_MS);
+      secure.once('close', () => clearTimeout(patience));
+      this.#admitted.set(secure, { session: admitting, patience });
       this.#http.emit('connection', secure);
     });
     this.#sessions.set(session.id, session);
@@ -228,13 +237,7 @@ export class Carrier {
   }
 
   #httpServer(): HttpServer {
-    const server = createHttpServer({
-      headersTimeout: PATIENCE_MS,
-      requestTimeout: PATIENCE_MS,
-      keepAliveTimeout: PATIENCE_MS,
-      connectionsCheckingInterval: 1_000,
-      maxHeaderSize: 8 << 10,
-    });
+    const server = createHttpServer({ maxHeaderSize: 8 << 10 });
     server.on('request', (_request, response) => {
       response.writeHead(404, { connection: 'close' }).end();
     });
@@ -246,17 +249,19 @@ export class Carrier {
   }
 
   #upgrade(request: IncomingMessage, secure: TLSSocket, head: Buffer): void {
-    const session = this.#admitted.get(secure);
+    const admitted = this.#admitted.get(secure);
     const [path] = (request.url ?? '').split('?');
     if (path !== PROXY_PATH) {
       refuse(secure, '404 Not Found');
       return;
     }
-    if (!session || !offers(request, SUBPROTOCOL)) {
+    if (!admitted || !offers(request, SUBPROTOCOL)) {
       refuse(secure, '500 Internal Server Error');
       return;
     }
+    const { session, patience } = admitted;
     this.#upgrades.handleUpgrade(request, secure, head, (ws) => {
+      clearTimeout(patience);
       const by = { ws, secure, upstream: this.#upstream, hops: this.#desk, ends: this.#ends };
       const connection = new CarriedConnection(session, by);
       this.#connections.add(connection);

@@ -5,6 +5,7 @@ import { type ClosedReason, TOFU_LENGTH } from '../../broker/sessions/connection
 import { proxySsh } from '../ssh/proxy.ts';
 import type { Traffic, Upstream } from '../upstream.ts';
 import {
+  CUT_OFF,
   DONE,
   INVALID_HANDSHAKE,
   INVALID_TOFU,
@@ -18,7 +19,7 @@ import type { CarriedSession } from './carried-session.ts';
 import { sendBinary, takeBinary } from './client-frames.ts';
 import { ClientStream, untilSent } from './client-stream.ts';
 import { closingWith, type Ending, endingOf, NETWORK_ERROR, untilRecorded } from './ending.ts';
-import { leave, parseEndpoint, untilClosed } from './endpoint.ts';
+import { breakOff, leave, parseEndpoint, untilClosed } from './endpoint.ts';
 import type { Ends } from './ends.ts';
 import type { HopDesk } from './hop-desk.ts';
 import { beginInjected } from './injected.ts';
@@ -110,11 +111,14 @@ export class CarriedConnection {
     if (this.#endpoint) await untilClosed(this.#endpoint);
   }
 
-  /** Ends it from the worker's side: its session is over, or the worker is. What is on its way is lost. */
+  /**
+   * Ends it from the worker's side: its session is over, or the worker is. What is on its way is lost, so neither
+   * side is to take it for an end of what the other was sending.
+   */
   cut(reason: ClosedReason): void {
-    this.#end({ closing: DONE, reason });
+    this.#end({ closing: CUT_OFF, reason }, breakOff);
     this.#ws.terminate();
-    this.#endpoint?.destroy();
+    if (this.#endpoint) breakOff(this.#endpoint);
   }
 
   /** The first message; what comes after it waits. */
@@ -276,15 +280,15 @@ export class CarriedConnection {
     this.#end({ closing: DONE, reason: isOrderly ? 'closed by end-user' : 'network error' });
   }
 
-  /** Once; what is on its way to either side is let go through. */
-  #end(ending: Ending): void {
+  /** Once; unless told otherwise what is on its way to either side is let go through. */
+  #end(ending: Ending, part: (endpoint: Socket) => void = leave): void {
     if (this.#ending) return;
     this.#ending = ending;
     const { code, reason } = ending.closing;
     // Paused, it would not see the client's answer.
     this.#ws.resume();
     this.#ws.close(code, reason);
-    if (this.#endpoint) leave(this.#endpoint);
+    if (this.#endpoint) part(this.#endpoint);
     void untilRecorded(this.#recorded)
       .then(() => this.#tell(ending))
       .finally(() => this.#ended.resolve());

@@ -1,6 +1,6 @@
 import type { ClosedReason } from '../../broker/sessions/connections/connection.ts';
 import type { ProxyEnd } from '../ssh/proxy.ts';
-import { type Closing, DONE, NO_PROXYING } from '../wire/close-codes.ts';
+import { type Closing, DONE, ENDPOINT_LOST, NO_PROXYING } from '../wire/close-codes.ts';
 
 /** What comes of a connection: told to the server when it is over. */
 export interface Ending {
@@ -10,7 +10,8 @@ export interface Ending {
   because?: string | undefined;
 }
 
-export const NETWORK_ERROR: Ending = { closing: DONE, reason: 'network error' };
+/** The endpoint is lost. */
+export const NETWORK_ERROR: Ending = { closing: ENDPOINT_LOST, reason: 'network error' };
 
 export const closingWith = (closing: Closing): Ending => ({ closing, reason: 'unknown' });
 

@@ -44,6 +44,47 @@ test('an endpoint that is left has all that was sent, and its own last words are
   assert.deepEqual([heard, endpoint.bytesRead], [1 << 20, 1 << 20]);
 });
 
+test('an endpoint that has ended its own side takes what it was sent before, late as it is', async (t) => {
+  let heard = 0;
+  const theirs = Promise.withResolvers<Socket>();
+  const endpoint = await endpointThat(t, (socket) => {
+    socket.pause();
+    theirs.resolve(socket);
+  });
+  const socket = await theirs.promise;
+  endpoint.write(Buffer.alloc(64 << 20));
+  endpoint.resume();
+  const hasEnded = once(endpoint, 'end');
+  socket.end('last words');
+  await hasEnded;
+  leave(endpoint);
+  socket.on('data', ({ length }) => {
+    heard += length;
+  });
+  const end = once(socket, 'end');
+  socket.resume();
+  await end;
+  assert.equal(heard, 64 << 20);
+});
+
+test('an endpoint that does not take what it was sent cannot take it for all', async (t) => {
+  const theirs = Promise.withResolvers<Socket>();
+  const endpoint = await endpointThat(t, (socket) => {
+    socket.pause();
+    theirs.resolve(socket);
+  });
+  const socket = await theirs.promise;
+  t.mock.timers.enable({ apis: ['setTimeout'] });
+  endpoint.write(Buffer.alloc(64 << 20));
+  leave(endpoint);
+  t.mock.timers.tick(60_000);
+  await untilClosed(endpoint);
+  const isReset = new Promise((resolve) => socket.once('error', resolve));
+  socket.on('end', () => assert.fail('it has ended'));
+  socket.resume();
+  assert.equal(Reflect.get(Object(await isReset), 'code'), 'ECONNRESET');
+});
+
 test('an endpoint that is left and speaks on and on is not listened to for long', async (t) => {
   const endpoint = await endpointThat(t, (socket) => {
     const piece = Buffer.alloc(1 << 20);

@@ -1,4 +1,5 @@
 import { createConnection, type LookupFunction, type Socket } from 'node:net';
+import { TLSSocket } from 'node:tls';
 
 /** An endpoint that does not answer is given up after this. */
 const DIAL_MS = 30_000;
@@ -49,12 +50,25 @@ export function dial(endpoint: string, lookup?: LookupFunction): Promise<Socket>
 export function leave(endpoint: Socket): void {
   const most = endpoint.bytesRead + LINGER_BYTES;
   endpoint.on('data', () => {
-    if (endpoint.bytesRead > most) endpoint.destroy();
+    if (endpoint.bytesRead > most) breakOff(endpoint);
   });
   endpoint.resume();
-  endpoint.end();
-  const timer = setTimeout(() => endpoint.destroy(), LINGER_MS);
+  // Not before it has taken everything: what is dropped after all is broken off. It may have been ended already.
+  if (endpoint.writableLength === 0 || endpoint instanceof TLSSocket) endpoint.end();
+  else if (endpoint.writable) endpoint.write('', () => endpoint.end());
+  const timer = setTimeout(() => breakOff(endpoint), LINGER_MS);
   endpoint.once('close', () => clearTimeout(timer));
+}
+
+/**
+ * Ends a connection so that its other side does not take that for the end of what was to come: by a reset. What is on
+ * its way is lost. One that TLS runs on cannot be reset, and is closed.
+ */
+export function breakOff(socket: Socket): void {
+  // One that is being shut down cannot be reset, and would stay open.
+  const isEnding = socket.writableEnded && !socket.writableFinished;
+  if (socket.destroyed || isEnding || socket instanceof TLSSocket) socket.destroy();
+  else socket.resetAndDestroy();
 }
 
 /** When it is closed. */

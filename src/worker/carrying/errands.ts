@@ -4,7 +4,7 @@ import { parseAddress } from '../../config/kinds.ts';
 import { lookupWithin } from '../../config/reach.client.ts';
 import { Failure } from '../../core/failure.ts';
 import { type Brought, type Errand, HOP_PROTOCOL, workerOf } from '../wire/hop.ts';
-import { dial } from './endpoint.ts';
+import { breakOff, dial } from './endpoint.ts';
 import { tlsOf, type WorkerCredentials } from './worker-credentials.ts';
 
 /** A worker that does not answer is given up after this, and so is an endpoint. */
@@ -51,7 +51,7 @@ export class Errands {
 
   /** Ends all that it has brought to others. */
   cut(): void {
-    for (const socket of this.#sockets) socket.destroy();
+    for (const socket of this.#sockets) breakOff(socket);
   }
 
   #relay(endpoint: Socket, hop: Socket): void {
@@ -65,7 +65,7 @@ export class Errands {
       one.once('close', () => {
         this.#sockets.delete(one);
         // One that has ended in order is given time for what is on its way to the other.
-        if (!one.readableEnded) other.destroy();
+        if (!one.readableEnded) breakOff(other);
         else setTimeout(() => other.destroy(), LINGER_MS).unref();
       });
     }

@@ -162,8 +162,9 @@ export class LocalProxy {
   #refused(refusal: Refusal): void {
     if (this.#over) return;
     if (!refusal.is_final) {
-      this.#options.onRefusal(refusal);
-      if (refusal.kind === 'broken off') this.#options.onWorkerEnd();
+      // Whoever is told of the end can find out why, and say that.
+      if (refusal.kind !== 'cut') this.#options.onRefusal(refusal);
+      if (refusal.kind === 'cut' || refusal.kind === 'broken off') this.#options.onWorkerEnd();
       return;
     }
     this.#over = { why: 'refused', refusal };

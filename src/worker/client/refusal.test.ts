@@ -14,6 +14,8 @@ const CLOSES: [code: number, reason: string, kind: RefusalKind, is_final: boolea
   [3000, 'unable to setup proxying', 'endpoint', false],
   [3000, 'unable to get endpoint dialer', 'endpoint', false],
   [1011, 'unable to establish proxy', 'broken off', false],
+  [1011, 'endpoint broke off', 'endpoint', false],
+  [1011, 'connection cut off', 'cut', false],
   [1011, '', 'broken off', false],
   [1006, '', 'broken off', false],
 ];

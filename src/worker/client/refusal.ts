@@ -1,6 +1,8 @@
 import {
   ACTIVATION_FAILED,
   ACTIVATION_REFUSED,
+  CUT_OFF,
+  ENDPOINT_LOST,
   INVALID_HANDSHAKE,
   INVALID_TOFU,
   NO_PROXYING,
@@ -19,6 +21,8 @@ export type RefusalKind =
   | 'endpoint'
   | 'unreachable'
   | 'broken off'
+  /** By the worker: the session is over, or the worker is. */
+  | 'cut'
   | 'protocol';
 
 export interface Refusal {
@@ -56,6 +60,16 @@ const BROKEN_OFF: Refusal = {
   words: 'the connection to the worker was broken off',
   is_final: false,
 };
+const CUT: Refusal = {
+  kind: 'cut',
+  words: 'the worker has cut the connection off',
+  is_final: false,
+};
+const LOST: Refusal = {
+  kind: 'endpoint',
+  words: 'the target has broken the connection off',
+  is_final: false,
+};
 const PROTOCOL: Refusal = {
   kind: 'protocol',
   words: 'the worker does not speak as this program does',
@@ -70,6 +84,8 @@ const BY_REASON: readonly (readonly [reason: string, refusal: Refusal])[] = [
   [ACTIVATION_FAILED.reason, NO_MORE],
   [NO_PROXYING.reason, ENDPOINT],
   [NOT_ESTABLISHED.reason, BROKEN_OFF],
+  [ENDPOINT_LOST.reason, LOST],
+  [CUT_OFF.reason, CUT],
   [INVALID_HANDSHAKE.reason, PROTOCOL],
   [INVALID_TOFU.reason, PROTOCOL],
 ];

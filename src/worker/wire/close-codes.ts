@@ -21,4 +21,8 @@ export const NOT_BINARY: Closing = { code: 1003, reason: 'unexpected frame type'
 /** A code of the protocol's own. */
 export const NO_PROXYING: Closing = { code: 3000, reason: 'unable to setup proxying' };
 export const NOT_ESTABLISHED: Closing = { code: 1011, reason: 'unable to establish proxy' };
+/** The endpoint has not ended what it was sending, but was lost: what has come of it may be half of it. */
+export const ENDPOINT_LOST: Closing = { code: 1011, reason: 'endpoint broke off' };
+/** By the worker: the session is over, or the worker is. */
+export const CUT_OFF: Closing = { code: 1011, reason: 'connection cut off' };
 export const DONE: Closing = { code: 1000, reason: 'done' };

@@ -91,6 +91,12 @@ const streams: [why: string, frames: Buffer[], messages: string[], others: Buffe
   ],
   ['a reserved bit', [one, withByte(one, 0, 0xc2), one], ['one'], [withByte(one, 0, 0xc2), one]],
   ['no mask', [one, Buffer.from([0x82, 1, 7]), one], ['one'], [Buffer.from([0x82, 1, 7]), one]],
+  [
+    'a length beyond all lengths',
+    [one, Buffer.from([0x82, 0xff, 0x80, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0, 0, 7]), one],
+    ['one'],
+    [Buffer.from([0x82, 0xff, 0x80, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0, 0, 7]), one],
+  ],
   ['a message amid another', [fragment(2, 'a', false), one, ping], [], [one, ping]],
 ];
 

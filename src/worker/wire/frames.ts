@@ -3,6 +3,7 @@ import { unmask } from './unmask.ts';
 const OPCODE = { continuation: 0, binary: 2 } as const;
 const FIRST_CONTROL = 8;
 const FINAL = 0x80;
+const NO_LENGTH = 0x80;
 const RESERVED = 0x70;
 const MASKED = 0x80;
 /** Two bytes, eight more of length at most, and four of the mask. */
@@ -59,7 +60,7 @@ export class BinaryFrames {
     const before = this.#known;
     const copied = bytes.copy(head, before, from, from + MOST_HEAD - before);
     const known = before + copied;
-    if (known >= 2 && this.#isFaulty()) {
+    if (known >= 2 && this.#isFaulty(known)) {
       this.#isGivenUp = true;
       this.#sink.other(Buffer.from(head.subarray(0, known)));
       return copied;
@@ -74,12 +75,14 @@ export class BinaryFrames {
     return length - before;
   }
 
-  #isFaulty(): boolean {
-    const [first = 0, second = 0] = this.#head;
+  #isFaulty(known: number): boolean {
+    const [first = 0, second = 0, third = 0] = this.#head;
     const opcode = first & 15;
     // Another message amid one: only control frames may come there.
     const isAmid = this.#inMessage && opcode !== OPCODE.continuation && opcode < FIRST_CONTROL;
-    return (first & RESERVED) !== 0 || (second & MASKED) === 0 || isAmid;
+    // The highest bit of a long length is none of it.
+    const isNoLength = known > 2 && (second & 127) === 127 && (third & NO_LENGTH) !== 0;
+    return (first & RESERVED) !== 0 || (second & MASKED) === 0 || isAmid || isNoLength;
   }
 
   #begin(length: number): void {
