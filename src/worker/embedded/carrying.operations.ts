@@ -2,7 +2,11 @@ import { generateKeyPairSync } from 'node:crypto';
 import { systemCaller } from '../../access/system-caller.ts';
 import type { App } from '../../app/app.ts';
 import { listToCut } from '../../broker/sessions/connections/carried-session.operations.ts';
-import { closeUnknown, noteTraffic } from '../../broker/sessions/connections/operations.ts';
+import {
+  closeUnknown,
+  noteTraffic,
+  UNKNOWN_MS,
+} from '../../broker/sessions/connections/operations.ts';
 import { noteListening, ownWorker } from '../../broker/workers/embedded.operations.ts';
 import { LEAF_MS } from '../../broker/workers/root/leaf.ts';
 import { makeWorkerLeaf } from '../../broker/workers/root/operations.ts';
@@ -65,8 +69,10 @@ export async function beginCarrying(
       if (performance.now() - heard > GRACE_MS) thread.cutAll();
     },
     async report() {
+      // Of before it was asked: noting may take its time.
+      const before_ms = app.now() - UNKNOWN_MS;
       const open = await thread.traffic();
-      thread.cut([], await report(app, { open, news: changed.of(open) }));
+      thread.cut([], await report(app, { open, news: changed.of(open) }, before_ms));
     },
     async begin() {
       await report(app, { open: await thread.traffic() }, begun_ms);
@@ -100,7 +106,7 @@ function proving(app: App, thread: CarryingThread): (root: string) => Promise<vo
 async function report(
   app: App,
   { open, news = [] }: { open: readonly Traffic[]; news?: readonly Traffic[] },
-  before_ms?: number,
+  before_ms: number,
 ): Promise<string[]> {
   const own = ownWorker(app);
   if (!own || app.barrier.sealed) return [];

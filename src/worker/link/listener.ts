@@ -18,7 +18,7 @@ import { shakeInTurns } from '../../sockets/handshakes.ts';
 import { Tickets } from '../carrying/tickets.ts';
 import { addSender } from '../hops/senders.ts';
 import { HOP_PROTOCOL } from '../wire/hop.ts';
-import { Link } from './link.ts';
+import { LINK_OPTIONS, Link } from './link.ts';
 import {
   base64,
   ENROL_PATH,
@@ -26,7 +26,6 @@ import {
   enrolment,
   LINK_PATH,
   LINK_PROTOCOL,
-  MESSAGE_BYTES,
 } from './messages.ts';
 
 const PATIENCE_MS = 10_000;
@@ -37,12 +36,7 @@ const ENROLMENT_BYTES = 4 << 10;
 export class WorkerListener {
   readonly #app: App;
   readonly #server: Server;
-  readonly #upgrades = new WebSocketServer({
-    noServer: true,
-    handleProtocols: () => LINK_PROTOCOL,
-    perMessageDeflate: false,
-    maxPayload: MESSAGE_BYTES,
-  });
+  readonly #upgrades = new WebSocketServer({ ...LINK_OPTIONS, noServer: true });
   readonly #links = new Set<Link>();
   /** Of workers that bring this server something. */
   readonly tickets = new Tickets();

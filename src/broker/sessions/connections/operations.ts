@@ -165,7 +165,7 @@ export async function closeConnectionsOfWorkers(
 }
 
 /** What a worker does not know of so long after it was made has been lost. */
-const UNKNOWN_MS = 10_000;
+export const UNKNOWN_MS = 10_000;
 
 /**
  * Closes what a worker does not carry any more although it is said to.
@@ -178,7 +178,7 @@ export async function closeUnknown(
   app: App,
   caller: Caller,
   { worker_id, open }: { worker_id: string; open: ReadonlySet<string> },
-  before_ms: number = app.now() - UNKNOWN_MS,
+  before_ms: number,
 ): Promise<string[]> {
   const said = await listOpenOf(app.db, worker_id);
   const known = new Set(said.map(({ id }) => id));
