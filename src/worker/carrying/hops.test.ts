@@ -57,7 +57,11 @@ async function startDesk(
   credentials = credentialsOf('w_in'),
 ): Promise<{ desk: HopDesk; address: string }> {
   let address = '';
-  const desk = new HopDesk({ reach: (request) => reach(request, address) }, () => {});
+  const desk = new HopDesk(
+    { reach: (request) => reach(request, address) },
+    () => {},
+    () => {},
+  );
   desk.prove(credentials);
   const sockets = new Set<Socket>();
   const port = await listen(
