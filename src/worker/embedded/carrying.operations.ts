@@ -15,7 +15,7 @@ import { ChangedTraffic } from '../changed-traffic.ts';
 import { GRACE_MS } from '../grace.ts';
 import { addSender } from '../hops/senders.ts';
 import { upstreamOf } from '../serving.operations.ts';
-import { answerCall, type Call, type Cut, type Traffic } from '../upstream.ts';
+import { type AddressedCut, answerCall, type Call, cutsOf, type Traffic } from '../upstream.ts';
 import { type Answering, CarryingThread } from './carrying.pool.ts';
 
 /** This server's carrying: what it does of it at intervals. */
@@ -38,7 +38,7 @@ export interface Carrying {
  * @throws Error when it cannot be had */
 export async function beginCarrying(
   app: App,
-  cutElsewhere: (cuts: readonly Cut[]) => void = () => {},
+  cutElsewhere: (cuts: readonly AddressedCut[]) => void = () => {},
 ): Promise<Carrying> {
   const begun_ms = app.now() - 1;
   const thread = new CarryingThread(app.config.proxy_listen, {
@@ -58,7 +58,7 @@ export async function beginCarrying(
       try {
         if (!app.barrier.sealed) {
           const cuts = await listToCut(app);
-          thread.cut(cuts);
+          thread.cut(cutsOf(cuts, ownWorker(app)?.id));
           cutElsewhere(cuts);
           heard = performance.now();
           return;

@@ -4,10 +4,13 @@ import { once } from 'node:events';
 import type { AddressInfo } from 'node:net';
 import { after, type TestContext, test } from 'node:test';
 import WebSocket, { WebSocketServer } from 'ws';
+import { makeProject } from '../../../test/support/broker.ts';
 import { startTestServer } from '../../../test/support/server.ts';
 import { insertConnection, listConnectionsById } from '../../broker/sessions/connections/store.ts';
+import { ownWorker } from '../../broker/workers/embedded.operations.ts';
 import { enrolWorker, keyHash } from '../../broker/workers/enrolment.operations.ts';
 import { parseActivationToken, workerProof } from '../../broker/workers/proof.ts';
+import { upstreamOf } from '../serving.operations.ts';
 import { LINK_OPTIONS, Link } from './link.ts';
 import { base64, type FromServer } from './messages.ts';
 
@@ -58,6 +61,8 @@ async function startLink(
   return { ...(await linked), ws, heard };
 }
 
+const MANAGED = 'boundary.cloud.hashicorp.com:managed';
+
 const HELLO = {
   type: 'hello',
   name: '',
@@ -80,6 +85,19 @@ test('a worker is told why it is not let in, however many bytes its name has', a
   say(ws, { ...HELLO, name: 'another' });
   assert.match(await closeOf(ws), /^name: the worker was created as "工+/);
 });
+
+const REFUSED: [what: string, fields: object, because: RegExp][] = [
+  ['an address that is none', { address: '192.0.2.7' }, /^listener\.public_address: must be HOST/],
+  ['tags without a key', { tags: { '': ['x'] } }, /^tags: Tag keys must be non-empty/],
+  ['tags of somebody else', { tags: { a: [MANAGED] } }, /^tags: Tag values cannot be the managed/],
+];
+for (const [what, fields, because] of REFUSED) {
+  test(`a worker is not let in with ${what}`, async (t) => {
+    const { ws } = await startLink(t, await enrol());
+    say(ws, { ...HELLO, ...fields });
+    assert.match(await closeOf(ws), because);
+  });
+}
 
 test('a worker says its hello once', async (t) => {
   const { ws, heard } = await startLink(t, await enrol());
@@ -197,4 +215,42 @@ test('no more is read of a worker than is being worked on, and all of it in the 
   assert.ok(ws.bufferedAmount > 5 << 20, `${ws.bufferedAmount} bytes wait with the worker`);
   stuck.resolve();
   while (heard.filter(({ type }) => type === 'heard').length < 60) await turn();
+});
+
+test('a worker that a session’s filter does not admit does nothing about it', async (t) => {
+  const project = await makeProject(server);
+  const ask = async (path: string, body: object) => {
+    const reply = await project.admin.call('POST', path, body);
+    assert.equal(reply.status, 200, reply.text);
+    return reply;
+  };
+  const target = await ask('targets', {
+    scope_id: project.id,
+    type: 'tcp',
+    name: 'filtered',
+    address: '127.0.0.1',
+    egress_worker_filter: '"dev" in "/tags/type"',
+    attributes: { default_port: 22 },
+  });
+  const session = await ask(`targets/${target.textAt('id')}:authorize-session`, {});
+  const session_id = session.textAt('session_id');
+  const { ws, heard } = await startLink(t, await enrol());
+  say(ws, HELLO);
+  await once(ws, 'message');
+  const tofu_token = 'abcdefghij0123456789';
+  for (const [name, request] of [
+    ['lookUp', { session_id }],
+    ['activate', { session_id, tofu_token, version: 1 }],
+    ['authorize', { session_id }],
+    ['cancel', { session_id }],
+  ] as const) {
+    say(ws, { type: 'call', id: 1, name, request });
+    await once(ws, 'message');
+    const answer = heard.at(-1);
+    assert.equal(answer?.type === 'refused' && answer.kind, 'precondition', name);
+  }
+  const read = await project.admin.call('GET', `sessions/${session_id}`);
+  assert.equal(read.textAt('status'), 'pending');
+  const own = upstreamOf(app, ownWorker(app)?.id ?? '');
+  assert.deepEqual(await own.cancel({ session_id }), { status: 'canceling' });
 });

@@ -10,7 +10,7 @@ import {
   planTermination,
   takeCredentialsBack,
 } from '../termination.operations.ts';
-import { requireSession } from './carried-session.operations.ts';
+import { listOverdue, requireSession } from './carried-session.operations.ts';
 import type { ClosedReason, ConnectionEnds } from './connection.ts';
 import {
   close,
@@ -162,6 +162,27 @@ export async function closeConnectionsOfWorkers(
       ids.map((connection_id) => ({ connection_id, ...end })),
     );
   }
+}
+
+/**
+ * Closes connections of sessions that have long been over, whatever their workers do: what the sessions hold is given
+ * back then.
+ *
+ * @returns ids of the workers that go on with them
+ */
+export async function closeOverdue(app: App, caller: Caller): Promise<string[]> {
+  const overdue = await listOverdue(app);
+  for (let at = 0; at < overdue.length; at += PAGE) {
+    const page = overdue.slice(at, at + PAGE);
+    const ends = page.map(({ connection_id, reason }) => ({
+      connection_id,
+      reason,
+      bytes_up: 0,
+      bytes_down: 0,
+    }));
+    await closeConnections(app, { ...caller, recorded: false }, ends);
+  }
+  return [...new Set(overdue.map(({ worker_id }) => worker_id))];
 }
 
 /** What a worker does not know of so long after it was made has been lost. */
