@@ -1,11 +1,11 @@
 import type { Socket } from 'node:net';
 import { connect, type TLSSocket } from 'node:tls';
 import { parseAddress } from '../../config/kinds.ts';
-import { lookupWithin, refuseLiteral } from '../../config/reach.client.ts';
+import { lookupWithin, refuseAddress } from '../../config/reach.client.ts';
 import type { ReachRules } from '../../config/reach-rules.ts';
 import { Failure } from '../../core/failure.ts';
 import { type Brought, type Errand, HOP_PROTOCOL, workerOf } from '../wire/hop.ts';
-import { dial } from './endpoint.ts';
+import { dial, parseEndpoint } from './endpoint.ts';
 import { tlsOf, type WorkerCredentials } from './worker-credentials.ts';
 
 /** A worker that does not answer is given up after this, and so is an endpoint. */
@@ -83,7 +83,7 @@ async function dialWithin(endpoint: string, reach: ReachRules | undefined): Prom
   if (!reach) return withinPatience(dial(endpoint));
   const within = { reach, listening: [] };
   // An address is not looked up.
-  refuseLiteral(within, new URL(endpoint), refuse);
+  refuseAddress(within, parseEndpoint(endpoint).host, refuse);
   return withinPatience(dial(endpoint, lookupWithin(within, refuse)));
 }
 
