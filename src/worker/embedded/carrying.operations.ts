@@ -18,6 +18,9 @@ import { upstreamOf } from '../serving.operations.ts';
 import { type AddressedCut, answerCall, type Call, cutsOf, type Traffic } from '../upstream.ts';
 import { type Answering, CarryingThread } from './carrying.pool.ts';
 
+/** How often it is looked whether the store has been silent for too long. */
+const WATCH_MS = 1_000;
+
 /** This server's carrying: what it does of it at intervals. */
 export interface Carrying {
   /** Cuts what is over. Never throws. */
@@ -53,20 +56,22 @@ export async function beginCarrying(
   let heard = performance.now();
   const changed = new ChangedTraffic();
   const renewal = proving(app, thread);
+  // Apart from the question: a store that hangs answers nothing at all.
+  const watch = setInterval(() => {
+    if (performance.now() - heard > GRACE_MS) thread.cutAll();
+  }, WATCH_MS);
+  watch.unref();
   return {
     async cut() {
+      if (app.barrier.sealed) return;
       try {
-        if (!app.barrier.sealed) {
-          const cuts = await listToCut(app);
-          thread.cut(cutsOf(cuts, ownWorker(app)?.id));
-          cutElsewhere(cuts);
-          heard = performance.now();
-          return;
-        }
+        const cuts = await listToCut(app);
+        thread.cut(cutsOf(cuts, ownWorker(app)?.id));
+        cutElsewhere(cuts);
+        heard = performance.now();
       } catch (err) {
         app.log.warn({ err }, 'which sessions are over could not be read');
       }
-      if (performance.now() - heard > GRACE_MS) thread.cutAll();
     },
     async report() {
       // Of before it was asked: noting may take its time.
@@ -78,7 +83,10 @@ export async function beginCarrying(
       await report(app, { open: await thread.traffic() }, begun_ms);
     },
     renew: (root) => renewal(root),
-    close: () => thread.close(),
+    close() {
+      clearInterval(watch);
+      return thread.close();
+    },
   };
 }
 
