@@ -40,6 +40,7 @@ export async function beginLinking(app: App): Promise<Linking | undefined> {
         const known = await listKnownKeys(
           app.db,
           links.map((link) => link.key_sha256),
+          app.now(),
         );
         for (const link of links) {
           if (!known.has(link.key_sha256)) link.close('the worker’s key is not known any more');
