@@ -23,7 +23,11 @@ export const hostOf = ({ hostname }: URL): string => hostname.replace(/^\[(.*)\]
 
 /** @throws what `refuse` makes, for an address, which nobody looks up, that is not to be reached */
 export function refuseLiteral(within: Reach, url: URL, refuse: Refuse): void {
-  const address = hostOf(url);
+  refuseAddress(within, hostOf(url), refuse);
+}
+
+/** As {@link refuseLiteral}. @param address what is none is a name, and looked up */
+export function refuseAddress(within: Reach, address: string, refuse: Refuse): void {
   if (isIP(address) === 0) return;
   const because = barredBecause(address, within.reach, listOwnAddresses(within));
   if (because !== undefined) throw refuse('barred', because);

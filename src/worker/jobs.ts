@@ -1,7 +1,10 @@
 import { systemCaller } from '../access/system-caller.ts';
 import type { App } from '../app/app.ts';
 import type { Job } from '../app/job.ts';
-import { closeConnectionsOfWorkers } from '../broker/sessions/connections/operations.ts';
+import {
+  closeConnectionsOfWorkers,
+  closeOverdue,
+} from '../broker/sessions/connections/operations.ts';
 import { currentRoot } from '../broker/workers/root/operations.ts';
 import { listSilentWorkers } from '../broker/workers/selection.operations.ts';
 import { beginCarrying } from './embedded/carrying.operations.ts';
@@ -22,9 +25,11 @@ export const workerJobs: readonly Job[] = [
     name: 'broker/silent-workers',
     every_ms: 5_000,
     async run(app) {
+      const caller = systemCaller(app.newId(), 'silent-workers');
       const silent = await listSilentWorkers(app);
-      if (silent.length === 0) return;
-      await closeConnectionsOfWorkers(app, systemCaller(app.newId(), 'silent-workers'), silent);
+      if (silent.length > 0) await closeConnectionsOfWorkers(app, caller, silent);
+      const worker_ids = await closeOverdue(app, caller);
+      if (worker_ids.length > 0) app.log.warn({ worker_ids }, 'workers go on with what is over');
     },
   },
 ];

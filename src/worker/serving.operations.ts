@@ -7,6 +7,7 @@ import {
   activateSession,
   cancelCarriedSession,
   lookUpSession,
+  requireCarried,
 } from '../broker/sessions/connections/carried-session.operations.ts';
 import {
   authorizeConnection,
@@ -24,6 +25,9 @@ export function upstreamOf(app: App, worker_id: string): Upstream {
     const made = systemCaller(app.newId(), 'carry-session');
     made.record.outcome.worker_id = worker_id;
     return made;
+  };
+  const mayCarry = async (session_id: string): Promise<void> => {
+    await requireCarried(app, await requireWorker(app, worker_id), session_id);
   };
   return {
     async lookUp({ session_id }) {
@@ -47,11 +51,18 @@ export function upstreamOf(app: App, worker_id: string): Upstream {
         injects,
       };
     },
-    activate: async (request) => ({ status: await activateSession(app, caller(), request) }),
-    cancel: async ({ session_id }) => ({
-      status: await cancelCarriedSession(app, caller(), session_id),
-    }),
-    authorize: ({ session_id }) => authorizeConnection(app, caller(), { session_id, worker_id }),
+    async activate(request) {
+      await mayCarry(request.session_id);
+      return { status: await activateSession(app, caller(), request) };
+    },
+    async cancel({ session_id }) {
+      await mayCarry(session_id);
+      return { status: await cancelCarriedSession(app, caller(), session_id) };
+    },
+    async authorize({ session_id }) {
+      await mayCarry(session_id);
+      return authorizeConnection(app, caller(), { session_id, worker_id });
+    },
     reach: (request) => reachEndpoint(app, worker_id, request),
     connect: async (request) => ({
       status: await connectConnection(app, caller(), { ...request, worker_id }),

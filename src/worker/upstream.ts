@@ -107,3 +107,14 @@ export interface Cut {
   session_id: string;
   reason: ClosedReason;
 }
+
+/** With the workers that carry any of it: what is over is nobody else's to know. */
+export interface AddressedCut extends Cut {
+  worker_ids: readonly string[];
+}
+
+/** What one worker is told of it. */
+export const cutsOf = (cuts: readonly AddressedCut[], worker_id: string | undefined): Cut[] =>
+  cuts.flatMap(({ worker_ids, ...cut }) =>
+    worker_id !== undefined && worker_ids.includes(worker_id) ? [cut] : [],
+  );

@@ -5,9 +5,9 @@ import { readInjectedCredentials } from '../credentials/of-sessions/injected.ope
 import { openSshKey } from '../credentials/static/opening.operations.ts';
 import { isOf } from '../resource/handler.ts';
 import { findResource } from '../resource/store.ts';
-import { requireSession } from '../sessions/connections/carried-session.operations.ts';
+import { requireCarried } from '../sessions/connections/carried-session.operations.ts';
 import { type PlannedLogin, planLogin, type SshLogin } from '../sessions/credentials/ssh-login.ts';
-import { type EligibleWorker, judgeIngress } from '../workers/selection.ts';
+import type { EligibleWorker } from '../workers/selection.ts';
 import { targetDefinition } from './operations.ts';
 
 /** What a worker needs to log in at an endpoint for a client; all texts, to be passed on. */
@@ -35,14 +35,11 @@ export async function readSshGrant(
     session_id,
   }: { worker: Pick<EligibleWorker, 'id' | 'name' | 'tags'>; session_id: string },
 ): Promise<SshGrant> {
-  const session = await requireSession(app, session_id);
+  const session = await requireCarried(app, worker, session_id);
   const goesOn = session.status === 'active' && session.expires_ms > app.now();
   const target = await findResource(app.db, session.target_id);
   if (!goesOn || session.injects !== 1 || !isOf(targetDefinition, target)) {
     throw new Failure('forbidden', 'the session is not active, or has no injected credentials');
-  }
-  if (!judgeIngress(worker, session)) {
-    throw new Failure('precondition', "the worker does not match the session's filter");
   }
   const logins: SshLogin[] = [];
   for (const credential of await readInjectedCredentials(app, session_id)) {

@@ -7,6 +7,7 @@ import { type Client, startTestServer } from '../../../test/support/server.ts';
 import type { App } from '../../app/app.ts';
 import { Failure } from '../../core/failure.ts';
 import { enrolWorker, findWorkerOfKey, keyHash, renewWorker } from './enrolment.operations.ts';
+import { listKnownKeys } from './enrolment.store.ts';
 import {
   ed25519Key,
   formatWorkerToken,
@@ -235,9 +236,15 @@ eachPlace('enrolment of workers', (newPlace) => {
     const expected = await expectOne(world);
     const public_key = newPublicKey();
     await come(world.app, expected, public_key);
+    const { app } = world;
+    const hash = keyHash(public_key);
+    // Of connections that are there: one that outlives its certificate is closed.
+    const stays = async () => (await listKnownKeys(app.db, [hash], app.now())).has(hash);
     world.pass(14 * DAY_MS - 60_000);
-    assert.equal(await findWorkerOfKey(world.app, public_key), expected.id);
+    assert.equal(await findWorkerOfKey(app, public_key), expected.id);
+    assert.ok(await stays());
     world.pass(60_001);
-    assert.equal(await findWorkerOfKey(world.app, public_key), undefined);
+    assert.equal(await findWorkerOfKey(app, public_key), undefined);
+    assert.ok(!(await stays()));
   });
 });

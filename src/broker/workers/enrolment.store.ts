@@ -53,10 +53,19 @@ export async function findKey(db: Db, key_sha256: string): Promise<WorkerKeyRow 
     .executeTakeFirst();
 }
 
-/** Which of some keys are known. */
-export async function listKnownKeys(db: Db, keys_sha256: readonly string[]): Promise<Set<string>> {
+/** Which of some keys are known, and have not run out. */
+export async function listKnownKeys(
+  db: Db,
+  keys_sha256: readonly string[],
+  now: number,
+): Promise<Set<string>> {
   const rows = await inBlocks([...new Set(keys_sha256)], (some) =>
-    db.selectFrom('worker_key').select('key_sha256').where('key_sha256', 'in', some).execute(),
+    db
+      .selectFrom('worker_key')
+      .select('key_sha256')
+      .where('key_sha256', 'in', some)
+      .where('not_after_ms', '>', now)
+      .execute(),
   );
   return new Set(rows.map((row) => row.key_sha256));
 }

@@ -1,5 +1,6 @@
 import { systemCaller } from '../../access/system-caller.ts';
 import type { App } from '../../app/app.ts';
+import { parseAddress } from '../../config/kinds.ts';
 import { Failure, invalid, isConflict } from '../../core/failure.ts';
 import { bumpConfigVersion } from '../../store/config-version.ts';
 import { isOf } from '../resource/handler.ts';
@@ -34,6 +35,7 @@ export async function noteWorker(app: App, id: string, told: Introduction): Prom
   const { name, description } = judgeNames(known, told);
   const fault = faultOfAll(told.tags);
   if (fault !== undefined) throw invalid(`tags: ${fault}`);
+  if (told.address !== '') parseAddress('listener.public_address:', told.address);
   const { address, release_version, tags: config_tags } = told;
   const body: WorkerBody = { ...known.body, address, release_version, config_tags };
   const next = { ...known, name, description, body };

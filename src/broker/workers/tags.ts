@@ -38,10 +38,16 @@ export function checkTags(
   return Object.fromEntries(read);
 }
 
-/** What keeps tags from being kept: there are too many of them, or they are too long together. */
+/** What keeps tags from being kept: one that is none, or there are too many of them, or they are too long together. */
 export function faultOfAll(tags: Tags): string | undefined {
   const many = faultOfCount(Object.values(tags));
   if (many !== undefined) return many;
+  for (const [key, values] of Object.entries(tags)) {
+    const ofKey = faultOf(key);
+    if (ofKey !== undefined) return `Tag keys ${ofKey}`;
+    const ofValue = values.map(faultOf).find((fault) => fault !== undefined);
+    if (ofValue !== undefined) return `Tag values ${ofValue}`;
+  }
   return JSON.stringify(tags).length > MAX_TAGS_LENGTH
     ? `The tags of a worker can have at most ${MAX_TAGS_LENGTH} characters as JSON.`
     : undefined;

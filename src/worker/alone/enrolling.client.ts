@@ -9,12 +9,15 @@ import {
   serverProof,
   workerProof,
 } from '../../broker/workers/proof.ts';
+import { hasControl } from '../../core/control-characters.ts';
 import { Failure } from '../../core/failure.ts';
 import { base64, ENROL_PATH, type EnrolmentRequest } from '../link/messages.ts';
 import type { Enrolled, Identity } from './identity.ts';
 
 const PATIENCE_MS = 10_000;
 const ANSWER_BYTES = 16 << 10;
+/** Of a refusal. */
+const MOST_WORDS = 300;
 
 const answer = z.object({
   worker_id: z.string(),
@@ -73,7 +76,9 @@ export async function enrolAt(
 
 function refusalOf(status: number, text: string): Failure {
   const read = refusal.safeParse(jsonOf(text));
-  const said = read.success ? read.data.message : `the server answered ${status}`;
+  // Nobody has proved anything yet: what is said may be a stranger's, and goes to a terminal.
+  const isPlain = read.success && !hasControl(read.data.message);
+  const said = isPlain ? read.data.message.slice(0, MOST_WORDS) : `the server answered ${status}`;
   return new Failure(status === 403 ? 'forbidden' : 'unavailable', said);
 }
 

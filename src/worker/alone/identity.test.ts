@@ -47,6 +47,16 @@ test('the token that a worker shows has its key and its secret', (t) => {
   assert.deepEqual(token?.secret, new Uint8Array(identity.secret));
 });
 
+test('what cannot be written changes nothing', (t) => {
+  const directory = newDirectory(t);
+  const identity = Identity.open(directory);
+  const before = identity.public_key;
+  mkdirSync(join(directory, 'worker.json.new'));
+  const enrolled = { worker_id: 'w_1', certificate: 'AQID', roots: [] };
+  assert.throws(() => identity.keep(enrolled, newKey().pem), /cannot be used/);
+  assert.deepEqual([identity.public_key, identity.worker_id], [before, undefined]);
+});
+
 const BROKEN: [what: string, content: string][] = [
   ['nothing', ''],
   ['half of it', '{"private_key": "-----BEGIN'],

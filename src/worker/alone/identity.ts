@@ -57,8 +57,9 @@ export class Identity {
       text = readFileSync(file, 'utf8');
     } catch (error) {
       if ((error as NodeJS.ErrnoException).code !== 'ENOENT') throw unusable(directory, error);
-      const made = new Identity(file, fresh());
-      made.#save();
+      const first = fresh();
+      const made = new Identity(file, first);
+      made.#save(first);
       return made;
     }
     const read = kept.safeParse(jsonOf(text));
@@ -102,23 +103,29 @@ export class Identity {
     return (validFromDate.getTime() + validToDate.getTime()) / 2;
   }
 
-  /** Keeps what a server gave; with the key that it was given for, where that is a new one. */
+  /**
+   * Keeps what a server gave; with the key that it was given for, where that is a new one.
+   *
+   * @throws Failure `invalid` when it cannot be written: everything is as it was then
+   */
   keep(enrolled: Enrolled, key: string = this.#kept.private_key): void {
     const { worker_id, certificate, roots } = enrolled;
     const { secret } = this.#kept;
-    this.#kept = { private_key: key, secret, worker_id, certificate, roots: [...roots] };
-    this.#save();
+    this.#save({ private_key: key, secret, worker_id, certificate, roots: [...roots] });
   }
 
-  #save(): void {
+  #save(next: Kept): void {
     const beside = `${this.#file}.new`;
     try {
-      writeFileSync(beside, `${JSON.stringify(this.#kept, undefined, 2)}\n`, { mode: 0o600 });
+      const text = `${JSON.stringify(next, undefined, 2)}\n`;
+      // On the disk before it takes the other's place: the server forgets the key that was there before.
+      writeFileSync(beside, text, { mode: 0o600, flush: true });
       chmodSync(beside, 0o600);
       renameSync(beside, this.#file);
     } catch (error) {
       throw unusable(this.#file, error);
     }
+    this.#kept = next;
   }
 }
 

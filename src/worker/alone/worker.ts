@@ -22,6 +22,9 @@ const SILENCE_MS = 8_000;
 /** A worker that has shown its own token asks this often whether it is expected by now. */
 const EXPECTED_MS = 3_000;
 
+/** A renewal is asked for again after this at the earliest, whatever the clock says. */
+const RENEWAL_MS = 3_600_000;
+
 interface ServerAddress {
   host: string;
   port: number;
@@ -53,6 +56,8 @@ export class StandingWorker {
   #grace_ms = GRACE_MS;
   /** The key that a renewed certificate is asked for. */
   #nextKey: string | undefined;
+  /** When that was last asked. */
+  #asked = Number.NEGATIVE_INFINITY;
   #timer: NodeJS.Timeout | undefined;
 
   constructor(identity: Identity, options: WorkerOptions) {
@@ -210,7 +215,10 @@ export class StandingWorker {
 
   #renewIfDue(): void {
     const { half_ms } = this.#identity;
-    if (this.#nextKey !== undefined || half_ms === undefined || Date.now() < half_ms) return;
+    if (half_ms === undefined || Date.now() < half_ms) return;
+    const now = performance.now();
+    if (now - this.#asked < RENEWAL_MS) return;
+    this.#asked = now;
     const { pem, public_key } = newKey();
     this.#nextKey = pem;
     this.#link?.say({ type: 'renew', public_key: public_key.toString('base64') });
@@ -219,9 +227,17 @@ export class StandingWorker {
   /** It comes again with the new key, and the server forgets the old one then. */
   #keepRenewed(renewed: { certificate: string; roots: readonly string[] }): void {
     const { worker_id } = this.#identity;
-    if (this.#nextKey === undefined || worker_id === undefined) return;
-    this.#identity.keep({ worker_id, ...renewed }, this.#nextKey);
+    const key = this.#nextKey;
+    if (key === undefined || worker_id === undefined) return;
     this.#nextKey = undefined;
+    try {
+      this.#identity.keep({ worker_id, ...renewed }, key);
+    } catch (error) {
+      if (!(error instanceof Failure)) throw error;
+      // The one that it has is good for as long again: nothing that is carried has to end for it.
+      this.#options.log.error({ why: error.message }, 'a new certificate cannot be kept');
+      return;
+    }
     this.#options.log.info('the worker’s certificate is renewed');
     this.#link?.close();
   }

@@ -75,10 +75,12 @@ export class Carrier {
     this.#upstream = upstream;
     this.#ends = new Ends(upstream);
     this.#now = now;
-    this.#desk = new HopDesk(upstream, (secure) => {
-      this.#newcomers.proved(secure);
-      this.#server.emit('secureConnection', secure);
-    });
+    // A worker that was not sent here is a stranger, whatever certificate it once had.
+    this.#desk = new HopDesk(
+      upstream,
+      (secure) => this.#server.emit('secureConnection', secure),
+      (secure) => this.#newcomers.proved(secure),
+    );
     this.#http = this.#httpServer();
     this.#server = createServer({ noDelay: true, keepAlive: true }, (socket) =>
       this.#accept(socket),
@@ -99,6 +101,8 @@ export class Carrier {
       this.#server.once('error', reject);
       this.#server.listen(at.port, at.host, () => {
         this.#server.off('error', reject);
+        // One that could not be accepted: an error that nobody hears ends the process.
+        this.#server.on('error', () => {});
         const { port } = this.#server.address() as AddressInfo;
         resolve({ host: at.host, port });
       });

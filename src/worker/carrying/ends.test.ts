@@ -65,3 +65,28 @@ test('what is refused is told again before others, and once alone when it is the
   await second;
   assert.deepEqual(calls, []);
 });
+
+test('one that the server never takes keeps back no other, and is given up in the end', async () => {
+  let now = 0;
+  const taken = new Map<string, number>();
+  const ends = new Ends(
+    {
+      async close(request) {
+        const ids = request.ends.map(({ connection_id }) => connection_id);
+        if (ids.includes('sc_250')) throw new Failure('invalid', 'no such end');
+        for (const id of ids) taken.set(id, now);
+        return { closed: ids.length };
+      },
+    },
+    {
+      now: () => now,
+      pass: async (milliseconds) => {
+        now += milliseconds;
+      },
+    },
+  );
+  await Promise.all(Array.from({ length: 1_000 }, (_, n) => ends.tell(end(n))));
+  assert.equal(taken.size, 999);
+  assert.equal(now, 30_000, 'the one is told again until then');
+  assert.ok(Math.max(...taken.values()) < 10_000, 'the others were told long before');
+});

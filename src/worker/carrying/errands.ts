@@ -1,10 +1,11 @@
 import type { Socket } from 'node:net';
 import { connect, type TLSSocket } from 'node:tls';
 import { parseAddress } from '../../config/kinds.ts';
-import { lookupWithin } from '../../config/reach.client.ts';
+import { lookupWithin, refuseAddress } from '../../config/reach.client.ts';
+import type { ReachRules } from '../../config/reach-rules.ts';
 import { Failure } from '../../core/failure.ts';
 import { type Brought, type Errand, HOP_PROTOCOL, workerOf } from '../wire/hop.ts';
-import { breakOff, dial } from './endpoint.ts';
+import { breakOff, dial, parseEndpoint } from './endpoint.ts';
 import { tlsOf, type WorkerCredentials } from './worker-credentials.ts';
 
 /** A worker that does not answer is given up after this, and so is an endpoint. */
@@ -31,8 +32,7 @@ export class Errands {
   async run({ endpoint, address, worker_id, ticket, reach }: Errand): Promise<Brought> {
     const credentials = this.#credentials;
     if (!credentials) throw new Failure('unresolved', 'the worker is not enrolled yet');
-    const lookup = reach && lookupWithin({ reach, listening: [] }, refuse);
-    const reached = await withinPatience(dial(endpoint, lookup)).catch((cause: unknown) => {
+    const reached = await dialWithin(endpoint, reach).catch((cause: unknown) => {
       throw new Failure('unresolved', 'the endpoint cannot be reached', { cause });
     });
     // Before anything is waited for: an error that nobody hears ends the process.
@@ -41,6 +41,11 @@ export class Errands {
       reached.destroy();
       throw new Failure('unresolved', 'the other worker cannot be reached', { cause });
     });
+    // Its end would not be seen any more.
+    if (reached.destroyed) {
+      hop.destroy();
+      throw new Failure('unresolved', 'the endpoint has closed the connection');
+    }
     hop.write(Buffer.from(ticket, 'base64'));
     this.#relay(reached, hop);
     return {
@@ -73,6 +78,14 @@ export class Errands {
 }
 
 const refuse = (_kind: string, because: string): Error => new Error(because);
+
+async function dialWithin(endpoint: string, reach: ReachRules | undefined): Promise<Socket> {
+  if (!reach) return withinPatience(dial(endpoint));
+  const within = { reach, listening: [] };
+  // An address is not looked up.
+  refuseAddress(within, parseEndpoint(endpoint).host, refuse);
+  return withinPatience(dial(endpoint, lookupWithin(within, refuse)));
+}
 
 /** The socket of a worker that has proved to be the one that is meant. @throws Error, also for an address that is none */
 async function connectTo(

@@ -24,8 +24,15 @@ export class HopDesk {
   readonly #tickets = new Tickets();
   #isProved = false;
 
-  /** @param shaken called with each connection on which the handshake is done */
-  constructor(upstream: Pick<Upstream, 'reach'>, shaken: (secure: TLSSocket) => void) {
+  /**
+   * @param shaken called with each connection on which the handshake is done
+   * @param awaited called with each that has shown a ticket that is good
+   */
+  constructor(
+    upstream: Pick<Upstream, 'reach'>,
+    shaken: (secure: TLSSocket) => void,
+    awaited: (secure: TLSSocket) => void,
+  ) {
     this.#upstream = upstream;
     this.#tls = createServer({
       requestCert: true,
@@ -37,7 +44,7 @@ export class HopDesk {
     });
     this.#tls.on('secureConnection', (secure) => {
       shaken(secure);
-      this.#tickets.admit(secure);
+      this.#tickets.admit(secure, () => awaited(secure));
     });
     this.#tls.on('tlsClientError', (_error, secure) => secure.destroy());
   }

@@ -57,7 +57,11 @@ async function startDesk(
   credentials = credentialsOf('w_in'),
 ): Promise<{ desk: HopDesk; address: string }> {
   let address = '';
-  const desk = new HopDesk({ reach: (request) => reach(request, address) }, () => {});
+  const desk = new HopDesk(
+    { reach: (request) => reach(request, address) },
+    () => {},
+    () => {},
+  );
   desk.prove(credentials);
   const sockets = new Set<Socket>();
   const port = await listen(
@@ -220,6 +224,63 @@ test('a worker brings nothing to another one than it was told, nor under other r
   });
   await assert.rejects(desk.reach('sc_1'), /nobody/);
 });
+
+test('an endpoint that closes while the other worker is dialled is not brought', async (t) => {
+  const accepted = Promise.withResolvers<Socket>();
+  const port = await listen(
+    t,
+    createServer((socket) => accepted.resolve(socket)),
+  );
+  const errands = errandsOf(t, credentialsOf('w_out'));
+  const { desk } = await startDesk(t, () => Promise.reject(new Error('nobody asks')));
+  const sockets = new Set<Socket>();
+  const late = await listen(
+    t,
+    createServer((socket) => {
+      sockets.add(socket.on('error', () => {}));
+      socket.once('close', () => sockets.delete(socket));
+      void accepted.promise.then((endpoint) => {
+        endpoint.resetAndDestroy();
+        setTimeout(() => desk.accept(socket), 200);
+      });
+    }),
+  );
+  const ticket = randomBytes(32).toString('base64');
+  const errand = { endpoint: `tcp://127.0.0.1:${port}`, worker_id: 'w_in', ticket };
+  await assert.rejects(
+    errands.run({ ...errand, address: `127.0.0.1:${late}` }),
+    /the endpoint has closed the connection/,
+  );
+  while (sockets.size > 0) await new Promise((resolve) => setTimeout(resolve, 10));
+});
+
+for (const { denied_networks, isReached } of [
+  { denied_networks: ['127.0.0.0/8'], isReached: false },
+  { denied_networks: ['127.0.0.2/32'], isReached: true },
+]) {
+  test(`an address is ${isReached ? '' : 'not '}dialled where ${denied_networks} is not to be reached`, async (t) => {
+    let dialled = 0;
+    const port = await listen(
+      t,
+      createServer((socket) => {
+        dialled += 1;
+        socket.on('error', () => {});
+      }),
+    );
+    const errands = errandsOf(t, credentialsOf('w_out'));
+    const errand = {
+      endpoint: `tcp://127.0.0.1:${port}`,
+      address: 'nowhere',
+      worker_id: 'w_in',
+      ticket: '',
+      reach: { allow_loopback: true, allowed_networks: [], denied_networks },
+    };
+    const because = isReached ? /the other worker cannot/ : /the endpoint cannot be reached/;
+    await assert.rejects(errands.run(errand), because);
+    await new Promise((resolve) => setTimeout(resolve, 50));
+    assert.equal(dialled, isReached ? 1 : 0);
+  });
+}
 
 test('an endpoint is let go of when the address of the other worker is none', async (t) => {
   const { endpoint, sockets } = await startEcho(t);

@@ -53,3 +53,21 @@ for (const { ms, isLate } of [
     assert.equal(visitor.destroyed, isLate);
   });
 }
+
+test('a worker is awaited that shows a ticket, once, and no other', async () => {
+  const tickets = new Tickets();
+  let awaited = 0;
+  const destroyed: boolean[] = [];
+  await tickets.meet(async (ticket) => {
+    for (const shown of [Buffer.alloc(32).toString('base64'), ticket, ticket]) {
+      const visitor = new Visitor(shown);
+      tickets.admit(visitor as unknown as TLSSocket, () => {
+        awaited += 1;
+      });
+      visitor.emit('readable');
+      destroyed.push(visitor.destroyed);
+    }
+    return { worker_id: 'w_a' };
+  });
+  assert.deepEqual([awaited, destroyed], [1, [true, false, true]]);
+});

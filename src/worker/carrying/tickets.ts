@@ -52,8 +52,12 @@ export class Tickets {
     }
   }
 
-  /** Takes a connection whose other end has proved itself, and reads its ticket. */
-  admit(secure: TLSSocket): void {
+  /**
+   * Takes a connection whose other end has proved itself, and reads its ticket.
+   *
+   * @param awaited called when it has shown one that is good
+   */
+  admit(secure: TLSSocket, awaited: () => void = () => {}): void {
     secure.on('error', () => secure.destroy());
     const shown = secure.authorized ? secure.getPeerX509Certificate() : undefined;
     const worker_id = workerOf(shown?.subjectAltName);
@@ -72,8 +76,12 @@ export class Tickets {
       const ticket = bytes.length === TICKET_BYTES ? bytes.toString('base64') : '';
       const meet = this.#expected.get(ticket);
       this.#expected.delete(ticket);
-      if (meet) meet({ secure, worker_id });
-      else secure.destroy();
+      if (!meet) {
+        secure.destroy();
+        return;
+      }
+      awaited();
+      meet({ secure, worker_id });
     };
     secure.on('readable', read);
   }

@@ -2,7 +2,11 @@ import { generateKeyPairSync } from 'node:crypto';
 import { systemCaller } from '../../access/system-caller.ts';
 import type { App } from '../../app/app.ts';
 import { listToCut } from '../../broker/sessions/connections/carried-session.operations.ts';
-import { closeUnknown, noteTraffic } from '../../broker/sessions/connections/operations.ts';
+import {
+  closeUnknown,
+  noteTraffic,
+  UNKNOWN_MS,
+} from '../../broker/sessions/connections/operations.ts';
 import { noteListening, ownWorker } from '../../broker/workers/embedded.operations.ts';
 import { LEAF_MS } from '../../broker/workers/root/leaf.ts';
 import { makeWorkerLeaf } from '../../broker/workers/root/operations.ts';
@@ -11,8 +15,11 @@ import { ChangedTraffic } from '../changed-traffic.ts';
 import { GRACE_MS } from '../grace.ts';
 import { addSender } from '../hops/senders.ts';
 import { upstreamOf } from '../serving.operations.ts';
-import { answerCall, type Call, type Cut, type Traffic } from '../upstream.ts';
+import { type AddressedCut, answerCall, type Call, cutsOf, type Traffic } from '../upstream.ts';
 import { type Answering, CarryingThread } from './carrying.pool.ts';
+
+/** How often it is looked whether the store has been silent for too long. */
+const WATCH_MS = 1_000;
 
 /** This server's carrying: what it does of it at intervals. */
 export interface Carrying {
@@ -34,7 +41,7 @@ export interface Carrying {
  * @throws Error when it cannot be had */
 export async function beginCarrying(
   app: App,
-  cutElsewhere: (cuts: readonly Cut[]) => void = () => {},
+  cutElsewhere: (cuts: readonly AddressedCut[]) => void = () => {},
 ): Promise<Carrying> {
   const begun_ms = app.now() - 1;
   const thread = new CarryingThread(app.config.proxy_listen, {
@@ -49,30 +56,37 @@ export async function beginCarrying(
   let heard = performance.now();
   const changed = new ChangedTraffic();
   const renewal = proving(app, thread);
+  // Apart from the question: a store that hangs answers nothing at all.
+  const watch = setInterval(() => {
+    if (performance.now() - heard > GRACE_MS) thread.cutAll();
+  }, WATCH_MS);
+  watch.unref();
   return {
     async cut() {
+      if (app.barrier.sealed) return;
       try {
-        if (!app.barrier.sealed) {
-          const cuts = await listToCut(app);
-          thread.cut(cuts);
-          cutElsewhere(cuts);
-          heard = performance.now();
-          return;
-        }
+        const cuts = await listToCut(app);
+        thread.cut(cutsOf(cuts, ownWorker(app)?.id));
+        cutElsewhere(cuts);
+        heard = performance.now();
       } catch (err) {
         app.log.warn({ err }, 'which sessions are over could not be read');
       }
-      if (performance.now() - heard > GRACE_MS) thread.cutAll();
     },
     async report() {
+      // Of before it was asked: noting may take its time.
+      const before_ms = app.now() - UNKNOWN_MS;
       const open = await thread.traffic();
-      thread.cut([], await report(app, { open, changed }));
+      thread.cut([], await report(app, { open, changed }, before_ms));
     },
     async begin() {
       await report(app, { open: await thread.traffic() }, begun_ms);
     },
     renew: (root) => renewal(root),
-    close: () => thread.close(),
+    close() {
+      clearInterval(watch);
+      return thread.close();
+    },
   };
 }
 
@@ -100,7 +114,7 @@ function proving(app: App, thread: CarryingThread): (root: string) => Promise<vo
 async function report(
   app: App,
   { open, changed }: { open: readonly Traffic[]; changed?: ChangedTraffic },
-  before_ms?: number,
+  before_ms: number,
 ): Promise<string[]> {
   const own = ownWorker(app);
   if (!own || app.barrier.sealed) return [];

@@ -1,6 +1,6 @@
 import { setTimeout as wait } from 'node:timers/promises';
 import { z } from 'zod';
-import type { App } from '../../app/app.ts';
+import { type App, perApp } from '../../app/app.ts';
 import type { EnvelopeContext } from '../../barrier/envelope.ts';
 import { requireSession } from '../../broker/sessions/connections/carried-session.operations.ts';
 import { listConnectionsById } from '../../broker/sessions/connections/store.ts';
@@ -8,6 +8,7 @@ import {
   listEgressWorkers,
   listEligibleWorkers,
 } from '../../broker/workers/selection.operations.ts';
+import { BoundedMap } from '../../core/bounded-map.ts';
 import { Failure } from '../../core/failure.ts';
 import type { Brought, Errand } from '../wire/hop.ts';
 import { TICKET_MS } from '../wire/hop.ts';
@@ -24,12 +25,17 @@ import {
 /** So many workers are asked, one after the other, and for so long in all. */
 const MOST_ASKED = 3;
 const PATIENCE_MS = 25_000;
+/** They are a connection's only until that is connected. */
+const MOST_REACHED = 65_536;
 /** A server that waits for an answer of another one looks this often. */
 const LOOK_MS = 200;
 /** What no other server has taken by then is not taken: the worker is connected to none. */
 const TAKEN_MS = 3_000;
 
 const NOBODY = 'no worker that the session’s filter admits could reach its endpoint';
+
+/** Connections that were asked for: each has one way to its endpoint, so that a session has no more than it may. */
+const reachedOf = perApp(() => new BoundedMap<true>(MOST_REACHED));
 
 /**
  * Has another worker dial the endpoint of a connection, and bring it to the worker that carries that.
@@ -54,6 +60,9 @@ export async function reachEndpoint(
   if (status !== 'active' || !ingress || ingress.address === '') {
     throw new Failure('forbidden', 'the session is over, or the worker takes no connections');
   }
+  const reached = reachedOf(app);
+  if (reached.has(connection_id)) throw new Failure('forbidden', 'the connection is reached once');
+  reached.set(connection_id, true);
   const errand: Errand = { endpoint, address: ingress.address, worker_id, ticket };
   const until = performance.now() + PATIENCE_MS;
   const asked: { worker_id: string; why: string }[] = [];

@@ -18,6 +18,10 @@ export async function openTunnelTo(through: Socket): Promise<Tunnel> {
     server.close();
     taken.add(local);
     local.on('error', () => local.destroy());
+    if (through.destroyed) {
+      local.destroy();
+      return;
+    }
     local.once('close', () => through.destroy());
     through.once('close', () => local.destroy());
     local.pipe(through);

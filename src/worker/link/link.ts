@@ -1,7 +1,11 @@
-import type { WebSocket } from 'ws';
+import { type ServerOptions, WebSocket } from 'ws';
 import { systemCaller } from '../../access/system-caller.ts';
 import type { App } from '../../app/app.ts';
-import { closeUnknown, noteTraffic } from '../../broker/sessions/connections/operations.ts';
+import {
+  closeUnknown,
+  noteTraffic,
+  UNKNOWN_MS,
+} from '../../broker/sessions/connections/operations.ts';
 import { renewWorker } from '../../broker/workers/enrolment.operations.ts';
 import { noteWorker, reportWorker } from '../../broker/workers/report.operations.ts';
 import { Failure } from '../../core/failure.ts';
@@ -15,6 +19,8 @@ import {
   type FromServer,
   type FromWorker,
   fromWorker,
+  LINK_PROTOCOL,
+  MESSAGE_BYTES,
   portable,
   requests,
 } from './messages.ts';
@@ -24,6 +30,25 @@ const NOTED_EVERY = 2;
 
 /** A worker that is sent somewhere has so long to come back. */
 const ERRAND_MS = 25_000;
+
+/** Of the messages of one worker that are being worked on: beyond that no more are read. Each counts for so much besides. */
+const WORK_BYTES = 32 << 20;
+const MESSAGE_COST = 4 << 10;
+/** A worker that has not taken so much of what it was told is not there. */
+const UNTAKEN_BYTES = 8 << 20;
+/** Nor is it answered then when it asks whether the server is there. */
+const PONG_BYTES = 64 << 10;
+export const LINK_OPTIONS: ServerOptions = {
+  handleProtocols: () => LINK_PROTOCOL,
+  perMessageDeflate: false,
+  maxPayload: MESSAGE_BYTES,
+  // The link answers as long as it is listened to.
+  autoPong: false,
+};
+/** Of the reason that a WebSocket is closed with (RFC 6455 §5.5). */
+const REASON_BYTES = 123;
+/** Each renewal is a signature, a record, and a key. */
+const RENEWAL_MS = 60_000;
 
 /** The connection of one worker that stands alone, as its server has it. */
 export class Link {
@@ -36,7 +61,12 @@ export class Link {
   readonly #errands = new Map<number, PromiseWithResolvers<Brought>>();
   #sent = 0;
   #reports = 0;
+  #isIntroduced = false;
   #isWelcome = false;
+  /** By a clock that only goes on. */
+  #renewed = Number.NEGATIVE_INFINITY;
+  /** What the messages weigh that are being worked on. */
+  #work = 0;
   /** By a clock that only goes on. */
   #heard = performance.now();
   /** One report after the other. */
@@ -51,9 +81,14 @@ export class Link {
     ws.once('close', () => {
       for (const { reject } of this.#errands.values()) reject(lost());
     });
+    ws.on('ping', (data) => {
+      if (ws.bufferedAmount < PONG_BYTES) ws.pong(data);
+    });
     ws.on('message', (data, isBinary) => {
+      // Who is being sent away is not listened to any more.
+      if (ws.readyState !== WebSocket.OPEN) return;
       if (isBinary) this.close('messages are text');
-      else this.#hear(String(data));
+      else void this.#hear(String(data));
     });
   }
 
@@ -63,6 +98,7 @@ export class Link {
 
   /** Has it dial an endpoint and bring that to another worker. @throws Failure `unresolved` */
   async bring(errand: Errand): Promise<Brought> {
+    if (this.#ws.readyState !== WebSocket.OPEN) throw lost();
     const id = this.#sent++;
     const answer = Promise.withResolvers<Brought>();
     this.#errands.set(id, answer);
@@ -82,27 +118,39 @@ export class Link {
   }
 
   close(why: string): void {
-    this.#ws.close(1008, why.slice(0, 120));
+    this.#ws.close(1008, beginningOf(why));
     // What does not answer is not waited for.
     setTimeout(() => this.#ws.terminate(), 1_000).unref();
   }
 
-  #hear(text: string): void {
+  /** Never throws. */
+  async #hear(text: string): Promise<void> {
     this.#heard = performance.now();
     const message = parse(text);
     if (!message) {
       this.close('this is no message of a worker of this version');
       return;
     }
-    this.#act(message).catch((err: unknown) => {
+    const weight = text.length + MESSAGE_COST;
+    this.#work += weight;
+    if (this.#work > WORK_BYTES) this.#ws.pause();
+    try {
+      await this.#act(message, this.#app.now());
+    } catch (err) {
       const why = err instanceof Failure ? err.message : 'the server could not take it in';
       if (!(err instanceof Failure)) this.#app.log.error({ err }, 'a worker’s message failed');
       this.close(why);
-    });
+    } finally {
+      this.#work -= weight;
+      if (this.#work <= WORK_BYTES) this.#ws.resume();
+    }
   }
 
-  async #act(message: FromWorker): Promise<void> {
+  /** @param heard_ms when it came, Unix milliseconds */
+  async #act(message: FromWorker, heard_ms: number): Promise<void> {
     if (message.type === 'hello') {
+      if (this.#isIntroduced) throw new Failure('invalid', 'a worker says its hello once');
+      this.#isIntroduced = true;
       await noteWorker(this.#app, this.worker_id, message);
       this.#isWelcome = true;
       this.#send({ type: 'welcome', worker_id: this.worker_id, grace_ms: GRACE_MS });
@@ -122,20 +170,23 @@ export class Link {
         this.#errands.get(message.id)?.reject(new Failure('unresolved', message.why));
         break;
       case 'report':
-        this.#reporting = this.#reporting.then(() => this.#report(message));
+        this.#reporting = this.#reporting.then(() => this.#report(message, heard_ms));
         await this.#reporting;
         break;
-      case 'renew': {
-        const key = Buffer.from(message.public_key, 'base64');
-        const { certificate, roots } = await renewWorker(this.#app, this, key);
-        this.#send({
-          type: 'renewed',
-          certificate: base64(certificate),
-          roots: roots.map(base64),
-        });
+      case 'renew':
+        await this.#renew(Buffer.from(message.public_key, 'base64'));
         break;
-      }
     }
+  }
+
+  async #renew(key: Uint8Array): Promise<void> {
+    const now = performance.now();
+    if (now - this.#renewed < RENEWAL_MS) {
+      throw new Failure('invalid', 'a certificate is renewed once a minute at most');
+    }
+    this.#renewed = now;
+    const { certificate, roots } = await renewWorker(this.#app, this, key);
+    this.#send({ type: 'renewed', certificate: base64(certificate), roots: roots.map(base64) });
   }
 
   async #answer({ id, name, request }: FromWorker & { type: 'call' }): Promise<void> {
@@ -154,7 +205,10 @@ export class Link {
     }
   }
 
-  async #report({ report_id, state, open }: FromWorker & { type: 'report' }): Promise<void> {
+  async #report(
+    { report_id, state, open }: FromWorker & { type: 'report' },
+    heard_ms: number,
+  ): Promise<void> {
     const { worker_id } = this;
     await reportWorker(this.#app, worker_id, state);
     this.#send({ type: 'heard', report_id });
@@ -164,13 +218,22 @@ export class Link {
     this.#news.note(open);
     const ids = new Set(open.map(({ connection_id }) => connection_id));
     const caller = systemCaller(this.#app.newId(), 'carry-session');
-    const closed = await closeUnknown(this.#app, caller, { worker_id, open: ids });
+    // It may have waited: what was made since it was written is not in it.
+    const before_ms = heard_ms - UNKNOWN_MS;
+    const closed = await closeUnknown(this.#app, caller, { worker_id, open: ids }, before_ms);
     this.cut([], closed);
   }
 
   #send(message: FromServer): void {
     this.#ws.send(JSON.stringify(message));
+    if (this.#ws.bufferedAmount > UNTAKEN_BYTES) this.#ws.terminate();
   }
+}
+
+/** Of a text, as many of its characters as a WebSocket is closed with. */
+function beginningOf(text: string): Buffer {
+  const bytes = Buffer.alloc(REASON_BYTES);
+  return bytes.subarray(0, new TextEncoder().encodeInto(text, bytes).written);
 }
 
 const lost = (): Failure => new Failure('unresolved', 'the worker does not answer');

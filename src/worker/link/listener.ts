@@ -1,7 +1,7 @@
 import { generateKeyPairSync, type X509Certificate } from 'node:crypto';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { createServer, type Server } from 'node:https';
-import type { AddressInfo } from 'node:net';
+import type { AddressInfo, Socket } from 'node:net';
 import type { TLSSocket } from 'node:tls';
 import { type WebSocket, WebSocketServer } from 'ws';
 import type { App } from '../../app/app.ts';
@@ -15,10 +15,11 @@ import { makeWorkerLeaf } from '../../broker/workers/root/operations.ts';
 import { Failure } from '../../core/failure.ts';
 import { encodePem } from '../../core/pem.ts';
 import { shakeInTurns } from '../../sockets/handshakes.ts';
+import { Newcomers } from '../carrying/newcomers.ts';
 import { Tickets } from '../carrying/tickets.ts';
 import { addSender } from '../hops/senders.ts';
 import { HOP_PROTOCOL } from '../wire/hop.ts';
-import { Link } from './link.ts';
+import { LINK_OPTIONS, Link } from './link.ts';
 import {
   base64,
   ENROL_PATH,
@@ -26,7 +27,6 @@ import {
   enrolment,
   LINK_PATH,
   LINK_PROTOCOL,
-  MESSAGE_BYTES,
 } from './messages.ts';
 
 const PATIENCE_MS = 10_000;
@@ -37,20 +37,17 @@ const ENROLMENT_BYTES = 4 << 10;
 export class WorkerListener {
   readonly #app: App;
   readonly #server: Server;
-  readonly #upgrades = new WebSocketServer({
-    noServer: true,
-    handleProtocols: () => LINK_PROTOCOL,
-    perMessageDeflate: false,
-    maxPayload: MESSAGE_BYTES,
-  });
+  readonly #upgrades = new WebSocketServer({ ...LINK_OPTIONS, noServer: true });
   readonly #links = new Set<Link>();
+  readonly #newcomers: Newcomers;
   /** Of workers that bring this server something. */
   readonly tickets = new Tickets();
   /** Of its certificate towards workers: the root that it is under, and when it was made. */
   #own: { root: string; made_ms: number } | undefined;
 
-  constructor(app: App) {
+  constructor(app: App, newcomers = new Newcomers()) {
     this.#app = app;
+    this.#newcomers = newcomers;
     this.#server = createServer({
       requestCert: true,
       ALPNProtocols: ['http/1.1', HOP_PROTOCOL],
@@ -60,10 +57,12 @@ export class WorkerListener {
       handshakeTimeout: PATIENCE_MS,
       headersTimeout: PATIENCE_MS,
       requestTimeout: PATIENCE_MS,
+      connectionsCheckingInterval: 1_000,
       maxHeaderSize: 8 << 10,
     });
     this.#takeHops();
     shakeInTurns(this.#server, PATIENCE_MS);
+    this.#server.prependListener('connection', (socket: Socket) => newcomers.add(socket));
     this.#server.on('request', (request, response) => void this.#answer(request, response));
     this.#server.on('upgrade', (request, socket, head) => {
       this.#link(request, socket as TLSSocket, head).catch((err: unknown) => {
@@ -83,8 +82,9 @@ export class WorkerListener {
     const speaks = this.#server.listeners('secureConnection');
     this.#server.removeAllListeners('secureConnection');
     this.#server.on('secureConnection', (secure: TLSSocket) => {
-      if (secure.alpnProtocol === HOP_PROTOCOL) this.tickets.admit(secure);
-      else for (const speak of speaks) speak.call(this.#server, secure);
+      if (secure.alpnProtocol === HOP_PROTOCOL) {
+        this.tickets.admit(secure, () => this.#newcomers.proved(secure));
+      } else for (const speak of speaks) speak.call(this.#server, secure);
     });
   }
 
@@ -94,6 +94,9 @@ export class WorkerListener {
       this.#server.once('error', reject);
       this.#server.listen(at.port, at.host, () => {
         this.#server.off('error', reject);
+        this.#server.on('error', (err) => {
+          this.#app.log.warn({ err }, 'a connection of a worker could not be accepted');
+        });
         const { port } = this.#server.address() as AddressInfo;
         resolve({ host: at.host, port });
       });
@@ -183,11 +186,15 @@ export class WorkerListener {
     if (!key || !found || 'status' in found) {
       const refused = isFor ? '403 Forbidden' : '404 Not Found';
       const status = found && 'status' in found ? found.status : refused;
-      socket.end(`HTTP/1.1 ${status}\r\nConnection: close\r\nContent-Length: 0\r\n\r\n`);
+      socket.write(`HTTP/1.1 ${status}\r\nConnection: close\r\nContent-Length: 0\r\n\r\n`);
+      // Nothing is read here: whoever stays would not be seen to leave.
+      socket.destroySoon();
+
       return;
     }
     const { worker_id } = found;
     this.#upgrades.handleUpgrade(request, socket, head, (ws: WebSocket) => {
+      this.#newcomers.proved(socket);
       for (const other of this.#links) {
         // It has come anew before its former connection was seen to be gone.
         if (other.worker_id === worker_id) other.close('the worker has come anew');

@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { CLOSED_REASONS } from '../../broker/sessions/connections/connection.ts';
+import { CONTROL } from '../../core/control-characters.ts';
 import type { FailureKind } from '../../core/failure.ts';
 import type { CallName, Cut } from '../upstream.ts';
 import type { Errand } from '../wire/hop.ts';
@@ -18,9 +19,16 @@ export const MESSAGE_BYTES = 4 << 20;
 export const REPORT_MS = 5_000;
 export const MOST_OPEN = 20_000;
 
-const id = z.string().max(64);
+/** Of visible characters: databases do not take all others. */
+const id = z.string().regex(/^[\x21-\x7e]{0,64}$/);
 const count = z.int().min(0);
-const text = z.string().max(512);
+const port = z.int().min(0).max(65_535);
+const text = z
+  .string()
+  .max(512)
+  .refine((said) => !CONTROL.test(said), 'has control characters');
+/** Of an endpoint, or of a client, which has its own ideas of what characters are. */
+const words = z.string().max(512);
 const bytes = z.base64().max(512);
 
 /** Base64 on the way. */
@@ -33,16 +41,16 @@ const piece = { id, at: count, bytes: content, bytes_up: count, bytes_down: coun
 /** The calls, as they come over the link. */
 export const requests = {
   lookUp: z.strictObject({ session_id: id }),
-  activate: z.strictObject({ session_id: id, tofu_token: id, version: count }),
+  activate: z.strictObject({ session_id: id, tofu_token: words, version: count }),
   cancel: z.strictObject({ session_id: id }),
   authorize: z.strictObject({ session_id: id }),
   reach: z.strictObject({ connection_id: id, ticket: id }),
   connect: z.strictObject({
     connection_id: id,
     client_tcp_address: text,
-    client_tcp_port: count,
+    client_tcp_port: port,
     endpoint_tcp_address: text,
-    endpoint_tcp_port: count,
+    endpoint_tcp_port: port,
   }),
   logIn: z.strictObject({ session_id: id }),
   close: z.strictObject({
@@ -53,7 +61,7 @@ export const requests = {
           bytes_up: count,
           bytes_down: count,
           reason: z.enum(CLOSED_REASONS),
-          because: text.optional(),
+          because: words.optional(),
         }),
       )
       .max(1_000),
@@ -73,7 +81,7 @@ export const requests = {
     }),
     z.strictObject({ step: z.literal('write'), ...piece }),
     z.strictObject({ step: z.literal('close'), ...piece }),
-    z.strictObject({ step: z.literal('end'), id, reason: text }),
+    z.strictObject({ step: z.literal('end'), id, reason: words }),
   ]),
 } satisfies Record<CallName, z.ZodType>;
 
@@ -110,9 +118,9 @@ export const fromWorker = z.discriminatedUnion('type', [
     type: z.literal('brought'),
     id: count,
     endpoint_tcp_address: text,
-    endpoint_tcp_port: count,
+    endpoint_tcp_port: port,
   }),
-  z.strictObject({ type: z.literal('not brought'), id: count, why: text }),
+  z.strictObject({ type: z.literal('not brought'), id: count, why: words }),
 ]);
 export type FromWorker = z.output<typeof fromWorker>;
 

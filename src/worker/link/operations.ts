@@ -2,13 +2,13 @@ import type { App } from '../../app/app.ts';
 import { tunnelsOf } from '../../broker/vault/client/tunnels.ts';
 import { listKnownKeys } from '../../broker/workers/enrolment.store.ts';
 import { openTunnel } from '../hops/tunnels.operations.ts';
-import type { Cut } from '../upstream.ts';
+import { type AddressedCut, cutsOf } from '../upstream.ts';
 import { WorkerListener } from './listener.ts';
 
 /** This server's connections to workers that stand alone: what it does about them at intervals. */
 interface Linking {
-  /** Tells all of them what is over. */
-  cut(cuts: readonly Cut[]): void;
+  /** Tells each of them what is over of what it carries. */
+  cut(cuts: readonly AddressedCut[]): void;
   /** Closes those whose key is not known any more. Never throws. */
   check(): Promise<void>;
   /** Proves itself under the root in use. */
@@ -30,7 +30,7 @@ export async function beginLinking(app: App): Promise<Linking | undefined> {
   tunnelsOf(app).open = (filter, endpoint) => openTunnel(app, listener.tickets, filter, endpoint);
   return {
     cut: (cuts) => {
-      for (const link of listener.links) link.cut(cuts);
+      for (const link of listener.links) link.cut(cutsOf(cuts, link.worker_id));
     },
     async check() {
       if (app.barrier.sealed) return;
@@ -40,6 +40,7 @@ export async function beginLinking(app: App): Promise<Linking | undefined> {
         const known = await listKnownKeys(
           app.db,
           links.map((link) => link.key_sha256),
+          app.now(),
         );
         for (const link of links) {
           if (!known.has(link.key_sha256)) link.close('the worker’s key is not known any more');

@@ -15,6 +15,7 @@ import { findSession, listOverWithConnections } from '../store.ts';
 import { endCredentials, takeCredentialsBack } from '../termination.operations.ts';
 import { activate, cancel } from '../transitions.store.ts';
 import { TOFU_LENGTH } from './connection.ts';
+import { listOpenOfSessions } from './store.ts';
 
 // What the worker that carries a session asks for of the session, step by step. The worker is
 // known before: `caller` is whatever it came by, `worker` is what the registry says of it.
@@ -42,6 +43,21 @@ export async function requireSession(app: App, session_id: string): Promise<Stor
   const session = await findSession(app.db, session_id);
   if (!session) throw new Failure('forbidden', UNKNOWN);
   return session;
+}
+
+/**
+ * A session that clients may come to a worker with.
+ *
+ * @throws Failure `forbidden` for one that is unknown, `precondition` for a worker that its filter does not admit
+ */
+export async function requireCarried(
+  app: App,
+  worker: Worker,
+  session_id: string,
+): Promise<StoredSession> {
+  const session = await requireSession(app, session_id);
+  if (judgeIngress(worker, session)) return session;
+  throw new Failure('precondition', "the worker does not match the session's filter");
 }
 
 /** All that a worker needs to carry a session. */
@@ -74,15 +90,12 @@ export async function lookUpSession(
   session_id: string,
 ): Promise<CarriedSession> {
   const [session, resource] = await Promise.all([
-    requireSession(app, session_id),
+    requireCarried(app, worker, session_id),
     findResource(app.db, session_id),
   ]);
   const { private_key_sealed, tofu_sealed, injects, ...facts } = session;
   if (!resource || !private_key_sealed || session.expires_ms <= app.now()) {
     throw new Failure('forbidden', UNKNOWN);
-  }
-  if (!judgeIngress(worker, session)) {
-    throw new Failure('precondition', "the worker does not match the session's filter");
   }
   return {
     session: facts,
@@ -169,17 +182,52 @@ export async function cancelCarriedSession(
   return 'canceling';
 }
 
+/** A session that is over and still has connections. */
+interface SessionToCut {
+  session_id: string;
+  reason: 'timed out' | 'canceled';
+  /** Of the workers that carry them. */
+  worker_ids: readonly string[];
+}
+
 /**
  * Sessions that are over and still have connections: what whoever carries them has to cut. Few at
  * any time, however many sessions there are.
  */
-export async function listToCut(
-  app: App,
-): Promise<{ session_id: string; reason: 'timed out' | 'canceled' }[]> {
+export async function listToCut(app: App): Promise<SessionToCut[]> {
   const now = app.now();
   const over = await listOverWithConnections(app.db, now);
+  if (over.length === 0) return [];
+  const open = await listOpenOfSessions(
+    app.db,
+    over.map(({ id }) => id),
+  );
   return over.map(({ id, expires_ms }) => ({
     session_id: id,
-    reason: expires_ms <= now ? 'timed out' : 'canceled',
+    reason: reasonOf(expires_ms, now),
+    worker_ids: [...new Set(open.flatMap((one) => (one.session_id === id ? one.worker_id : [])))],
   }));
+}
+
+/** Why a session that is over is. */
+const reasonOf = (expires_ms: number, now: number): 'timed out' | 'canceled' =>
+  expires_ms <= now ? 'timed out' : 'canceled';
+
+/** Whoever carries a session has had so long to end it. */
+const OVERDUE_MS = 30_000;
+
+/** Open connections of sessions that have long been over: whoever carries them does not end them. */
+export async function listOverdue(
+  app: App,
+): Promise<{ connection_id: string; worker_id: string; reason: 'timed out' | 'canceled' }[]> {
+  const now = app.now();
+  const over = await listOverWithConnections(app.db, now - OVERDUE_MS);
+  const reasons = new Map(over.map(({ id, expires_ms }) => [id, reasonOf(expires_ms, now)]));
+  return (await listOpenOfSessions(app.db, [...reasons.keys()])).map(
+    ({ id, worker_id, session_id }) => ({
+      connection_id: id,
+      worker_id,
+      reason: reasons.get(session_id) ?? 'canceled',
+    }),
+  );
 }

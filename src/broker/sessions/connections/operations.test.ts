@@ -23,6 +23,7 @@ import {
   authorizeConnection,
   closeConnections,
   closeConnectionsOfWorkers,
+  closeOverdue,
   connectConnection,
   noteTraffic,
 } from './operations.ts';
@@ -193,11 +194,42 @@ eachEngine('sessions', (open) => {
     await assert.rejects(authorize(app, id), refused('forbidden'));
     await runDue(app);
     assert.equal(await status(id), 'canceling');
-    assert.deepEqual(await listToCut(app), [{ session_id: id, reason: 'canceled' }]);
+    assert.deepEqual(await listToCut(app), [
+      { session_id: id, reason: 'canceled', worker_ids: ['w_1'] },
+    ]);
     await closeAt(app, connection_id);
     assert.deepEqual(await listToCut(app), []);
     const ended = await findSession(app.db, id);
     assert.deepEqual([ended?.status, ended?.termination_reason], ['terminated', 'canceled']);
+  });
+
+  test('what is over is told to those who carry it alone, and closed when they do not', async () => {
+    const { app, makeSession, status, wait } = await makeWorld(open);
+    const [canceled, late, alive] = [await makeSession(), await makeSession(), await makeSession()];
+    for (const id of [canceled, late, alive]) await activateAt(app, id);
+    const carriers: [session_id: string, worker_id: string][] = [
+      [canceled, 'w_1'],
+      [canceled, 'w_1'],
+      [canceled, 'w_2'],
+      [late, 'w_2'],
+      [alive, 'w_3'],
+    ];
+    for (const [id, worker_id] of carriers) await authorize(app, id, worker_id);
+    await cancelCarriedSession(app, caller(), canceled);
+    assert.deepEqual(
+      (await listToCut(app)).map(({ session_id, worker_ids }) => [session_id, worker_ids.length]),
+      [[canceled, 2]],
+    );
+    wait(29_000);
+    assert.deepEqual(await closeOverdue(app, caller()), []);
+    wait(1_000);
+    assert.deepEqual((await closeOverdue(app, caller())).sort(), ['w_1', 'w_2']);
+    assert.deepEqual([await status(canceled), await status(late)], ['terminated', 'active']);
+    wait(3_600_000);
+    assert.deepEqual((await closeOverdue(app, caller())).sort(), ['w_2', 'w_3']);
+    const ended = await findSession(app.db, late);
+    assert.deepEqual([ended?.status, ended?.termination_reason], ['terminated', 'timed out']);
+    assert.deepEqual(await closeOverdue(app, caller()), []);
   });
 
   test('the job ends what has run out or is canceled, and forgets it an hour later', async () => {

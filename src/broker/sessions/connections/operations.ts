@@ -9,7 +9,7 @@ import {
   planTermination,
   takeBackWhereEnded,
 } from '../termination.operations.ts';
-import { requireSession } from './carried-session.operations.ts';
+import { listOverdue, requireSession } from './carried-session.operations.ts';
 import type { ClosedReason, ConnectionEnds } from './connection.ts';
 import {
   close,
@@ -157,8 +157,29 @@ export async function closeConnectionsOfWorkers(
   }
 }
 
+/**
+ * Closes connections of sessions that have long been over, whatever their workers do: what the sessions hold is given
+ * back then.
+ *
+ * @returns ids of the workers that go on with them
+ */
+export async function closeOverdue(app: App, caller: Caller): Promise<string[]> {
+  const overdue = await listOverdue(app);
+  for (let at = 0; at < overdue.length; at += PAGE) {
+    const page = overdue.slice(at, at + PAGE);
+    const ends = page.map(({ connection_id, reason }) => ({
+      connection_id,
+      reason,
+      bytes_up: 0,
+      bytes_down: 0,
+    }));
+    await closeConnections(app, { ...caller, recorded: false }, ends);
+  }
+  return [...new Set(overdue.map(({ worker_id }) => worker_id))];
+}
+
 /** What a worker does not know of so long after it was made has been lost. */
-const UNKNOWN_MS = 10_000;
+export const UNKNOWN_MS = 10_000;
 
 /**
  * Closes what a worker does not carry any more although it is said to.
@@ -171,7 +192,7 @@ export async function closeUnknown(
   app: App,
   caller: Caller,
   { worker_id, open }: { worker_id: string; open: ReadonlySet<string> },
-  before_ms: number = app.now() - UNKNOWN_MS,
+  before_ms: number,
 ): Promise<string[]> {
   const said = await listOpenOf(app.db, worker_id);
   const known = new Set(said.map(({ id }) => id));

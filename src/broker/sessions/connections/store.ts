@@ -67,6 +67,21 @@ export async function listOpenConnections(
   return rows.slice(0, limit).map((row) => row.id);
 }
 
+/** Open connections of some sessions, and who carries each. */
+export async function listOpenOfSessions(
+  db: Db,
+  session_ids: readonly string[],
+): Promise<Pick<SessionConnectionRow, 'id' | 'session_id' | 'worker_id'>[]> {
+  return inBlocks(session_ids, (some) =>
+    db
+      .selectFrom('session_connection')
+      .select(['id', 'session_id', 'worker_id'])
+      .where('session_id', 'in', some)
+      .where('status', '<>', 'closed')
+      .execute(),
+  );
+}
+
 /** Open connections that a worker carries, and when each was last changed. */
 export async function listOpenOf(
   db: Db,

@@ -1,6 +1,7 @@
 import { type KeyObject, X509Certificate } from 'node:crypto';
 import { createSecureContext } from 'node:tls';
 import type { App } from '../../../app/app.ts';
+import { refuseLiteral } from '../../../config/reach.client.ts';
 import { Failure } from '../../../core/failure.ts';
 import type { Asker } from '../../../core/fairness/asker.ts';
 import { whoAsks } from '../../../core/fairness/asking.ts';
@@ -123,11 +124,13 @@ export async function askVault(
 async function talkThrough(app: VaultApp, order: Order, url: URL): ReturnType<typeof talkOnThread> {
   const { worker_filter = '' } = order.connection;
   if (worker_filter === '') return talkOnThread(app, order);
+  // A worker's own machine is another one.
+  const reach = { ...order.reach, allow_loopback: true };
+  // Nobody dials what is not to be reached.
+  refuseLiteral({ ...order, reach }, url, (kind, because) => new VaultFault(kind, because));
   const tunnel = await openTunnel(app, worker_filter, url);
   try {
     if (!tunnel) return await talkOnThread(app, order);
-    // Its own machine is another one.
-    const reach = { ...order.reach, allow_loopback: true };
     return await talkOnThread(app, { ...order, reach, through: tunnel.path });
   } finally {
     tunnel?.close();
