@@ -52,11 +52,14 @@ signal ended it; signals are passed on. The session ends with it.`,
         return folder;
       };
       try {
-        return await serveSession(session, at, (served) => {
-          tellEnd(served);
+        return await serveSession(session, at, async (served) => {
+          const told = tellEnd(served);
           const address = { ...served.address, host: reachable(served.address.host) };
           const tool = plan({ flags, passed, served: { session, address }, secrets });
-          return runTool(withPlace(tool, address));
+          const code = await runTool(withPlace(tool, address));
+          await served.finish();
+          await told;
+          return code;
         });
       } finally {
         folder?.remove();
@@ -70,11 +73,10 @@ const reachable = (host: string): string =>
   host === '0.0.0.0' ? '127.0.0.1' : host === '::' ? '::1' : host;
 
 /** The tool ends by itself when its connection does; why that was, only this program knows. */
-function tellEnd({ proxy, session }: Served): void {
-  void proxy.ended.then(async (end) => {
-    if (end.why === 'expired') say('the session has expired');
-    if (end.why === 'refused') say(await explainRefusal(session, end.refusal));
-  });
+async function tellEnd({ proxy, session }: Served): Promise<void> {
+  const end = await proxy.ended;
+  if (end.why === 'expired') say('the session has expired');
+  if (end.why === 'refused') say(await explainRefusal(session, end.refusal));
 }
 
 /** Scripts that tools run find the proxy by these, under both names that there are for them. */
