@@ -2,10 +2,11 @@ import assert from 'node:assert/strict';
 import { execFileSync, spawn } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { once } from 'node:events';
-import { writeFileSync } from 'node:fs';
-import { connect, type Socket } from 'node:net';
+import { existsSync, writeFileSync } from 'node:fs';
+import { createServer } from 'node:http';
+import { type AddressInfo, connect, type Socket } from 'node:net';
 import { join } from 'node:path';
-import { after, test } from 'node:test';
+import { after, type TestContext, test } from 'node:test';
 import { setTimeout as wait } from 'node:timers/promises';
 import {
   decodeAuthorizationToken,
@@ -31,6 +32,9 @@ const { env, makeTarget } = connecting;
 const { call } = connecting.project.admin;
 const echoing = await startEndpoint(scope, echo);
 const target = await makeTarget('echo', echoing);
+const secret = await makeTarget('secret', echoing);
+const attributes = { username: 'ada', password: 'secret' };
+await connecting.broker(secret, [{ type: 'username_password', attributes }]);
 
 /** A connection by way of a proxy. */
 async function reach({ port }: Pick<Listening, 'port'>): Promise<Socket> {
@@ -170,6 +174,116 @@ test('a session ends at its time, and the program with it', async (t) => {
   await closed(socket);
   const { code, stderr } = await proxy.ended;
   assert.deepEqual([code, stderr], [2, 'gatehouse: the session has expired\n']);
+});
+
+/** A psql of one's own, in a folder for PATH. @param script what it does, in the shell's words */
+function makePsql(t: Parameters<typeof newDirectory>[0], script: string): { PATH: string } {
+  const folder = newDirectory(t);
+  writeFileSync(join(folder, 'psql'), `#!/bin/sh\n${script}\n`, { mode: 0o700 });
+  return { PATH: `${folder}:${process.env.PATH}` };
+}
+
+/** Says what it is sent on a connection by way of the proxy, until that ends. */
+const LISTENS = `exec '${process.execPath}' -e '
+  require("net").connect(process.env.PGPORT, process.env.PGHOSTADDR).on("data", (bytes) =>
+    process.stdout.write(bytes)).on("error", () => {}).on("close", () => process.exit(3))'`;
+
+for (const [what, why] of [
+  ['is canceled', 'gatehouse: the session was canceled\n'],
+  ['goes on', ''],
+  ['has its only connection ended', ''],
+]) {
+  test(`whoever uses a tool is told when its session ends before it, here as it ${what}`, async (t) => {
+    let end = (): void => {};
+    const greeting = await startEndpoint(t, (socket) => {
+      socket.write('in');
+      end = () => void socket.end();
+    });
+    const session_connection_limit = what?.startsWith('has') ? 1 : -1;
+    const limited = await makeTarget(`tool ${what}`, greeting, { session_connection_limit });
+    const running = startCommand(t, ['connect', 'psql', limited], {
+      ...env,
+      ...makePsql(t, LISTENS),
+    });
+    await once(running.stdout, 'data');
+    const scope_id = connecting.project.id;
+    const filter = encodeURIComponent(`"/item/target_id"=="${limited}"`);
+    const listed = await call('GET', `sessions?scope_id=${scope_id}&filter=${filter}`);
+    const [session] = JSON.parse(listed.text).items;
+    if (why === '') end();
+    else await call('POST', `sessions/${session.id}:cancel`, { version: session.version });
+    const { code, stdout, stderr } = await running.ended;
+    assert.deepEqual([code, stdout, stderr], [3, 'in', why]);
+  });
+}
+
+/** A server that authorizes sessions whose worker says nothing, and ends nobody until it is told to. */
+async function startSilence(
+  t: TestContext,
+): Promise<{ env: Record<string, string>; reached: Promise<void>; end(): void }> {
+  const answer = JSON.parse((await call('POST', `targets/${secret}:authorize-session`, {})).text);
+  const authorization = decodeAuthorizationToken(answer.authorization_token);
+  assert.ok(authorization);
+  const reached = Promise.withResolvers<void>();
+  const sockets: Socket[] = [];
+  const worker = await startEndpoint(t, (socket) => {
+    sockets.push(socket);
+    reached.resolve();
+  });
+  const worker_addresses = [`127.0.0.1:${worker}`];
+  const authorization_token = encodeAuthorizationToken({ ...authorization, worker_addresses });
+  const api = createServer((_, reply) => {
+    reply.end(JSON.stringify({ ...answer, authorization_token }));
+  });
+  api.listen(0, '127.0.0.1');
+  await once(api, 'listening');
+  t.after(() => void api.close());
+  const { port } = api.address() as AddressInfo;
+  return {
+    env: { ...env, GATEHOUSE_ADDR: `http://127.0.0.1:${port}` },
+    reached: reached.promise,
+    end: () => {
+      for (const socket of sockets) socket.destroy();
+    },
+  };
+}
+
+test('a second signal does not break off what ends the session', async (t) => {
+  const silence = await startSilence(t);
+  const proxy = await startListening(t, [target], silence.env);
+  proxy.signal('SIGTERM');
+  await silence.reached;
+  proxy.signal('SIGTERM');
+  proxy.signal('SIGINT');
+  silence.end();
+  assert.equal((await proxy.ended).code, 0);
+});
+
+test('a signal after a tool’s end leaves no secret behind', async (t) => {
+  const silence = await startSilence(t);
+  const running = startCommand(t, ['connect', 'psql', target], {
+    ...silence.env,
+    ...makePsql(t, 'cat "$PGPASSFILE"; echo "$PGPASSFILE"'),
+  });
+  await silence.reached;
+  running.signal('SIGTERM');
+  silence.end();
+  const { code, stdout } = await running.ended;
+  const [line, file = ''] = stdout.split('\n');
+  assert.equal(code, 0);
+  assert.match(line ?? '', /^127\.0\.0\.1:\d+:\*:ada:secret$/);
+  assert.equal(existsSync(file), false);
+});
+
+test('a target that there is not is named', async () => {
+  for (const [way, name] of [
+    [['nowhere.internal'], 'nowhere.internal'],
+    [['-target-name', 'a b', '-target-scope-id', connecting.project.id], 'a b'],
+  ] as const) {
+    const { code, stderr } = await runProgram(['connect', ...way], { env });
+    const words = `gatehouse: target "${name}": the server answered 404: Resource not found\n`;
+    assert.deepEqual([code, stderr], [1, words]);
+  }
 });
 
 test('one client has a session: another with the same token is told so', async (t) => {

@@ -18,6 +18,8 @@ import { explainEnd, type OpenedSession } from './session.ts';
 const WORTH_CANCELING_MS = 5 * 60_000;
 /** Nobody who is leaving waits longer than this. */
 const CANCEL_MS = 5_000;
+/** A tool that has ended has left its connections, but for what it has started and left behind. */
+const FINISH_MS = 500;
 /** The server is asked whether a session goes on no more often than this. */
 const ASK_MS = 2_000;
 
@@ -31,6 +33,11 @@ export interface Served {
   proxy: LocalProxy;
   address: { host: string; port: number };
   session: OpenedSession;
+  /**
+   * Ends the proxy once it is known whether the session itself has ended: what was connected may have
+   * noticed the end of a connection before the server is asked about it.
+   */
+  finish(): Promise<void>;
 }
 
 /**
@@ -52,19 +59,44 @@ export async function serveSession<Result>(
     dialer,
     expires_ms: authorization.expires_ms,
     onRefusal: (refusal) => say(refusal.words),
-    onWorkerEnd: () => watch(),
+    onWorkerEnd: () => watch.ask(),
   });
   const watch = watchSession(session, (refusal) => proxy.fail(refusal));
+  const finish = async (): Promise<void> => {
+    withstandSignals();
+    await atMost(FINISH_MS, proxy.idle());
+    await atMost(CANCEL_MS, watch.answered());
+    proxy.stop();
+  };
   try {
     const address = await proxy.listen(at).catch((error: unknown) => {
       throw listenFailure(error, at);
     });
     if (isOpen(address.host)) say(`whoever reaches ${address.host} can use this session`);
-    return await use({ proxy, address, session });
+    return await use({ proxy, address, session, finish });
   } finally {
+    withstandSignals();
     proxy.stop();
     await endSession(session, dialer, await proxy.ended);
   }
+}
+
+/**
+ * A signal often comes twice: from the terminal, and from whoever has started this program. The second
+ * one does not break off what ends the session and takes secrets off the disk, which is bounded in time.
+ */
+function withstandSignals(): void {
+  for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, ignore);
+}
+
+const ignore = (): void => {};
+
+/** Waits for something, but no longer than that. */
+async function atMost(ms: number, something: Promise<void>): Promise<void> {
+  const gaveUp = Promise.withResolvers<void>();
+  const timer = setTimeout(gaveUp.resolve, ms);
+  await Promise.race([something, gaveUp.promise]);
+  clearTimeout(timer);
 }
 
 /**
@@ -98,13 +130,10 @@ export async function endSession(
 ): Promise<void> {
   if (!api || end.why !== 'stopped') return;
   if (authorization.expires_ms - Date.now() <= WORTH_CANCELING_MS) return;
-  const gaveUp = Promise.withResolvers<void>();
-  const timer = setTimeout(gaveUp.resolve, CANCEL_MS);
   const canceled = dialer.cancel().catch((error: unknown) => {
     if (!(error instanceof SessionRefused)) throw error;
   });
-  await Promise.race([canceled, gaveUp.promise]);
-  clearTimeout(timer);
+  await atMost(CANCEL_MS, canceled);
 }
 
 /** Why a session takes nothing more, in the server's words where it can be asked. */
@@ -113,30 +142,45 @@ export async function explainRefusal(session: OpenedSession, refusal: Refusal): 
   return (isTold ? await explainEnd(session) : undefined) ?? refusal.words;
 }
 
-/**
- * @param over hears it if the session does not go on
- * @returns asks the server whether it does, at once or, where that was asked lately, a little later
- */
-function watchSession(session: OpenedSession, over: (refusal: Refusal) => void): () => void {
+interface Watch {
+  /** Asks the server whether the session goes on, at once or, where that was asked lately, a little later. */
+  ask(): void;
+  /** Resolves when it has answered; what would have been asked later is asked now. */
+  answered(): Promise<void>;
+}
+
+/** @param over hears it if the session does not go on */
+function watchSession(session: OpenedSession, over: (refusal: Refusal) => void): Watch {
+  if (!session.api) return { ask() {}, answered: async () => {} };
   let isWaiting = false;
   let isAskedAgain = false;
+  let answered = Promise.resolve();
   const ask = (): void => {
     if (isWaiting) {
       isAskedAgain = true;
       return;
     }
     isWaiting = true;
-    isAskedAgain = false;
     const wait = setTimeout(() => {
       isWaiting = false;
       if (isAskedAgain) ask();
     }, ASK_MS);
     wait.unref();
-    void explainEnd(session).then((words) => {
+    send();
+  };
+  const send = (): void => {
+    isAskedAgain = false;
+    answered = explainEnd(session).then((words) => {
       if (words !== undefined) over({ kind: 'no more', words, is_final: true });
     });
   };
-  return session.api ? ask : () => {};
+  return {
+    ask,
+    answered() {
+      if (isAskedAgain) send();
+      return answered;
+    },
+  };
 }
 
 function listenFailure(error: unknown, { host, port }: { host: string; port: number }): unknown {

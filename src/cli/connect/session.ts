@@ -58,14 +58,19 @@ export async function openSession(
     return readSession(readReference('authz-token', reference, env), undefined);
   }
   const api = createBrokerClient(flags, env);
-  const { path, body } = requestOf(flags, operand);
-  return readSession(await api.call('POST', path, body), api);
+  const { target, body } = requestOf(flags, operand);
+  const path = `targets/${encodeURIComponent(target)}:authorize-session`;
+  const answer = await api.call('POST', path, body).catch((error: unknown) => {
+    if (!(error instanceof Failure) || error.kind !== 'not_found') throw error;
+    throw new Failure('not_found', `target "${target}": ${error.message}`, { cause: error });
+  });
+  return readSession(answer, api);
 }
 
 function requestOf(
   flags: Arguments['flags'],
   operand: string | undefined,
-): { path: string; body: Record<string, string> } {
+): { target: string; body: Record<string, string> } {
   const name = flags.get('target-name');
   const scope_id = flags.get('target-scope-id');
   const scope_name = flags.get('target-scope-name');
@@ -79,7 +84,7 @@ function requestOf(
   const target = name ?? operand ?? flags.get('target-id') ?? '';
   if (target === '') throw invalid('the name of a target is empty');
   return {
-    path: `targets/${encodeURIComponent(target)}:authorize-session`,
+    target,
     body: {
       ...(name === undefined ? {} : { name }),
       ...(scope_id === undefined ? {} : { scope_id }),

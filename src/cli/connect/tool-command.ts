@@ -51,16 +51,22 @@ signal ended it; signals are passed on. The session ends with it.`,
         folder ??= makeSecretFolder(process.env);
         return folder;
       };
-      return serveSession(session, at, async (served) => {
-        tellEnd(served);
-        const address = { ...served.address, host: reachable(served.address.host) };
+      const runHere = async ({ address: at, ...served }: Served): Promise<number> => {
+        const address = { ...at, host: reachable(at.host) };
         try {
-          const tool = plan({ flags, passed, served: { session, address }, secrets });
+          const tool = plan({ flags, passed, served: { ...served, address }, secrets });
           return await runTool(withPlace(tool, address));
         } finally {
           // At once: who does not wait until the session is ended, too, leaves nothing behind.
           folder?.remove();
         }
+      };
+      return serveSession(session, at, async (served) => {
+        const told = tellEnd(served);
+        const code = await runHere(served);
+        await served.finish();
+        await told;
+        return code;
       });
     },
   };
@@ -71,11 +77,10 @@ const reachable = (host: string): string =>
   host === '0.0.0.0' ? '127.0.0.1' : host === '::' ? '::1' : host;
 
 /** The tool ends by itself when its connection does; why that was, only this program knows. */
-function tellEnd({ proxy, session }: Served): void {
-  void proxy.ended.then(async (end) => {
-    if (end.why === 'expired') say('the session has expired');
-    if (end.why === 'refused') say(await explainRefusal(session, end.refusal));
-  });
+async function tellEnd({ proxy, session }: Served): Promise<void> {
+  const end = await proxy.ended;
+  if (end.why === 'expired') say('the session has expired');
+  if (end.why === 'refused') say(await explainRefusal(session, end.refusal));
 }
 
 /** Scripts that tools run find the proxy by these, under both names that there are for them. */

@@ -41,6 +41,11 @@ export class CarriedSession {
     return this.#grant;
   }
 
+  /** It has ended, and is known for as long as it would be without its client. */
+  outlive(): void {
+    this.looked_up = performance.now();
+  }
+
   /** Takes what the server says of it now. */
   refresh(grant: SessionGrant): void {
     this.#grant = grant;

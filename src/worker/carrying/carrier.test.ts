@@ -481,6 +481,27 @@ test('what is cut is closed on both sides at once, also while one of them is not
   assert.match(ends[0]?.reason ?? '', /^(?:canceled|unknown)$/);
 });
 
+test('the client of a session that has ended is answered when it leaves, and nobody is let in', async (t) => {
+  let isOver = false;
+  const { port, carrier, asked } = await startCarrier(
+    t,
+    {},
+    {
+      authorize: async () => (isOver ? refuse() : { connection_id: 'sc_1', connections_left: -1 }),
+    },
+  );
+  const heard = await openRaw(session, port);
+  await heard.frame();
+  isOver = true;
+  carrier.cut([{ session_id: session.session_id, reason: 'canceled' }]);
+  await heard.closed();
+  const leaving = await openRaw(session, port, firstMessage(TOFU, true));
+  assert.equal(await leaving.closing(), '1000 session canceled');
+  const coming = await openRaw(session, port);
+  assert.equal(await coming.closing(), '1011 unable to authorize connection');
+  assert.equal(asked.filter((name) => name === 'lookUp').length, 1);
+});
+
 test('a connection that is closed in the store is ended by its id alone', async (t) => {
   const { port, carrier } = await startCarrier(t);
   const [one, two] = [await openRaw(session, port), await openRaw(session, port)];

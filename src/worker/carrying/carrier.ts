@@ -133,7 +133,8 @@ export class Carrier {
       const isClosed = traffic !== undefined && ids.has(traffic.connection_id);
       return reasons.get(session.id) ?? (isClosed ? 'system error' : undefined);
     });
-    for (const session_id of reasons.keys()) this.#sessions.delete(session_id);
+    // Its client is answered when it says that it leaves; whether anybody else comes in, the server is asked.
+    for (const session_id of reasons.keys()) this.#sessions.get(session_id)?.outlive();
   }
 
   /** Ends everything, since the server that it belongs to is not to be reached. */

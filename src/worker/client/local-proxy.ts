@@ -47,6 +47,8 @@ export class LocalProxy {
   #over: ProxyEnd | undefined;
   /** Connections that are carried, or on their way to be. */
   #under_way = 0;
+  /** Somebody waits until there are none. */
+  #idle: PromiseWithResolvers<void> | undefined;
   /** Of connections that are over. */
   readonly #past = { total: 0, bytes_up: 0, bytes_down: 0 };
   #connections_left = -1;
@@ -91,6 +93,14 @@ export class LocalProxy {
       tally.bytes_down += relay.bytes_down;
     }
     return { ...tally, connections_left: this.#connections_left };
+  }
+
+  /** Resolves when nothing is carried at that moment. */
+  async idle(): Promise<void> {
+    while (this.#under_way > 0) {
+      this.#idle ??= Promise.withResolvers<void>();
+      await this.#idle.promise;
+    }
   }
 
   /** Ends everything at once. */
@@ -139,7 +149,11 @@ export class LocalProxy {
       this.#refused(error.refusal);
     } finally {
       this.#under_way -= 1;
-      if (this.#under_way === 0) this.#settle();
+      if (this.#under_way === 0) {
+        this.#idle?.resolve();
+        this.#idle = undefined;
+        this.#settle();
+      }
     }
   }
 

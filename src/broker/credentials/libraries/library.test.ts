@@ -49,6 +49,8 @@ const cases: [type: string, item: object, fields: readonly string[]][] = [
   ['vault-ssh-certificate', ssh({}), []],
   ['vault-ssh-certificate', ssh({ key_type: 'rsa', key_bits: 2048 }), []],
   ['vault-ssh-certificate', ssh({ key_type: 'rsa' }), ['attributes.key_type']],
+  ['vault-ssh-certificate', ssh({ key_type: 'rsa', key_bits: 0 }), []],
+  ['vault-ssh-certificate', ssh({ key_type: 'ecdsa', key_bits: 1 }), ['attributes.key_bits']],
   ['vault-ssh-certificate', ssh({ key_type: 'rsa', key_bits: 256 }), ['attributes.key_bits']],
   ['vault-ssh-certificate', ssh({ key_type: 'dsa' }), ['attributes.key_type']],
   ['vault-ssh-certificate', ssh({ key_type: 'constructor', key_bits: 1 }), ['attributes.key_type']],
@@ -86,6 +88,31 @@ test('a library without a method is asked by GET, also after the method is taken
   const mask = ['attributes.http_method'];
   assert.deepEqual(planLibrary('vault-generic', posted, {}, mask).attributes, made.attributes);
 });
+
+/** A change by a client that sends null for a size of 0, and what is asked for then. */
+const sizes: [before: object, change: object, mask: readonly string[], after: object][] = [
+  [{}, { key_type: 'ecdsa' }, ['key_type', 'key_bits'], { key_type: 'ecdsa', key_bits: 256 }],
+  [
+    { key_type: 'ecdsa', key_bits: 521 },
+    { key_type: 'rsa', key_bits: 0 },
+    ['key_type', 'key_bits'],
+    { key_type: 'rsa', key_bits: 2048 },
+  ],
+  [{ key_type: 'rsa', key_bits: 4096 }, {}, ['key_bits'], { key_type: 'rsa', key_bits: 2048 }],
+  [{ key_type: 'rsa', key_bits: 4096 }, {}, ['key_type', 'key_bits'], { key_type: 'ed25519' }],
+  [{ key_type: 'rsa', key_bits: 4096 }, {}, ['ttl'], { key_type: 'rsa', key_bits: 4096 }],
+];
+
+for (const [before, change, mask, after] of sizes) {
+  const said = `${JSON.stringify(change)} of ${mask}`;
+  test(`${said} makes ${JSON.stringify(after)} of ${JSON.stringify(before)}`, () => {
+    const type = 'vault-ssh-certificate';
+    const made = planLibrary(type, undefined, ssh(before), []);
+    const paths = mask.map((name) => `attributes.${name}`);
+    const changed = planLibrary(type, made, { attributes: change }, paths);
+    assert.deepEqual(changed.attributes, { path: 'ssh/sign/a', username: 'u', ...after });
+  });
+}
 
 test('a change of one override keeps the others; null takes them all', () => {
   const item = { credential_type: 'username_password', attributes: { path: 'a' } };

@@ -70,7 +70,11 @@ export const libraryAttributes = {
     path,
     username: text('Whom the certificate is for. A template.'),
     key_type: text('ed25519, ecdsa or rsa; ed25519.'),
-    key_bits: wholeNumber().optional().describe('Size of the key.'),
+    key_bits: wholeNumber()
+      .optional()
+      .describe(
+        'Size of the key: 256, 384 or 521 of ecdsa, 2048, 3072 or 4096 of rsa; 0 is the first.',
+      ),
     ttl: text('Asked of the Vault server, e.g. `30m`.'),
     key_id: text('Of the certificate. A template.'),
     critical_options: texts('Of the certificate. Values are templates.'),
@@ -143,3 +147,10 @@ export const DEFAULTS: Readonly<Record<string, LibraryAttributes>> = {
   'vault-generic': { http_method: 'GET' },
   'vault-ssh-certificate': { key_type: 'ed25519' },
 };
+
+/** Sizes in bits that a type of SSH key has; the first is what 0 means. */
+export const KEY_SIZES: ReadonlyMap<string, readonly number[]> = new Map([
+  ['ed25519', []],
+  ['ecdsa', [256, 384, 521]],
+  ['rsa', [2048, 3072, 4096]],
+]);

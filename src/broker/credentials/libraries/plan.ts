@@ -1,6 +1,7 @@
 import {
   credentialTypeOf,
   DEFAULTS,
+  KEY_SIZES,
   type LibraryBody,
   type LibraryItem,
   listAttributes,
@@ -20,7 +21,8 @@ export function libraryPaths(type: string): string[] {
 }
 
 /**
- * A library after a request; what it does not speak of stays.
+ * A library after a request; what it does not speak of stays. A key's size that is taken back is the
+ * usual one of the key's type.
  *
  * @param before undefined for a new one
  */
@@ -37,6 +39,11 @@ export function planLibrary(
     ...pick(before?.attributes ?? {}, (name) => !isNamed(name)),
     ...pick(item.attributes ?? {}, isNamed),
   };
+  if (isNamed('key_bits') && !attributes.key_bits) {
+    const [size] = KEY_SIZES.get(attributes.key_type ?? '') ?? [];
+    if (size === undefined) delete attributes.key_bits;
+    else attributes.key_bits = size;
+  }
   const { http_method } = attributes;
   return {
     credential_type: before?.credential_type ?? credentialTypeOf(type, item),

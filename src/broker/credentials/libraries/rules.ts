@@ -3,6 +3,7 @@ import type { FieldErrors } from '../../resource/field-errors.ts';
 import {
   credentialTypeOf,
   DEFAULTS,
+  KEY_SIZES,
   type LibraryAttributes,
   type LibraryBody,
   type LibraryItem,
@@ -143,20 +144,14 @@ function checkRequest({ http_method, http_request_body }: LibraryAttributes, err
   }
 }
 
-const KEY_SIZES: ReadonlyMap<string, readonly number[]> = new Map([
-  ['ed25519', []],
-  ['ecdsa', [256, 384, 521]],
-  ['rsa', [2048, 3072, 4096]],
-]);
-
 function checkSshCertificate(attributes: LibraryAttributes, errors: FieldErrors): void {
-  const { key_type = 'ed25519', key_bits = 0, path } = attributes;
+  const { key_type = 'ed25519', key_bits, path } = attributes;
   const sizes = KEY_SIZES.get(key_type);
   if (!sizes) {
     errors.add('attributes.key_type', "If set, value must be 'ed25519', 'ecdsa', or 'rsa'.");
-  } else if (key_bits === 0 && sizes.length > 0) {
+  } else if (key_bits === undefined && sizes.length > 0) {
     errors.add('attributes.key_type', 'If set, "attributes.key_bits" must also be set.');
-  } else if (key_bits !== 0 && !sizes.includes(key_bits)) {
+  } else if (key_bits && !sizes.includes(key_bits)) {
     const known = [...KEY_SIZES.values()].flat().includes(key_bits);
     const because = `Invalid bit size ${key_bits}${known ? ` for key type ${key_type}` : ''}`;
     errors.add('attributes.key_bits', because);
