@@ -15,6 +15,8 @@ export interface NodeSettings {
   seal: { type: 'shamir' } | { type: 'keyfile'; path: string };
   /** Where workers that stand alone come to; without it there are none. */
   worker_listener?: { address: string; public_address?: string };
+  /** Folders that recordings may be kept in. */
+  storage_buckets?: { local_folders: readonly string[] };
 }
 
 /** A server in a process of its own, as `gatehouse server -config FILE` starts it. */

@@ -8,6 +8,7 @@ import type { TLSSocket } from 'node:tls';
 import { type ServerOptions, WebSocketServer } from 'ws';
 import type { ClosedReason } from '../../broker/sessions/connections/connection.ts';
 import { shakeInTurns } from '../../sockets/handshakes.ts';
+import { KEEP_ALIVE_MS } from '../../sockets/keep-alive.ts';
 import type { Cut, SessionGrant, Traffic, Upstream } from '../upstream.ts';
 import { PROXY_PATH, SUBPROTOCOL } from '../wire/handshake.ts';
 import { readHelloNames, sessionOf } from '../wire/hello-names.ts';
@@ -74,9 +75,8 @@ export class Carrier {
       this.#server.emit('secureConnection', secure);
     });
     this.#http = this.#httpServer();
-    this.#server = createServer({ noDelay: true, keepAlive: true }, (socket) =>
-      this.#accept(socket),
-    );
+    const asking = { keepAlive: true, keepAliveInitialDelay: KEEP_ALIVE_MS };
+    this.#server = createServer({ noDelay: true, ...asking }, (socket) => this.#accept(socket));
     shakeInTurns(this.#server, PATIENCE_MS);
     this.#server.prependListener('connection', (socket: Socket) => {
       this.#newcomers.add(socket);

@@ -3,6 +3,7 @@ import { connect, type TLSSocket } from 'node:tls';
 import { parseAddress } from '../../config/kinds.ts';
 import { lookupWithin } from '../../config/reach.client.ts';
 import { Failure } from '../../core/failure.ts';
+import { KEEP_ALIVE_MS } from '../../sockets/keep-alive.ts';
 import { type Brought, type Errand, HOP_PROTOCOL, workerOf } from '../wire/hop.ts';
 import { dial } from './endpoint.ts';
 import { tlsOf, type WorkerCredentials } from './worker-credentials.ts';
@@ -11,7 +12,6 @@ import { tlsOf, type WorkerCredentials } from './worker-credentials.ts';
 const PATIENCE_MS = 10_000;
 /** What one side has not taken so long after the other has gone is dropped. */
 const LINGER_MS = 60_000;
-const KEEP_ALIVE_MS = 30_000;
 
 /** What this worker does for others: it dials what they cannot, and brings it to them. */
 export class Errands {
