@@ -73,6 +73,7 @@ import { sessionRecordings } from './migrations/0110-session-recordings.ts';
 import { workersAlone } from './migrations/0112-workers-alone.ts';
 import { hops } from './migrations/0113-hops.ts';
 import { sshAuthorities } from './migrations/0114-ssh-authorities.ts';
+import { egressWorkers } from './migrations/0116-egress-workers.ts';
 
 /** In order of their numbers; a new one is added at the end. */
 export const MIGRATIONS: readonly Migration[] = [
@@ -148,6 +149,7 @@ export const MIGRATIONS: readonly Migration[] = [
   workersAlone,
   hops,
   sshAuthorities,
+  egressWorkers,
 ];
 
 /**

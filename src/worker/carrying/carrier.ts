@@ -124,13 +124,14 @@ export class Carrier {
       return reasons.get(session.id) ?? (isClosed ? 'system error' : undefined);
     });
     for (const session_id of reasons.keys()) this.#sessions.delete(session_id);
+    this.#errands.cut({ session_ids: reasons, connection_ids: ids });
   }
 
   /** Ends everything, since the server that it belongs to is not to be reached. */
   cutAll(reason: ClosedReason): void {
     this.#cutWhere(() => reason);
     this.#sessions.clear();
-    this.#errands.cut();
+    this.#errands.cutAll();
   }
 
   /** Takes nothing new, ends what there is, and returns once the server has been told. */

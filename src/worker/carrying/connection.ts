@@ -52,6 +52,8 @@ export class CarriedConnection {
   readonly #client: { address: string; port: number };
   #connection_id = '';
   #endpoint: Socket | undefined;
+  /** The worker that has brought the endpoint, if that is another one. */
+  #egress: string | undefined;
   /** Where this side speaks the client's protocol. */
   #stream: ClientStream | undefined;
   #bytes_up = 0;
@@ -188,6 +190,7 @@ export class CarriedConnection {
     if (!reached) return { closing: NO_PROXYING, reason: 'network error' };
     const { socket: endpoint, address, port } = reached;
     this.#endpoint = endpoint;
+    this.#egress = reached.worker_id;
     if (this.#ending) {
       endpoint.destroy();
       return this.#ending;
@@ -291,7 +294,7 @@ export class CarriedConnection {
   async #tell({ reason, because }: Ending): Promise<void> {
     const { traffic } = this;
     if (!traffic) return;
-    await this.#ends.tell({ ...traffic, reason, ...(because ? { because } : {}) });
+    await this.#ends.tell({ ...traffic, reason, because, egress_worker_id: this.#egress });
     this.#isTold = true;
   }
 }

@@ -2,7 +2,11 @@ import { generateKeyPairSync } from 'node:crypto';
 import { systemCaller } from '../../access/system-caller.ts';
 import type { App } from '../../app/app.ts';
 import { listToCut } from '../../broker/sessions/connections/carried-session.operations.ts';
-import { closeUnknown, noteTraffic } from '../../broker/sessions/connections/operations.ts';
+import {
+  closeUnknown,
+  listLostHops,
+  noteTraffic,
+} from '../../broker/sessions/connections/operations.ts';
 import { noteListening, ownWorker } from '../../broker/workers/embedded.operations.ts';
 import { LEAF_MS } from '../../broker/workers/root/leaf.ts';
 import { makeWorkerLeaf } from '../../broker/workers/root/operations.ts';
@@ -34,7 +38,7 @@ export interface Carrying {
  * @throws Error when it cannot be had */
 export async function beginCarrying(
   app: App,
-  cutElsewhere: (cuts: readonly Cut[]) => void = () => {},
+  cutElsewhere: (cuts: readonly Cut[], lost: ReadonlyMap<string, string[]>) => void = () => {},
 ): Promise<Carrying> {
   const begun_ms = app.now() - 1;
   const thread = new CarryingThread(app.config.proxy_listen, {
@@ -53,9 +57,9 @@ export async function beginCarrying(
     async cut() {
       try {
         if (!app.barrier.sealed) {
-          const cuts = await listToCut(app);
-          thread.cut(cuts);
-          cutElsewhere(cuts);
+          const [cuts, lost] = await Promise.all([listToCut(app), listLostHops(app)]);
+          thread.cut(cuts, lost.get(ownWorker(app)?.id ?? ''));
+          cutElsewhere(cuts, lost);
           heard = performance.now();
           return;
         }
@@ -91,7 +95,7 @@ function proving(app: App, thread: CarryingThread): (root: string) => Promise<vo
     const key = privateKey.export({ type: 'pkcs8', format: 'pem' }).toString();
     thread.prove({ key, certificate, roots });
     takeAway();
-    takeAway = addSender(app, worker_id, (errand) => thread.bring(errand));
+    takeAway = addSender(app, worker_id, thread);
     made = { root, worker_id, at_ms: app.now() };
   };
 }

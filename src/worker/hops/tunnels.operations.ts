@@ -39,8 +39,8 @@ export async function openTunnel(
     try {
       const { secure } = await tickets.meet(async (ticket) => {
         const errand = { endpoint, worker_id: SERVER_NAME, ticket, reach };
-        const send = senders.get(worker_id);
-        if (send) await send({ ...errand, address: '' });
+        const sender = senders.get(worker_id);
+        if (sender) await sender.bring({ ...errand, address: '' });
         else await sendFar(app, worker_id, { ...errand, address: address ?? '' }, PATIENCE_MS);
         return { worker_id };
       });

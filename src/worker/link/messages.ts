@@ -53,6 +53,7 @@ export const requests = {
           bytes_up: count,
           bytes_down: count,
           reason: z.enum(CLOSED_REASONS),
+          egress_worker_id: id.optional(),
           because: text.optional(),
         }),
       )

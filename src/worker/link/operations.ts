@@ -7,8 +7,8 @@ import { WorkerListener } from './listener.ts';
 
 /** This server's connections to workers that stand alone: what it does about them at intervals. */
 interface Linking {
-  /** Tells all of them what is over. */
-  cut(cuts: readonly Cut[]): void;
+  /** Tells all of them what is over, and each which of its connections are besides. */
+  cut(cuts: readonly Cut[], lost: ReadonlyMap<string, string[]>): void;
   /** Closes those whose key is not known any more. Never throws. */
   check(): Promise<void>;
   /** Proves itself under the root in use. */
@@ -29,8 +29,8 @@ export async function beginLinking(app: App): Promise<Linking | undefined> {
   app.log.info({ address }, 'workers that stand alone may come');
   tunnelsOf(app).open = (filter, endpoint) => openTunnel(app, listener.tickets, filter, endpoint);
   return {
-    cut: (cuts) => {
-      for (const link of listener.links) link.cut(cuts);
+    cut: (cuts, lost) => {
+      for (const link of listener.links) link.cut(cuts, lost.get(link.worker_id));
     },
     async check() {
       if (app.barrier.sealed) return;
