@@ -5,7 +5,7 @@ import { type ClosedReason, TOFU_LENGTH } from '../../broker/sessions/connection
 import { Failure } from '../../core/failure.ts';
 import { recordConnection } from '../recording/recorder.ts';
 import { proxySsh } from '../ssh/proxy.ts';
-import type { Traffic, Upstream } from '../upstream.ts';
+import type { ConnectionEnd, Traffic, Upstream } from '../upstream.ts';
 import {
   DONE,
   INVALID_HANDSHAKE,
@@ -53,7 +53,7 @@ export class CarriedConnection {
   #connection_id = '';
   #endpoint: Socket | undefined;
   /** The worker that has brought the endpoint, if that is another one. */
-  #egress: string | undefined;
+  #through: Pick<ConnectionEnd, 'egress_worker_id'> = {};
   /** Where this side speaks the client's protocol. */
   #stream: ClientStream | undefined;
   #bytes_up = 0;
@@ -190,7 +190,7 @@ export class CarriedConnection {
     if (!reached) return { closing: NO_PROXYING, reason: 'network error' };
     const { socket: endpoint, address, port } = reached;
     this.#endpoint = endpoint;
-    this.#egress = reached.worker_id;
+    if (reached.worker_id) this.#through = { egress_worker_id: reached.worker_id };
     if (this.#ending) {
       endpoint.destroy();
       return this.#ending;
@@ -292,9 +292,9 @@ export class CarriedConnection {
   }
 
   async #tell({ reason, because }: Ending): Promise<void> {
-    const { traffic } = this;
-    if (!traffic) return;
-    await this.#ends.tell({ ...traffic, reason, because, egress_worker_id: this.#egress });
+    if (!this.traffic) return;
+    const end = { ...this.traffic, reason, ...this.#through };
+    await this.#ends.tell(because ? { ...end, because } : end);
     this.#isTold = true;
   }
 }

@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { createServer, type Socket } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import type { Tunnel } from '../../broker/vault/client/tunnels.ts';
+import type { Tunnel } from '../../broker/workers/tunnels.ts';
 
 /**
  * Has one connection to a socket of this machine go through another one. The folder that it lies in is its owner's alone.

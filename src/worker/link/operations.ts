@@ -1,6 +1,6 @@
 import type { App } from '../../app/app.ts';
-import { tunnelsOf } from '../../broker/vault/client/tunnels.ts';
 import { listKnownKeys } from '../../broker/workers/enrolment.store.ts';
+import { tunnelsOf } from '../../broker/workers/tunnels.ts';
 import { openTunnel } from '../hops/tunnels.operations.ts';
 import type { Cut } from '../upstream.ts';
 import { WorkerListener } from './listener.ts';
@@ -27,7 +27,8 @@ export async function beginLinking(app: App): Promise<Linking | undefined> {
   const listener = new WorkerListener(app);
   const address = await listener.listen(at);
   app.log.info({ address }, 'workers that stand alone may come');
-  tunnelsOf(app).open = (filter, endpoint) => openTunnel(app, listener.tickets, filter, endpoint);
+  tunnelsOf(app).open = (filter, endpoint, reach) =>
+    openTunnel(app, listener.tickets, { filter, endpoint, reach });
   return {
     cut: (cuts, lost) => {
       for (const link of listener.links) link.cut(cuts, lost.get(link.worker_id));
