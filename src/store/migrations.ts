@@ -74,6 +74,7 @@ import { workersAlone } from './migrations/0112-workers-alone.ts';
 import { hops } from './migrations/0113-hops.ts';
 import { sshAuthorities } from './migrations/0114-ssh-authorities.ts';
 import { useOfSessions } from './migrations/0115-use-of-sessions.ts';
+import { egressWorkers } from './migrations/0116-egress-workers.ts';
 import { recordedChannels } from './migrations/0118-recorded-channels.ts';
 
 /** In order of their numbers; a new one is added at the end. */
@@ -151,6 +152,7 @@ export const MIGRATIONS: readonly Migration[] = [
   hops,
   sshAuthorities,
   useOfSessions,
+  egressWorkers,
   recordedChannels,
 ];
 

@@ -721,6 +721,8 @@ export interface SessionConnectionRow {
   session_id: string;
   /** The worker that carries it. */
   worker_id: string;
+  /** The one that has dialled its endpoint, if that is another one; empty: it has not, or not yet. */
+  egress_worker_id: string;
   /** `authorized`, `connected`, `closed`. */
   status: string;
   created_ms: number;

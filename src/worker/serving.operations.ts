@@ -16,7 +16,7 @@ import {
 } from '../broker/sessions/connections/operations.ts';
 import { readSshGrant } from '../broker/targets/injection.operations.ts';
 import { requireWorker } from '../broker/workers/selection.operations.ts';
-import { reachEndpoint } from './hops/operations.ts';
+import { judgeEnds, reachEndpoint } from './hops/operations.ts';
 import type { Upstream } from './upstream.ts';
 
 /** What a server answers the worker of an id, whatever it asks by. */
@@ -72,7 +72,7 @@ export function upstreamOf(app: App, worker_id: string): Upstream {
       return readSshGrant(app, caller(), { worker, session_id });
     },
     async close({ ends }) {
-      await closeConnections(app, caller(), ends, worker_id);
+      await closeConnections(app, caller(), await judgeEnds(app, ends), worker_id);
       return { closed: ends.length };
     },
     record: (step) => recordStep(app, caller(), worker_id, step),

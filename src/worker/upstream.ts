@@ -42,6 +42,8 @@ export interface Traffic {
 /** How a connection ended. */
 export interface ConnectionEnd extends Traffic {
   reason: ClosedReason;
+  /** The worker that had brought its endpoint; absent: it has dialled it itself. */
+  egress_worker_id?: string | undefined;
   /** Where the reason alone does not tell: goes into the record. */
   because?: string | undefined;
 }

@@ -98,11 +98,15 @@ test('a bucket on an S3 server shows no secrets, and tells some from others', as
   const same = await admin.call('PATCH', `storage-buckets/${id}`, {
     version: 1,
     secrets: S3_KEYS,
-    worker_filter: '"a" in "/tags/type"',
   });
   assert.equal(same.status, 200, same.text);
   assert.equal(same.field('secrets_hmac'), made.field('secrets_hmac'));
-  assert.equal(same.field('worker_filter'), '"a" in "/tags/type"');
+  const through = await admin.call('PATCH', `storage-buckets/${id}`, {
+    version: 2,
+    worker_filter: '"a" in "/tags/type"',
+  });
+  assert.equal(through.status, 400, 'a filter is tried when it is set');
+  assert.match(through.text, /this server has no listener for workers/);
   const wrong = await admin.call('PATCH', `storage-buckets/${id}`, {
     version: 2,
     secrets: { secret_access_key: 'wrong' },
@@ -155,6 +159,12 @@ const refused: Case[] = [
     ['secrets.access_key_id'],
   ],
   ['a filter that is none', 'local', { ...LOCAL, worker_filter: 'a ==' }, ['worker_filter']],
+  [
+    'a folder and a worker',
+    'local',
+    { ...LOCAL, worker_filter: '"/name" == "a"' },
+    ['worker_filter'],
+  ],
 ];
 for (const [why, plugin, body, fields] of refused) {
   test(`a storage bucket is refused: ${why}`, async () => {

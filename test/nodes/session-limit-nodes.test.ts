@@ -13,8 +13,7 @@ eachPlace('sessions of one user on several nodes', (newPlace, engine) => {
     const directory = newDirectory(scope);
     const session_limits = { max_per_user: 3 };
     const a = await startCarryingServer(scope, {
-      ...settingsOf(place, directory, 'a'),
-      session_limits,
+      storing: { ...settingsOf(place, directory, 'a'), session_limits },
     });
     const b = await startNodeProcess(scope, {
       ...settingsOf(place, directory, 'b'),

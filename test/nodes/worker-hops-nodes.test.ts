@@ -20,7 +20,9 @@ eachPlace('workers of several nodes that reach for each other', (newPlace, engin
     const scope = inReverse(t);
     const place = await newPlace();
     const directory = newDirectory(scope);
-    const a = await startCarryingServer(scope, settingsOf(place, directory, 'a'));
+    const a = await startCarryingServer(scope, {
+      storing: settingsOf(place, directory, 'a'),
+    });
     const address = `127.0.0.1:${await freePort()}`;
     await startNodeProcess(scope, {
       ...settingsOf(place, directory, 'b'),

@@ -20,7 +20,7 @@ const IS = (tag: string): string => `"${tag}" in "/tags/type"`;
 test('sessions that are silent end at workers that stand alone and through two hops; one byte now and then keeps them', async (t) => {
   // Far shorter than a byte may take to be noted.
   const session_limits = { idle_seconds: 2 };
-  const server = await startCarryingServer(t, { ...ownSettings(t), session_limits });
+  const server = await startCarryingServer(t, { storing: { ...ownSettings(t), session_limits } });
   const { port } = await startEcho(t);
   const attributes = { default_port: port };
   const inner = { name: 'inside', listener: null, tags: { type: ['inner'] } };

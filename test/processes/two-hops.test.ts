@@ -1,12 +1,20 @@
 import assert from 'node:assert/strict';
 import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
+import type { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import { test } from 'node:test';
+import { enrolAt } from '../../src/worker/alone/enrolling.client.ts';
+import { Identity } from '../../src/worker/alone/identity.ts';
+import { ServerLink } from '../../src/worker/alone/link.client.ts';
+import { Errands } from '../../src/worker/carrying/errands.ts';
+import { newDirectory, type Scope } from '../support/node-process.ts';
 import {
   addTarget,
   addWorker,
+  awaitWorker,
   beginSession,
+  type CarryingServer,
   connectionsOf,
   echo,
   eventually,
@@ -99,13 +107,136 @@ test('a worker inside a network that takes no connection is reached through anot
   await left;
   await eventually(async () => {
     const [connection] = await connectionsOf(server, fourth.id);
-    assert.ok(connection?.closed_reason);
+    assert.equal(connection?.closed_reason, 'system error');
   }, 5_000);
   // It is not known to be dead yet, but nobody holds a connection to it.
   const began = performance.now();
   await overOf(await fourth.open());
   assert.ok(performance.now() - began < 10_000);
 });
+
+test('a worker behind that goes is told from an endpoint that ends', async (t) => {
+  const server = await startCarryingServer(t);
+  const { port, sockets } = await startEcho(t);
+  const inner = { name: 'inside', listener: null, tags: { type: ['inner'] } };
+  const { worker } = await addWorker(t, server, inner);
+  const target = await addTarget(server, {
+    egress_worker_filter: IS('inner'),
+    ingress_worker_filter: '"embedded" in "/tags/type"',
+    session_connection_limit: -1,
+    attributes: { default_port: port },
+  });
+  const session = await beginSession(server, target);
+  const reasonsOf = async () =>
+    (await connectionsOf(server, session.id)).map(({ closed_reason }) => closed_reason);
+  for (const [end, reason] of [
+    [(socket: Socket) => void socket.end(), 'unknown'],
+    [(socket: Socket) => void socket.resetAndDestroy(), 'unknown'],
+    [() => void worker.kill('SIGTERM'), 'system error'],
+  ] as const) {
+    const stream = await session.open();
+    await echo(stream, 'before');
+    const over = overOf(stream);
+    const [socket] = sockets;
+    assert.ok(socket);
+    end(socket);
+    await over;
+    await eventually(async () => {
+      const [newest] = await reasonsOf();
+      assert.equal(newest, reason);
+    }, 10_000);
+    await eventually(async () => assert.equal(sockets.size, 0), 5_000);
+  }
+  assert.deepEqual(await reasonsOf(), ['system error', 'unknown', 'unknown']);
+});
+
+/** A worker that dials out for others as it should, and does nothing else that it is told. */
+async function startDisobedient(
+  test: Scope,
+  server: CarryingServer,
+  settings: { name: string; type: string },
+): Promise<{ id: string }> {
+  const made = await server.call('POST', 'workers:create:controller-led', {
+    scope_id: 'global',
+    name: settings.name,
+  });
+  const id = made.textAt('id');
+  const [host = '', port] = server.worker_address.split(':');
+  const at = { host, port: Number(port) };
+  const identity = Identity.open(newDirectory(test));
+  const given = made.textAt('controller_generated_activation_token');
+  identity.keep(await enrolAt(at, identity, { given }));
+  const { credentials } = identity;
+  assert.ok(credentials);
+  const errands = new Errands();
+  errands.prove(credentials);
+  const welcome = Promise.withResolvers<void>();
+  const link = await ServerLink.open(at, credentials, {
+    welcome: () => welcome.resolve(),
+    bring: async ({ id, errand }) => {
+      link.say({ type: 'brought', id, ...(await errands.run(errand)) });
+    },
+    heard() {},
+    renewed() {},
+    cut() {},
+  });
+  test.after(() => {
+    link.drop();
+    errands.cutAll();
+  });
+  link.say({
+    ...{ type: 'hello', name: settings.name, description: '', address: '' },
+    ...{ release_version: 'none', tags: { type: [settings.type] } },
+  });
+  await welcome.promise;
+  link.say({ type: 'report', report_id: 1, state: 'active', open: [] });
+  await awaitWorker(server, id);
+  return { id };
+}
+
+for (const front of ['embedded', 'alone'] as const) {
+  for (const end of ['is deleted', 'has no key any more'] as const) {
+    // New roots are new for the worker in front, too, where that stands alone.
+    if (front === 'alone' && end !== 'is deleted') continue;
+    test(`what runs through a worker that ${end} ends within two seconds, also where that does not obey (in front: ${front})`, async (t) => {
+      const server = await startCarryingServer(t);
+      const { port } = await startEcho(t);
+      if (front === 'alone') {
+        await addWorker(t, server, { name: 'front', tags: { type: ['alone'] } });
+      }
+      const bad = await startDisobedient(t, server, { name: 'bad', type: 'bad' });
+      const good = { name: 'good', listener: null, tags: { type: ['good'] } };
+      await addWorker(t, server, good);
+      const begin = async (egress: string) => {
+        const filters = { egress_worker_filter: IS(egress), ingress_worker_filter: IS(front) };
+        const attributes = { default_port: port };
+        return beginSession(server, await addTarget(server, { ...filters, attributes }));
+      };
+      const session = await begin('bad');
+      const lost = await session.open();
+      await echo(lost, 'before');
+      const beside = await begin('good');
+      const kept = await beside.open();
+      await echo(kept, 'before');
+      const over = overOf(lost);
+      const began = performance.now();
+      const ended =
+        end === 'is deleted'
+          ? await server.call('DELETE', `workers/${bad.id}`)
+          : await server.call('POST', 'workers:reinitialize-certificate-authority?scope_id=global');
+      assert.ok(ended.status < 300, ended.text);
+      await over;
+      const lasted = performance.now() - began;
+      // Two seconds, and some for a machine that has much to do.
+      assert.ok(lasted < 5_000, `it ended after ${Math.round(lasted)} ms`);
+      await eventually(async () => {
+        const [connection] = await connectionsOf(server, session.id);
+        assert.equal(connection?.closed_reason, 'system error');
+      }, 5_000);
+      if (end === 'is deleted') await echo(kept, 'through the other one it goes on');
+    });
+  }
+}
 
 test('the server’s own worker goes out for others, and an endpoint that nobody reaches is said so', async (t) => {
   const server = await startCarryingServer(t);

@@ -16,6 +16,8 @@ export interface NodeSettings {
   /** Where workers that stand alone come to; without it there are none. */
   worker_listener?: { address: string; public_address?: string };
   session_limits?: { max_per_user?: number; idle_seconds?: number };
+  /** Folders that recordings may be kept in. */
+  storage_buckets?: { local_folders: readonly string[] };
 }
 
 /** A server in a process of its own, as `gatehouse server -config FILE` starts it. */

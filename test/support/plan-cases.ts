@@ -1,3 +1,4 @@
+import { listOpenOfPair } from '../../src/broker/sessions/connections/store.ts';
 import type { CancellationCause } from '../../src/broker/sessions/dependents.store.ts';
 import { listUnusedSince } from '../../src/broker/sessions/idle.store.ts';
 import { listLive } from '../../src/broker/sessions/orphans.store.ts';
@@ -147,6 +148,11 @@ type Read = [name: string, index: RegExp, read: (db: Db) => Promise<unknown>];
 
 /** @param ids of some rows, where some are asked for */
 export const readsOf = (ids: readonly string[]): Read[] => [
+  [
+    'open connections through two workers',
+    /session_connection_egress \(egress_worker_id=\? AND worker_id=\?\)/,
+    (db) => listOpenOfPair(db, { worker_id: 'w_1', egress_worker_id: 'w_2' }, 9),
+  ],
   [
     'certificates that have ended',
     /pki_certificate_end \(mount_id=\? AND \(?not_after/,

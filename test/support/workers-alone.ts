@@ -26,8 +26,8 @@ import type { Reply } from './server.ts';
 const MAIN = join(import.meta.dirname, '../../src/main.ts');
 
 /** A port that nobody has at the moment: processes that are started anew come back to it. */
-export async function freePort(): Promise<number> {
-  const server = createServer().listen(0, '127.0.0.1');
+export async function freePort(host = '127.0.0.1'): Promise<number> {
+  const server = createServer().listen(0, host);
   await once(server, 'listening');
   const { port } = server.address() as AddressInfo;
   server.close();
@@ -52,14 +52,28 @@ export async function eventually<Value>(
 }
 
 /** Where sessions lead to: sends back what it gets. */
-export async function startEcho(test: Scope): Promise<{ port: number; sockets: Set<Socket> }> {
+export const startEcho = (test: Scope): Promise<Endpoint> =>
+  startEndpoint(test, (socket) => socket.pipe(socket));
+
+export interface Endpoint {
+  port: number;
+  /** All that are open. */
+  sockets: Set<Socket>;
+}
+
+/** @param serve what it does with each connection; errors are seen to */
+export async function startEndpoint(
+  test: Scope,
+  serve: (socket: Socket) => void,
+  host = '127.0.0.1',
+): Promise<Endpoint> {
   const sockets = new Set<Socket>();
   const server = createServer((socket) => {
     sockets.add(socket);
     socket.on('error', () => socket.destroy());
     socket.once('close', () => sockets.delete(socket));
-    socket.pipe(socket);
-  }).listen(0, '127.0.0.1');
+    serve(socket);
+  }).listen(0, host);
   await once(server, 'listening');
   test.after(() => {
     for (const socket of sockets) socket.destroy();
@@ -82,14 +96,16 @@ export interface CarryingServer {
   log(): string;
 }
 
-/** @param storing where it keeps everything; a place of its own */
+/** @param options where it keeps everything, if not at a place of its own, and where workers come to */
 export async function startCarryingServer(
   test: Scope,
-  storing: NodeSettings = ownSettings(test),
+  options: { storing?: NodeSettings; host?: string; local_buckets?: string } = {},
 ): Promise<CarryingServer> {
-  const worker_address = `127.0.0.1:${await freePort()}`;
+  const { storing = ownSettings(test), host = '127.0.0.1', local_buckets } = options;
+  const worker_address = `${host}:${await freePort(host)}`;
   const settings = {
     ...storing,
+    ...(local_buckets === undefined ? {} : { storage_buckets: { local_folders: [local_buckets] } }),
     worker_listener: { address: worker_address, public_address: worker_address },
   };
   let node: NodeProcess = await startNodeProcess(test, settings);
@@ -142,17 +158,23 @@ export interface WorkerSettings {
   tags?: Readonly<Record<string, readonly string[]>>;
 }
 
-/** Starts one; it is killed with the test. */
+/**
+ * Starts one; it is killed with the test.
+ *
+ * @param within what its command begins with, where it is not to run as this process does
+ */
 export function startWorkerProcess(
   test: Scope,
   settings: WorkerSettings,
   activation_token?: string,
+  within: readonly string[] = [],
 ): WorkerProcess {
   const file = join(newDirectory(test), 'worker.json');
   const listener = { address: '127.0.0.1:0' };
   const given = activation_token === undefined ? {} : { activation_token: 'env://TOKEN' };
   writeFileSync(file, JSON.stringify({ listener, ...given, ...settings }));
-  const child = spawn(process.execPath, [MAIN, 'worker', '-config', file], {
+  const [program = '', ...args] = [...within, process.execPath, MAIN, 'worker', '-config', file];
+  const child = spawn(program, args, {
     stdio: ['ignore', 'pipe', 'pipe'],
     env: { PATH: process.env.PATH, ...(activation_token ? { TOKEN: activation_token } : {}) },
   });
@@ -188,6 +210,7 @@ export async function addWorker(
   test: Scope,
   server: CarryingServer,
   settings: Partial<WorkerSettings> & { name: string },
+  within: readonly string[] = [],
 ): Promise<{ id: string; worker: WorkerProcess; token: string }> {
   const { name } = settings;
   const made = await server.call('POST', 'workers:create:controller-led', {
@@ -199,7 +222,7 @@ export async function addWorker(
   const id = made.textAt('id');
   const state = newDirectory(test);
   const whole = { servers: [server.worker_address], state, ...settings };
-  const worker = startWorkerProcess(test, whole, token);
+  const worker = startWorkerProcess(test, whole, token, within);
   await awaitWorker(server, id).catch((error: unknown) => {
     throw new Error(`${worker.output()}${worker.log()}`, { cause: error });
   });

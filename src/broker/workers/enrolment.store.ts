@@ -70,6 +70,17 @@ export async function listKnownKeys(
   return new Set(rows.map((row) => row.key_sha256));
 }
 
+/** Which of some workers have a key that is known. */
+export async function listWorkersWithKeys(
+  db: Db,
+  worker_ids: readonly string[],
+): Promise<Set<string>> {
+  const rows = await inBlocks([...new Set(worker_ids)], (some) =>
+    db.selectFrom('worker_key').select('worker_id').where('worker_id', 'in', some).execute(),
+  );
+  return new Set(rows.map((row) => row.worker_id));
+}
+
 export function insertKey(row: WorkerKeyRow): Write {
   return write(build.insertInto('worker_key').values(row), { rows: 1 });
 }

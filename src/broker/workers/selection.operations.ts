@@ -1,6 +1,7 @@
 import type { App } from '../../app/app.ts';
 import { Failure } from '../../core/failure.ts';
 import { ownWorker } from './embedded.operations.ts';
+import { listWorkersWithKeys } from './enrolment.store.ts';
 import {
   chooseIngress,
   chooseWorkers,
@@ -42,6 +43,13 @@ export async function listSilentWorkers(app: App): Promise<string[]> {
     (await readReports(app)).flatMap((one) => (isAlive(one, now) ? [one.worker_id] : [])),
   );
   return carrying.filter((id) => id !== own && !alive.has(id));
+}
+
+/** Which of some workers are known: those of servers that are there, and those that stand alone and have a key. */
+export async function listKnownWorkers(app: App, ids: readonly string[]): Promise<Set<string>> {
+  const known = await listWorkersWithKeys(app.db, ids);
+  for (const { id, body } of await readWorkers(app)) if (body.node !== '') known.add(id);
+  return known;
 }
 
 /**

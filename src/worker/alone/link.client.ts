@@ -1,3 +1,5 @@
+import type { Socket } from 'node:net';
+import { type ConnectionOptions, connect } from 'node:tls';
 import WebSocket, { type ClientOptions } from 'ws';
 import { SERVER_NAME } from '../../broker/workers/root/leaf.ts';
 import { Failure } from '../../core/failure.ts';
@@ -12,6 +14,11 @@ import {
 import type { Call } from '../upstream.ts';
 
 const PATIENCE_MS = 10_000;
+/**
+ * A server whose system has not answered by then is asked anew: in a network that has lost what was sent, the system
+ * would ask again after twice as long each time, and the grace would be over although the network is there again.
+ */
+const CONNECT_MS = 2_000;
 /** A server that answers nothing for so long is not there. */
 const CALL_MS = 30_000;
 
@@ -69,6 +76,7 @@ export class ServerLink {
       minVersion: 'TLSv1.3',
       perMessageDeflate: false,
       handshakeTimeout: PATIENCE_MS,
+      createConnection: connectSoon as NonNullable<ClientOptions['createConnection']>,
       maxPayload: MESSAGE_BYTES,
     };
     const ws = new WebSocket(`wss://${at}${LINK_PATH}`, LINK_PROTOCOL, options);
@@ -142,6 +150,15 @@ export class ServerLink {
       }
     }
   }
+}
+
+/** @param options of an address by host and port, with all that TLS needs */
+function connectSoon(options: ConnectionOptions): Socket {
+  const secure = connect({ ...options, path: undefined });
+  const timer = setTimeout(() => secure.destroy(new Error('it does not answer')), CONNECT_MS);
+  secure.once('connect', () => clearTimeout(timer));
+  secure.once('close', () => clearTimeout(timer));
+  return secure;
 }
 
 const NOT_KNOWN =

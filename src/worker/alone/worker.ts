@@ -14,7 +14,7 @@ import { ServerLink } from './link.client.ts';
 import type { WorkerSettings } from './settings.ts';
 
 /** Between two attempts to reach a server; longer each time, but several within the grace. */
-const WAITS_MS = { first: 250, most: 2_000 };
+const WAITS_MS = { first: 250, most: 1_000 };
 /** How often it is looked at whether something is due. */
 const TICK_MS = 1_000;
 /** A server that has not taken a report in for so long is not there: another one is tried. */

@@ -8,6 +8,7 @@ import type { TLSSocket } from 'node:tls';
 import { type ServerOptions, WebSocketServer } from 'ws';
 import type { ClosedReason } from '../../broker/sessions/connections/connection.ts';
 import { shakeInTurns } from '../../sockets/handshakes.ts';
+import { KEEP_ALIVE_MS } from '../../sockets/keep-alive.ts';
 import type { Cut, SessionGrant, Traffic, Upstream } from '../upstream.ts';
 import { PROXY_PATH, SUBPROTOCOL } from '../wire/handshake.ts';
 import { readHelloNames, sessionOf } from '../wire/hello-names.ts';
@@ -82,9 +83,8 @@ export class Carrier {
       (secure) => this.#newcomers.proved(secure),
     );
     this.#http = this.#httpServer();
-    this.#server = createServer({ noDelay: true, keepAlive: true }, (socket) =>
-      this.#accept(socket),
-    );
+    const asking = { keepAlive: true, keepAliveInitialDelay: KEEP_ALIVE_MS };
+    this.#server = createServer({ noDelay: true, ...asking }, (socket) => this.#accept(socket));
     shakeInTurns(this.#server, PATIENCE_MS);
     this.#server.prependListener('connection', (socket: Socket) => {
       this.#newcomers.add(socket);
@@ -135,13 +135,14 @@ export class Carrier {
     });
     // Its client is answered when it says that it leaves; whether anybody else comes in, the server is asked.
     for (const session_id of reasons.keys()) this.#sessions.get(session_id)?.outlive();
+    this.#errands.cut({ session_ids: reasons, connection_ids: ids });
   }
 
   /** Ends everything, since the server that it belongs to is not to be reached. */
   cutAll(reason: ClosedReason): void {
     this.#cutWhere(() => reason);
     this.#sessions.clear();
-    this.#errands.cut();
+    this.#errands.cutAll();
   }
 
   /** Takes nothing new, ends what there is, and returns once the server has been told. */

@@ -3,7 +3,7 @@ import type { TLSSocket } from 'node:tls';
 import type WebSocket from 'ws';
 import { type ClosedReason, TOFU_LENGTH } from '../../broker/sessions/connections/connection.ts';
 import { proxySsh } from '../ssh/proxy.ts';
-import type { Traffic, Upstream } from '../upstream.ts';
+import type { ConnectionEnd, Traffic, Upstream } from '../upstream.ts';
 import {
   CUT_OFF,
   DONE,
@@ -19,7 +19,7 @@ import type { CarriedSession } from './carried-session.ts';
 import { sendBinary, takeBinary } from './client-frames.ts';
 import { ClientStream, untilSent } from './client-stream.ts';
 import { closingWith, type Ending, endingOf, NETWORK_ERROR, untilRecorded } from './ending.ts';
-import { breakOff, leave, parseEndpoint, untilClosed } from './endpoint.ts';
+import { breakOff, leave, parseEndpoint, untilClosed, writeTogether } from './endpoint.ts';
 import type { Ends } from './ends.ts';
 import type { HopDesk } from './hop-desk.ts';
 import { beginInjected } from './injected.ts';
@@ -50,6 +50,8 @@ export class CarriedConnection {
   readonly #client: { client_tcp_address: string; client_tcp_port: number };
   #connection_id = '';
   #endpoint: Socket | undefined;
+  /** The worker that has brought the endpoint, if that is another one. */
+  #through: Pick<ConnectionEnd, 'egress_worker_id'> = {};
   /** Where this side speaks the client's protocol. */
   #stream: ClientStream | undefined;
   #bytes_up = 0;
@@ -187,6 +189,7 @@ export class CarriedConnection {
     if (!reached) return { closing: NO_PROXYING, reason: 'network error' };
     const { socket: endpoint, address, port } = reached;
     this.#endpoint = endpoint;
+    if (reached.worker_id) this.#through = { egress_worker_id: reached.worker_id };
     if (this.#ending) {
       endpoint.destroy();
       return this.#ending;
@@ -248,9 +251,7 @@ export class CarriedConnection {
     endpoint.on('drain', () => this.#ws.resume());
     // All that it has sent is on its way to the client by now, and the close comes behind it.
     endpoint.on('end', () => this.#end(closingWith(DONE)));
-    const early = this.#early;
-    this.#early = [];
-    for (const bytes of early) this.#write(endpoint, bytes);
+    for (const bytes of this.#early.splice(0)) this.#write(endpoint, bytes);
     if (endpoint.writableLength < KEPT_BYTES) this.#ws.resume();
   }
 
@@ -265,12 +266,7 @@ export class CarriedConnection {
 
   #write(endpoint: Socket, bytes: Buffer): void {
     this.#bytes_up += bytes.length;
-    // Pieces that come in one go are written in one.
-    if (endpoint.writableCorked === 0) {
-      endpoint.cork();
-      setImmediate(() => endpoint.uncork());
-    }
-    endpoint.write(bytes);
+    writeTogether(endpoint, bytes);
     if (endpoint.writableLength >= KEPT_BYTES) this.#ws.pause();
   }
 
@@ -295,9 +291,9 @@ export class CarriedConnection {
   }
 
   async #tell({ reason, because }: Ending): Promise<void> {
-    const { traffic } = this;
-    if (!traffic) return;
-    await this.#ends.tell({ ...traffic, reason, ...(because ? { because } : {}) });
+    if (!this.traffic) return;
+    const end = { ...this.traffic, reason, ...this.#through };
+    await this.#ends.tell(because ? { ...end, because } : end);
     this.#isTold = true;
   }
 }

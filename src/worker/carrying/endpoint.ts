@@ -1,5 +1,6 @@
 import { createConnection, type LookupFunction, type Socket } from 'node:net';
 import { TLSSocket } from 'node:tls';
+import { KEEP_ALIVE_MS } from '../../sockets/keep-alive.ts';
 
 /** An endpoint that does not answer is given up after this. */
 const DIAL_MS = 30_000;
@@ -7,8 +8,6 @@ const DIAL_MS = 30_000;
 const LINGER_MS = 60_000;
 /** What is read of an endpoint after its client has gone, at most. */
 const LINGER_BYTES = 16 << 20;
-/** After so long without a byte the system asks whether the other machine is still there. */
-const KEEP_ALIVE_MS = 30_000;
 
 /** Of a session's endpoint, e.g. `tcp://[2001:db8::1]:22`. */
 const ENDPOINT = /^[a-z]+:\/\/(?:\[([^\]]+)\]|([^:]+)):(\d{1,5})$/;
@@ -74,4 +73,13 @@ export function breakOff(socket: Socket): void {
 /** When it is closed. */
 export async function untilClosed(endpoint: Socket): Promise<void> {
   if (!endpoint.closed) await new Promise((resolve) => endpoint.once('close', resolve));
+}
+
+/** Writes bytes; pieces that come in one go are written in one. */
+export function writeTogether(endpoint: Socket, bytes: Buffer): void {
+  if (endpoint.writableCorked === 0) {
+    endpoint.cork();
+    setImmediate(() => endpoint.uncork());
+  }
+  endpoint.write(bytes);
 }

@@ -4,6 +4,7 @@ import { parseAddress } from '../../config/kinds.ts';
 import { lookupWithin, refuseAddress } from '../../config/reach.client.ts';
 import type { ReachRules } from '../../config/reach-rules.ts';
 import { Failure } from '../../core/failure.ts';
+import { KEEP_ALIVE_MS } from '../../sockets/keep-alive.ts';
 import { type Brought, type Errand, HOP_PROTOCOL, workerOf } from '../wire/hop.ts';
 import { breakOff, dial, parseEndpoint } from './endpoint.ts';
 import { tlsOf, type WorkerCredentials } from './worker-credentials.ts';
@@ -12,11 +13,11 @@ import { tlsOf, type WorkerCredentials } from './worker-credentials.ts';
 const PATIENCE_MS = 10_000;
 /** What one side has not taken so long after the other has gone is dropped. */
 const LINGER_MS = 60_000;
-const KEEP_ALIVE_MS = 30_000;
 
 /** What this worker does for others: it dials what they cannot, and brings it to them. */
 export class Errands {
-  readonly #sockets = new Set<Socket>();
+  /** What it has brought: both ends of each. */
+  readonly #brought = new Set<{ errand: Errand; sockets: readonly Socket[] }>();
   #credentials: WorkerCredentials | undefined;
 
   /** From now on proves itself by these. */
@@ -29,7 +30,8 @@ export class Errands {
    *
    * @throws Failure `unresolved` when either cannot be reached
    */
-  async run({ endpoint, address, worker_id, ticket, reach }: Errand): Promise<Brought> {
+  async run(errand: Errand): Promise<Brought> {
+    const { endpoint, address, worker_id, ticket, reach } = errand;
     const credentials = this.#credentials;
     if (!credentials) throw new Failure('unresolved', 'the worker is not enrolled yet');
     const reached = await dialWithin(endpoint, reach).catch((cause: unknown) => {
@@ -47,7 +49,7 @@ export class Errands {
       throw new Failure('unresolved', 'the endpoint has closed the connection');
     }
     hop.write(Buffer.from(ticket, 'base64'));
-    this.#relay(reached, hop);
+    this.#relay(errand, reached, hop);
     return {
       endpoint_tcp_address: reached.remoteAddress ?? '',
       endpoint_tcp_port: reached.remotePort ?? 0,
@@ -55,26 +57,46 @@ export class Errands {
   }
 
   /** Ends all that it has brought to others. */
-  cut(): void {
-    for (const socket of this.#sockets) breakOff(socket);
+  cutAll(): void {
+    this.#cutWhere(() => true);
   }
 
-  #relay(endpoint: Socket, hop: Socket): void {
+  /** Ends what it has brought of some sessions, and some connections besides, also where the worker that has them does not. */
+  cut(over: { session_ids: Has; connection_ids: Has }): void {
+    this.#cutWhere(
+      ({ session_id = '', connection_id = '' }) =>
+        over.session_ids.has(session_id) || over.connection_ids.has(connection_id),
+    );
+  }
+
+  #cutWhere(isOver: (errand: Errand) => boolean): void {
+    for (const { errand, sockets } of this.#brought) {
+      if (isOver(errand)) for (const socket of sockets) breakOff(socket);
+    }
+  }
+
+  #relay(errand: Errand, endpoint: Socket, hop: Socket): void {
+    const brought = { errand, sockets: [endpoint, hop] };
+    this.#brought.add(brought);
     endpoint.pipe(hop);
     hop.pipe(endpoint);
     for (const [one, other] of [
       [endpoint, hop],
       [hop, endpoint],
     ] as const) {
-      this.#sockets.add(one);
       one.once('close', () => {
-        this.#sockets.delete(one);
+        if (other.closed) this.#brought.delete(brought);
         // One that has ended in order is given time for what is on its way to the other.
         if (!one.readableEnded) breakOff(other);
         else setTimeout(() => other.destroy(), LINGER_MS).unref();
       });
     }
   }
+}
+
+/** What tells whether something is in it. */
+interface Has {
+  has(id: string): boolean;
 }
 
 const refuse = (_kind: string, because: string): Error => new Error(because);

@@ -15,6 +15,8 @@ interface Reached {
   /** Of the endpoint, as whoever dialled it sees it. */
   address: string;
   port: number;
+  /** Of the worker that has brought it; absent: this one has dialled it. */
+  worker_id?: string;
 }
 
 /** Where other workers come to with the connections that they were asked for. */
@@ -80,7 +82,7 @@ export class HopDesk {
     const met = await this.#tickets.meet((ticket) =>
       this.#upstream.reach({ connection_id, ticket }),
     );
-    const { secure, endpoint_tcp_address: address, endpoint_tcp_port: port } = met;
-    return { socket: secure, address, port };
+    const { secure, worker_id, endpoint_tcp_address: address, endpoint_tcp_port: port } = met;
+    return { socket: secure, address, port, worker_id };
   }
 }

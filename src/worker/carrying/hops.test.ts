@@ -100,7 +100,7 @@ async function startEcho(t: TestContext): Promise<{ endpoint: string; sockets: S
 function errandsOf(t: TestContext, credentials: WorkerCredentials): Errands {
   const errands = new Errands();
   errands.prove(credentials);
-  t.after(() => errands.cut());
+  t.after(() => errands.cutAll());
   return errands;
 }
 
@@ -144,7 +144,7 @@ test('either leg that dies ends both', async (t) => {
   const ends: ((socket: Socket) => void)[] = [
     (socket) => socket.destroy(),
     () => [...sockets][0]?.resetAndDestroy(),
-    () => errands.cut(),
+    () => errands.cutAll(),
   ];
   for (const end of ends) {
     const { socket } = await desk.reach('sc_1');
@@ -155,6 +155,39 @@ test('either leg that dies ends both', async (t) => {
     await over;
     while (sockets.size > 0) await new Promise((resolve) => setTimeout(resolve, 10));
   }
+});
+
+test('a worker ends what it has brought of a session that is over, or a connection, and nothing else', async (t) => {
+  const { endpoint, sockets } = await startEcho(t);
+  const errands = errandsOf(t, credentialsOf('w_out'));
+  let session_id = '';
+  const { desk } = await startDesk(t, async ({ ticket, connection_id }, address) => {
+    const errand = { endpoint, address, worker_id: 'w_in', ticket, session_id, connection_id };
+    return { worker_id: 'w_out', ...(await errands.run(errand)) };
+  });
+  const bring = async (session: string, connection: string): Promise<Socket> => {
+    session_id = session;
+    const { socket } = await desk.reach(connection);
+    assert.equal(await textOf(socket, 10), '220 ready\n');
+    return socket;
+  };
+  const kept = await bring('s_1', 'sc_1');
+  const bySession = await bring('s_2', 'sc_2');
+  const byConnection = await bring('s_1', 'sc_3');
+  // A connection to a server is of no session.
+  errands.cut({ session_ids: new Set(), connection_ids: new Set(['s_1', 's_2']) });
+  for (const [over, socket] of [
+    [{ session_ids: new Set(['s_2', 'sc_1']), connection_ids: new Set<string>() }, bySession],
+    [{ session_ids: new Set<string>(), connection_ids: new Set(['sc_3', 's_1']) }, byConnection],
+  ] as const) {
+    const closed = once(socket.on('error', () => {}).resume(), 'close');
+    const left = sockets.size - 1;
+    errands.cut(over);
+    await closed;
+    while (sockets.size > left) await new Promise((resolve) => setTimeout(resolve, 10));
+  }
+  kept.write('still there');
+  assert.equal(await textOf(kept, 11), 'still there');
 });
 
 test('a ticket is good once', async (t) => {

@@ -12,6 +12,7 @@ import { hostOf } from '../../broker/sessions/session-certificate.ts';
 import { sessionKey } from '../../broker/sessions/session-key.ts';
 import { memoizeWeak } from '../../core/memoize-weak.ts';
 import { encodePem } from '../../core/pem.ts';
+import { KEEP_ALIVE_MS } from '../../sockets/keep-alive.ts';
 import {
   decodeHandshakeResult,
   encodeClientHandshake,
@@ -23,8 +24,6 @@ import { type Refusal, refusalOfClose, refusalOfError } from './refusal.ts';
 
 /** A worker that does not answer is given up after this. */
 const PATIENCE_MS = 30_000;
-/** After so long without a byte the system asks whether the worker is still there. */
-const KEEP_ALIVE_MS = 30_000;
 /** A longer message of a WebSocket is no piece of a stream. */
 const MESSAGE_BYTES = 4 << 20;
 /** An endpoint that takes slowly has as long as a session may last for what is on its way to it. */

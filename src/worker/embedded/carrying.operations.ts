@@ -4,6 +4,7 @@ import type { App } from '../../app/app.ts';
 import { listToCut } from '../../broker/sessions/connections/carried-session.operations.ts';
 import {
   closeUnknown,
+  listLostHops,
   noteTraffic,
   UNKNOWN_MS,
 } from '../../broker/sessions/connections/operations.ts';
@@ -41,7 +42,10 @@ export interface Carrying {
  * @throws Error when it cannot be had */
 export async function beginCarrying(
   app: App,
-  cutElsewhere: (cuts: readonly AddressedCut[]) => void = () => {},
+  cutElsewhere: (
+    cuts: readonly AddressedCut[],
+    lost: ReadonlyMap<string, string[]>,
+  ) => void = () => {},
 ): Promise<Carrying> {
   const begun_ms = app.now() - 1;
   const thread = new CarryingThread(app.config.proxy_listen, {
@@ -65,9 +69,10 @@ export async function beginCarrying(
     async cut() {
       if (app.barrier.sealed) return;
       try {
-        const cuts = await listToCut(app);
-        thread.cut(cutsOf(cuts, ownWorker(app)?.id));
-        cutElsewhere(cuts);
+        const [cuts, lost] = await Promise.all([listToCut(app), listLostHops(app)]);
+        const own = ownWorker(app)?.id;
+        thread.cut(cutsOf(cuts, own), lost.get(own ?? ''));
+        cutElsewhere(cuts, lost);
         heard = performance.now();
       } catch (err) {
         app.log.warn({ err }, 'which sessions are over could not be read');
@@ -105,7 +110,7 @@ function proving(app: App, thread: CarryingThread): (root: string) => Promise<vo
     const key = privateKey.export({ type: 'pkcs8', format: 'pem' }).toString();
     thread.prove({ key, certificate, roots });
     takeAway();
-    takeAway = addSender(app, worker_id, (errand) => thread.bring(errand));
+    takeAway = addSender(app, worker_id, thread);
     made = { root, worker_id, at_ms: app.now() };
   };
 }

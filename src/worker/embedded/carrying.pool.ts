@@ -111,6 +111,10 @@ export class CarryingThread {
     }
   }
 
+  async isThere(): Promise<boolean> {
+    return this.#worker !== undefined;
+  }
+
   /** @param connection_ids what is to be ended besides, one by one */
   cut(cuts: readonly Cut[], connection_ids: readonly string[] = []): void {
     if (cuts.length + connection_ids.length > 0) this.#tell({ type: 'cut', cuts, connection_ids });

@@ -3,13 +3,19 @@ import { z } from 'zod';
 import { type App, perApp } from '../../app/app.ts';
 import type { EnvelopeContext } from '../../barrier/envelope.ts';
 import { requireSession } from '../../broker/sessions/connections/carried-session.operations.ts';
-import { listConnectionsById } from '../../broker/sessions/connections/store.ts';
+import type { ClosedReason } from '../../broker/sessions/connections/connection.ts';
+import { listConnectionsById, saveEgressWorker } from '../../broker/sessions/connections/store.ts';
 import {
   listEgressWorkers,
   listEligibleWorkers,
 } from '../../broker/workers/selection.operations.ts';
+import { readReports } from '../../broker/workers/status.operations.ts';
+import { isAlive } from '../../broker/workers/worker.ts';
+import { readWorkers } from '../../broker/workers/worker-cache.operations.ts';
 import { BoundedMap } from '../../core/bounded-map.ts';
-import { Failure } from '../../core/failure.ts';
+import { Failure, isConflict } from '../../core/failure.ts';
+import type { SessionConnectionRow } from '../../store/tables.ts';
+import type { ConnectionEnd } from '../upstream.ts';
 import type { Brought, Errand } from '../wire/hop.ts';
 import { TICKET_MS } from '../wire/hop.ts';
 import { sendersOf } from './senders.ts';
@@ -63,14 +69,19 @@ export async function reachEndpoint(
   const reached = reachedOf(app);
   if (reached.has(connection_id)) throw new Failure('forbidden', 'the connection is reached once');
   reached.set(connection_id, true);
-  const errand: Errand = { endpoint, address: ingress.address, worker_id, ticket };
+  const errand: Errand = {
+    ...{ endpoint, session_id, connection_id },
+    ...{ address: ingress.address, worker_id, ticket },
+  };
   const until = performance.now() + PATIENCE_MS;
   const asked: { worker_id: string; why: string }[] = [];
   for (const id of await listAsked(app, worker_filter, worker_id)) {
     const left_ms = until - performance.now();
     if (left_ms <= 0) break;
     try {
-      return { ...(await send(app, id, errand, left_ms)), worker_id: id };
+      const brought = await send(app, id, errand, left_ms);
+      await noteEgress(app, row, id);
+      return { ...brought, worker_id: id };
     } catch (error) {
       if (!(error instanceof Failure)) throw error;
       asked.push({ worker_id: id, why: error.message });
@@ -78,6 +89,61 @@ export async function reachEndpoint(
   }
   app.log.warn({ session_id, connection_id, asked }, NOBODY);
   throw new Failure('unresolved', NOBODY);
+}
+
+/** Before a byte flows, so that whatever ends the worker ends this, too. @throws Failure `unresolved` for one that is not known any more */
+async function noteEgress(
+  app: App,
+  { id, worker_id }: SessionConnectionRow,
+  egress_id: string,
+): Promise<void> {
+  const worker = (await readWorkers(app)).find((one) => one.id === egress_id);
+  try {
+    if (!worker) throw new Failure('conflict', GONE);
+    const egress = { id: egress_id, is_alone: worker.body.node === '' };
+    await app.store.commit([saveEgressWorker(id, worker_id, egress, app.now())]);
+  } catch (cause) {
+    if (isConflict(cause)) throw new Failure('unresolved', GONE, { cause });
+    throw cause;
+  }
+}
+
+const GONE = 'the worker was deleted meanwhile, or the connection is over';
+
+/**
+ * What ended because the worker behind has died, or goes, has not ended by its endpoint, which is how it looks to the
+ * worker in front.
+ */
+export async function judgeEnds(
+  app: App,
+  ends: readonly ConnectionEnd[],
+): Promise<readonly ConnectionEnd[]> {
+  const ids = ends.flatMap(({ egress_worker_id: id, reason }) =>
+    id !== undefined && BY_ENDPOINT.includes(reason) ? [id] : [],
+  );
+  if (ids.length === 0) return ends;
+  const lost = new Set<string | undefined>();
+  await Promise.all(
+    [...new Set(ids)].map(async (id) => {
+      if (!(await isThere(app, id))) lost.add(id);
+    }),
+  );
+  return ends.map((end) =>
+    lost.has(end.egress_worker_id) && BY_ENDPOINT.includes(end.reason)
+      ? { ...end, reason: 'system error' }
+      : end,
+  );
+}
+
+const BY_ENDPOINT: readonly ClosedReason[] = ['unknown', 'network error'];
+
+/** One whose connection another server holds is judged by its last report. */
+async function isThere(app: App, worker_id: string): Promise<boolean> {
+  const near = sendersOf(app).get(worker_id);
+  if (near) return near.isThere();
+  if (app.store.engine === 'sqlite') return false;
+  const report = (await readReports(app)).find((one) => one.worker_id === worker_id);
+  return report !== undefined && isAlive(report, app.now());
 }
 
 /** Those whose connection this server holds come first: they hear of it at once. */
@@ -94,7 +160,7 @@ async function listAsked(app: App, filter: string, ingress_id: string): Promise<
 
 async function send(app: App, id: string, errand: Errand, left_ms: number): Promise<Brought> {
   const near = sendersOf(app).get(id);
-  return near ? near(errand) : sendFar(app, id, errand, left_ms);
+  return near ? near.bring(errand) : sendFar(app, id, errand, left_ms);
 }
 
 const placeOf = (id: string): EnvelopeContext => ({
@@ -135,6 +201,8 @@ export async function sendFar(
 
 const errands = z.object({
   endpoint: z.string(),
+  session_id: z.string().optional(),
+  connection_id: z.string().optional(),
   address: z.string(),
   worker_id: z.string(),
   ticket: z.string(),
@@ -184,7 +252,7 @@ async function runOne(
   }
   const opened = app.barrier.decrypt('credential', placeOf(id), errand_sealed);
   const errand = errands.parse(JSON.parse(Buffer.from(opened).toString('utf8')));
-  const answer = await near(errand).catch((error: unknown) => {
+  const answer = await near.bring(errand).catch((error: unknown) => {
     if (error instanceof Failure) return { why: error.message };
     throw error;
   });

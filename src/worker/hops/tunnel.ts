@@ -2,7 +2,10 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { createServer, type Socket } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import type { Tunnel } from '../../broker/vault/client/tunnels.ts';
+import type { Tunnel } from '../../broker/workers/tunnels.ts';
+
+/** What one side has not taken so long after the other has gone is dropped. */
+const LINGER_MS = 60_000;
 
 /**
  * Has one connection to a socket of this machine go through another one. The folder that it lies in is its owner's alone.
@@ -22,10 +25,18 @@ export async function openTunnelTo(through: Socket): Promise<Tunnel> {
       local.destroy();
       return;
     }
-    local.once('close', () => through.destroy());
-    through.once('close', () => local.destroy());
     local.pipe(through);
     through.pipe(local);
+    for (const [one, other] of [
+      [local, through],
+      [through, local],
+    ] as const) {
+      one.once('close', () => {
+        // One that has ended in order is given time for what is on its way to the other.
+        if (!one.readableEnded) other.destroy();
+        else setTimeout(() => other.destroy(), LINGER_MS).unref();
+      });
+    }
   });
   const close = (): void => {
     server.close();

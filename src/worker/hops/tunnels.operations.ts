@@ -1,8 +1,9 @@
 import type { App } from '../../app/app.ts';
-import type { Tunnel } from '../../broker/vault/client/tunnels.ts';
 import { ownWorker } from '../../broker/workers/embedded.operations.ts';
 import { SERVER_NAME } from '../../broker/workers/root/leaf.ts';
 import { listEgressWorkers } from '../../broker/workers/selection.operations.ts';
+import type { Tunnel } from '../../broker/workers/tunnels.ts';
+import type { ReachRules } from '../../config/reach-rules.ts';
 import { Failure } from '../../core/failure.ts';
 import type { Tickets } from '../carrying/tickets.ts';
 import { sendFar } from './operations.ts';
@@ -24,11 +25,8 @@ const NOBODY = 'no worker that the filter admits reaches the address';
 export async function openTunnel(
   app: App,
   tickets: Tickets,
-  filter: string,
-  endpoint: string,
+  { filter, endpoint, reach }: { filter: string; endpoint: string; reach: ReachRules },
 ): Promise<Tunnel | undefined> {
-  // The worker's own machine is not this server's.
-  const reach = { ...app.config.credential_stores, allow_loopback: true };
   const senders = sendersOf(app);
   const workers = await listEgressWorkers(app, filter);
   if (workers.some(({ id }) => id === ownWorker(app)?.id)) return undefined;
@@ -39,14 +37,17 @@ export async function openTunnel(
     try {
       const { secure } = await tickets.meet(async (ticket) => {
         const errand = { endpoint, worker_id: SERVER_NAME, ticket, reach };
-        const send = senders.get(worker_id);
-        if (send) await send({ ...errand, address: '' });
+        const sender = senders.get(worker_id);
+        if (sender) await sender.bring({ ...errand, address: '' });
         else await sendFar(app, worker_id, { ...errand, address: address ?? '' }, PATIENCE_MS);
         return { worker_id };
       });
       return await openTunnelTo(secure);
     } catch (err) {
-      app.log.warn({ err, worker_id }, 'a worker could not reach what a credential store names');
+      app.log.warn(
+        { err, worker_id },
+        'a worker could not reach what it was sent to for this server',
+      );
     }
   }
   throw new Failure('unresolved', NOBODY);

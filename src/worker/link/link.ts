@@ -11,6 +11,7 @@ import { noteWorker, reportWorker } from '../../broker/workers/report.operations
 import { Failure } from '../../core/failure.ts';
 import { ChangedTraffic } from '../changed-traffic.ts';
 import { GRACE_MS } from '../grace.ts';
+import type { Sender } from '../hops/senders.ts';
 import { upstreamOf } from '../serving.operations.ts';
 import { answerCall, type Cut } from '../upstream.ts';
 import type { Brought, Errand } from '../wire/hop.ts';
@@ -27,6 +28,9 @@ import {
 
 /** What was carried is noted with every so many-th report. */
 const NOTED_EVERY = 2;
+
+/** A worker that is asked whether it is there has so long to say so. */
+const PONG_MS = 1_000;
 
 /** A worker that is sent somewhere has so long to come back. */
 const ERRAND_MS = 25_000;
@@ -51,7 +55,7 @@ const REASON_BYTES = 123;
 const RENEWAL_MS = 60_000;
 
 /** The connection of one worker that stands alone, as its server has it. */
-export class Link {
+export class Link implements Sender {
   readonly worker_id: string;
   /** Of the key that it came with, in lower-case hex. */
   readonly key_sha256: string;
@@ -63,6 +67,7 @@ export class Link {
   #reports = 0;
   #isIntroduced = false;
   #isWelcome = false;
+  #isLeaving = false;
   /** By a clock that only goes on. */
   #renewed = Number.NEGATIVE_INFINITY;
   /** What the messages weigh that are being worked on. */
@@ -109,6 +114,24 @@ export class Link {
     } finally {
       clearTimeout(timer);
       this.#errands.delete(id);
+    }
+  }
+
+  /** A worker whose process has died has lost its connection at the same moment. */
+  async isThere(): Promise<boolean> {
+    const ws = this.#ws;
+    if (this.#isLeaving || ws.readyState !== ws.OPEN) return false;
+    const answer = Promise.withResolvers<boolean>();
+    const no = (): void => answer.resolve(false);
+    const yes = (): void => answer.resolve(!this.#isLeaving);
+    const timer = setTimeout(no, PONG_MS);
+    ws.once('close', no).once('pong', yes);
+    ws.ping();
+    try {
+      return await answer.promise;
+    } finally {
+      clearTimeout(timer);
+      ws.off('close', no).off('pong', yes);
     }
   }
 
@@ -170,6 +193,7 @@ export class Link {
         this.#errands.get(message.id)?.reject(new Failure('unresolved', message.why));
         break;
       case 'report':
+        this.#isLeaving = message.state === 'shutdown';
         this.#reporting = this.#reporting.then(() => this.#report(message, heard_ms));
         await this.#reporting;
         break;

@@ -201,7 +201,7 @@ export class WorkerListener {
       }
       const link = new Link(this.#app, ws, { worker_id, key_sha256: keyHash(key) });
       this.#links.add(link);
-      const takeAway = addSender(this.#app, worker_id, (errand) => link.bring(errand));
+      const takeAway = addSender(this.#app, worker_id, link);
       ws.once('close', () => {
         this.#links.delete(link);
         takeAway();

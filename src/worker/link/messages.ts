@@ -61,6 +61,7 @@ export const requests = {
           bytes_up: count,
           bytes_down: count,
           reason: z.enum(CLOSED_REASONS),
+          egress_worker_id: id.optional(),
           because: words.optional(),
         }),
       )

@@ -1,14 +1,14 @@
 import type { App } from '../../app/app.ts';
-import { tunnelsOf } from '../../broker/vault/client/tunnels.ts';
 import { listKnownKeys } from '../../broker/workers/enrolment.store.ts';
+import { tunnelsOf } from '../../broker/workers/tunnels.ts';
 import { openTunnel } from '../hops/tunnels.operations.ts';
 import { type AddressedCut, cutsOf } from '../upstream.ts';
 import { WorkerListener } from './listener.ts';
 
 /** This server's connections to workers that stand alone: what it does about them at intervals. */
 interface Linking {
-  /** Tells each of them what is over of what it carries. */
-  cut(cuts: readonly AddressedCut[]): void;
+  /** Tells each of them what is over of what it carries, and which of its connections are besides. */
+  cut(cuts: readonly AddressedCut[], lost: ReadonlyMap<string, string[]>): void;
   /** Closes those whose key is not known any more. Never throws. */
   check(): Promise<void>;
   /** Proves itself under the root in use. */
@@ -27,10 +27,13 @@ export async function beginLinking(app: App): Promise<Linking | undefined> {
   const listener = new WorkerListener(app);
   const address = await listener.listen(at);
   app.log.info({ address }, 'workers that stand alone may come');
-  tunnelsOf(app).open = (filter, endpoint) => openTunnel(app, listener.tickets, filter, endpoint);
+  tunnelsOf(app).open = (filter, endpoint, reach) =>
+    openTunnel(app, listener.tickets, { filter, endpoint, reach });
   return {
-    cut: (cuts) => {
-      for (const link of listener.links) link.cut(cutsOf(cuts, link.worker_id));
+    cut: (cuts, lost) => {
+      for (const link of listener.links) {
+        link.cut(cutsOf(cuts, link.worker_id), lost.get(link.worker_id));
+      }
     },
     async check() {
       if (app.barrier.sealed) return;

@@ -14,6 +14,9 @@ export const TICKET_MS = 30_000;
 export interface Errand {
   /** What it dials: a session's endpoint. */
   endpoint: string;
+  /** Whose connection it becomes, by which it may have to be ended; of a connection to a server none. */
+  session_id?: string | undefined;
+  connection_id?: string | undefined;
   /** Where it brings the connection to, `host:port`, empty: to its server; … */
   address: string;
   /** … whom it must find there, … */

@@ -57,7 +57,7 @@ export const bucketFields = {
     .describe('What the S3 server is asked with. Never shown.'),
   secrets_hmac: outputOnly(),
   storage_bucket_credential_id: outputOnly(),
-  worker_filter: text('Kept and shown; the server itself writes to buckets, whatever it says.'),
+  worker_filter: text('Which workers the S3 server is asked through; not of the plugin `local`.'),
 };
 
 export const bucketAttributes = {
@@ -176,6 +176,8 @@ function isServerUrl(address: string): boolean {
   );
 }
 
+export const NO_WORKER = 'Local buckets are folders of the server, which no worker reaches.';
+
 /** What a new bucket of a plugin lacks, or has too much. */
 export function checkNewBucket(item: BucketItem, plugin: PluginName, errors: FieldErrors): void {
   const { attributes = {}, secrets = {} } = item;
@@ -184,6 +186,7 @@ export function checkNewBucket(item: BucketItem, plugin: PluginName, errors: Fie
       errors.add('attributes.path', 'This is a required field of local buckets.');
     if (item.bucket_name) errors.add('bucket_name', 'Local buckets have a path, and no such name.');
     if (item.secrets) errors.add('secrets', 'Local buckets have no secrets.');
+    if (item.worker_filter) errors.add('worker_filter', NO_WORKER);
     return;
   }
   if (attributes.path) errors.add('attributes.path', 'Only local buckets have a path.');

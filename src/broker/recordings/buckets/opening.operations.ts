@@ -2,6 +2,7 @@ import { join } from 'node:path';
 import type { App } from '../../../app/app.ts';
 import type { EnvelopeContext } from '../../../barrier/envelope.ts';
 import type { Resource } from '../../resource/resource.ts';
+import { openTunnelTo } from '../../workers/tunnels.ts';
 import { type BucketBody, type BucketSecrets, endpointOf } from './bucket.ts';
 import { localObjects, requireFolder } from './local.client.ts';
 import { type ObjectStore, StorageFault } from './objects.ts';
@@ -36,7 +37,7 @@ export function openBucket(app: App, bucket: Resource<BucketBody>): ObjectStore 
 function objectsOf(app: App, body: BucketBody, secrets: BucketSecrets): ObjectStore {
   const { storage_buckets: reach, listen, proxy_listen } = app.config;
   if (body.plugin === 'local') return localObjects(join(body.path, body.bucket_prefix));
-  const { bucket_prefix } = body;
+  const { bucket_prefix, worker_filter: filter } = body;
   return s3Objects(
     {
       endpoint: endpointOf(body),
@@ -47,6 +48,7 @@ function objectsOf(app: App, body: BucketBody, secrets: BucketSecrets): ObjectSt
       ...secrets,
     },
     { reach, listening: [listen.host, proxy_listen.host] },
+    filter === '' ? undefined : (url) => openTunnelTo(app, filter, { url, reach }),
   );
 }
 

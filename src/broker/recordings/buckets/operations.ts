@@ -20,6 +20,7 @@ import {
   checkNewBucket,
   choosePlugin,
   faultOfPath,
+  NO_WORKER,
   PLUGINS,
   planBucket,
 } from './bucket.ts';
@@ -83,11 +84,7 @@ export const bucketDefinition: ResourceHandler<BucketKind> = {
     requireVersion(bucketDefinition, resource, item.version ?? 0);
     const body = planBucket(resource.body, item, mask);
     checkWhole(body);
-    if (
-      !mask.some((path) => path !== 'worker_filter' && path !== 'name' && path !== 'description')
-    ) {
-      return { body };
-    }
+    if (!mask.some((path) => path !== 'name' && path !== 'description')) return { body };
     const before = openSecrets(app, resource);
     const secrets = mask.includes('secrets') ? { ...before, ...given(item.secrets) } : before;
     return planTried(app, resource.id, body, secrets);
@@ -131,7 +128,10 @@ const secretsOf = (secrets: Parameters<typeof given>[0]): BucketSecrets => ({
 });
 
 /** @throws Failure `invalid` for a bucket that a change would leave without what it needs */
-function checkWhole({ plugin, region, endpoint_url }: BucketBody): void {
+function checkWhole({ plugin, region, endpoint_url, worker_filter }: BucketBody): void {
+  if (plugin === 'local' && worker_filter !== '') {
+    refuseField('worker_filter', NO_WORKER, IN_REQUEST);
+  }
   const lacks = plugin === 'aws' ? region === '' : plugin === 'minio' && endpoint_url === '';
   if (!lacks) return;
   const field = plugin === 'aws' ? 'attributes.region' : 'attributes.endpoint_url';

@@ -3,6 +3,8 @@ import { type IncomingMessage, request as requestHttp } from 'node:http';
 import { request as requestHttps } from 'node:https';
 import { AwsV4Signer } from 'aws4fetch';
 import { lookupWithin, type Reach, refuseLiteral } from '../../../config/reach.client.ts';
+import { Failure } from '../../../core/failure.ts';
+import { reachOfWorkers, type Tunnel } from '../../workers/tunnels.ts';
 import { type ObjectStore, StorageFault } from './objects.ts';
 
 /** One bucket of a server that speaks S3. */
@@ -31,10 +33,12 @@ const refuse = (kind: 'barred' | 'unreachable', because: string): StorageFault =
  * ever changed.
  *
  * @param reach where servers may be; judged as names are resolved
+ * @param open  a way through a worker, if the server is not asked directly; undefined all the same where it may be
  */
-export function s3Objects(bucket: S3Bucket, reach: Reach): ObjectStore {
+export function s3Objects(bucket: S3Bucket, reach: Reach, open?: OpenWay): ObjectStore {
   const pieceOf = (name: string, at: number): string => `${name}/${String(at).padStart(8, '0')}`;
-  const talk = (order: Omit<Order, 'bucket' | 'reach'>) => exchange({ ...order, bucket, reach });
+  const talk = (order: Omit<Order, 'bucket' | 'reach' | 'open'>) =>
+    exchange({ ...order, bucket, reach, open });
   return {
     async append(name, at, piece) {
       await drain(await talk({ method: 'PUT', name: pieceOf(name, at), body: piece }));
@@ -58,9 +62,13 @@ export function s3Objects(bucket: S3Bucket, reach: Reach): ObjectStore {
   };
 }
 
+/** Opens one for one exchange. @throws Failure */
+type OpenWay = (url: URL) => Promise<Tunnel | undefined>;
+
 interface Order {
   bucket: S3Bucket;
   reach: Reach;
+  open: OpenWay | undefined;
   method: 'PUT' | 'GET' | 'DELETE';
   name: string;
   body?: Uint8Array;
@@ -71,7 +79,8 @@ async function exchange(order: Order): Promise<IncomingMessage> {
   const { bucket, method, name, body } = order;
   const url = new URL(bucket.endpoint);
   url.pathname = `/${bucket.bucket_name}/${bucket.prefix}${name}`;
-  refuseLiteral(order.reach, url, refuse);
+  const { open, reach } = order;
+  refuseLiteral(open ? { ...reach, reach: reachOfWorkers(reach.reach) } : reach, url, refuse);
   const sha256 = createHash('sha256')
     .update(body ?? '')
     .digest('hex');
@@ -85,7 +94,12 @@ async function exchange(order: Order): Promise<IncomingMessage> {
     region: bucket.region,
   });
   const { headers } = await signer.sign();
-  const answer = await send(order, url, Object.fromEntries(headers));
+  const tunnel = await open?.(url).catch((cause: unknown) => {
+    if (!(cause instanceof Failure)) throw cause;
+    throw new StorageFault(`the S3 server cannot be reached: ${cause.message}`, { cause });
+  });
+  if (!tunnel) refuseLiteral(reach, url, refuse);
+  const answer = await send(order, { url, tunnel }, Object.fromEntries(headers));
   const { statusCode = 0 } = answer;
   if (statusCode >= 200 && statusCode < 300) return answer;
   const code = errorCode(await readSome(answer));
@@ -95,7 +109,7 @@ async function exchange(order: Order): Promise<IncomingMessage> {
 
 function send(
   { method, body, reach }: Order,
-  url: URL,
+  { url, tunnel }: { url: URL; tunnel: Tunnel | undefined },
   headers: Record<string, string>,
 ): Promise<IncomingMessage> {
   return new Promise((resolve, reject) => {
@@ -103,7 +117,8 @@ function send(
     const sent = (url.protocol === 'https:' ? requestHttps : requestHttp)(url, {
       method,
       maxHeaderSize: MOST_HEAD,
-      lookup: lookupWithin(reach, refuse),
+      // What a worker dials it has judged.
+      ...(tunnel ? { socketPath: tunnel.path } : { lookup: lookupWithin(reach, refuse) }),
       // One connection for each: whatever a name led to is judged anew.
       agent: false,
       headers: { ...headers, ...(body ? { 'content-length': body.length } : {}) },
@@ -111,6 +126,8 @@ function send(
     });
     sent.on('timeout', () => sent.destroy(new StorageFault('the S3 server does not answer')));
     sent.on('error', fail);
+    // With its answer, which comes by the same connection.
+    sent.on('close', () => tunnel?.close());
     sent.on('upgrade', (_answer, socket) => {
       socket.destroy();
       fail(new StorageFault('the S3 server changes the protocol'));

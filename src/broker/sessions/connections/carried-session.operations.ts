@@ -205,7 +205,14 @@ export async function listToCut(app: App): Promise<SessionToCut[]> {
   return over.map(({ id, expires_ms }) => ({
     session_id: id,
     reason: reasonOf(expires_ms, now),
-    worker_ids: [...new Set(open.flatMap((one) => (one.session_id === id ? one.worker_id : [])))],
+    // Whoever dials the endpoint for another worker ends that as well, whatever the other one does.
+    worker_ids: [
+      ...new Set(
+        open.flatMap(({ session_id, worker_id, egress_worker_id }) =>
+          session_id === id ? [worker_id, egress_worker_id].filter((one) => one !== '') : [],
+        ),
+      ),
+    ],
   }));
 }
 

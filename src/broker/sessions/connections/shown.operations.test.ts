@@ -22,6 +22,7 @@ const ROW = {
   client_tcp_port: 50_123,
   endpoint_tcp_address: '10.0.0.5',
   endpoint_tcp_port: 22,
+  egress_worker_id: '',
   bytes_up: 0,
   bytes_down: 1,
   closed_reason: 'closed by end-user',

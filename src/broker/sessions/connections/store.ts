@@ -71,11 +71,11 @@ export async function listOpenConnections(
 export async function listOpenOfSessions(
   db: Db,
   session_ids: readonly string[],
-): Promise<Pick<SessionConnectionRow, 'id' | 'session_id' | 'worker_id'>[]> {
+): Promise<Pick<SessionConnectionRow, 'id' | 'session_id' | 'worker_id' | 'egress_worker_id'>[]> {
   return inBlocks(session_ids, (some) =>
     db
       .selectFrom('session_connection')
-      .select(['id', 'session_id', 'worker_id'])
+      .select(['id', 'session_id', 'worker_id', 'egress_worker_id'])
       .where('session_id', 'in', some)
       .where('status', '<>', 'closed')
       .execute(),
@@ -128,6 +128,7 @@ export function insertConnection(
         id,
         session_id,
         worker_id,
+        egress_worker_id: '',
         status: 'authorized',
         created_ms: now,
         connected_ms: null,
@@ -162,6 +163,62 @@ export function connect(id: string, worker_id: string, ends: ConnectionEnds, now
       .where('session_id', 'in', active),
     { rows: 1 },
   );
+}
+
+/**
+ * Another worker has dialled the endpoint: only one that is known, since a connection through one that is not is not
+ * let begin.
+ *
+ * @param is_alone whether it is known by a key; a server's own has none
+ */
+export function saveEgressWorker(
+  id: string,
+  worker_id: string,
+  egress: { id: string; is_alone: boolean },
+  now: number,
+): Write {
+  const query = build
+    .updateTable('session_connection')
+    .set({ egress_worker_id: egress.id, updated_ms: now })
+    .where('id', '=', id)
+    .where('worker_id', '=', worker_id)
+    .where('status', '=', 'authorized');
+  const key = build
+    .selectFrom('worker_key')
+    .select('key_sha256')
+    .where('worker_id', '=', egress.id);
+  return write(egress.is_alone ? query.where((row) => row.exists(key)) : query, { rows: 1 });
+}
+
+/** The two workers of a connection. */
+export type WorkerPair = Pick<SessionConnectionRow, 'worker_id' | 'egress_worker_id'>;
+
+/** Which two workers have open connections through both: few, however many connections those are. */
+const openPairs = prepared<Record<never, never>, WorkerPair>((from) =>
+  from
+    .selectFrom('session_connection')
+    .select(['egress_worker_id', 'worker_id'])
+    .distinct()
+    .where('status', '<>', sql.lit('closed'))
+    .where('egress_worker_id', '<>', sql.lit('')),
+);
+export const listOpenPairs = (db: Db): Promise<WorkerPair[]> => openPairs.all(db, {});
+
+const openOfPair = prepared<WorkerPair & { limit: number }, { id: string }>(
+  (from, { worker_id, egress_worker_id, limit }) =>
+    from
+      .selectFrom('session_connection')
+      .select('id')
+      .where('egress_worker_id', '=', egress_worker_id)
+      .where('worker_id', '=', worker_id)
+      .where('status', '<>', sql.lit('closed'))
+      .where('egress_worker_id', '<>', sql.lit(''))
+      .limit(limit),
+);
+
+/** Ids of the open connections through two workers. */
+export async function listOpenOfPair(db: Db, pair: WorkerPair, limit: number): Promise<string[]> {
+  return (await openOfPair.all(db, { ...pair, limit })).map(({ id }) => id);
 }
 
 /**

@@ -2,6 +2,7 @@ import { type KeyObject, X509Certificate } from 'node:crypto';
 import { createSecureContext } from 'node:tls';
 import type { App } from '../../../app/app.ts';
 import { refuseLiteral } from '../../../config/reach.client.ts';
+import type { ReachRules } from '../../../config/reach-rules.ts';
 import { Failure } from '../../../core/failure.ts';
 import type { Asker } from '../../../core/fairness/asker.ts';
 import { whoAsks } from '../../../core/fairness/asking.ts';
@@ -13,6 +14,7 @@ import { memoizeWeak } from '../../../core/memoize-weak.ts';
 import { OnDemandThread } from '../../../core/on-demand.pool.ts';
 import { exportPrivateKey } from '../../../x509/private-keys.ts';
 import { mayBeSlowToRead } from '../../../x509/slow-certificates.ts';
+import { openTunnelTo, reachOfWorkers, type Tunnel } from '../../workers/tunnels.ts';
 import {
   parseVaultAnswer,
   urlOf,
@@ -23,9 +25,8 @@ import {
 import { type AnswerBounds, type Said, SHORT } from './coming.ts';
 import { piecesOf } from './repeated.ts';
 import { findKey } from './secure-contexts.client.ts';
-import { defaultPort, type Order, TIMEOUT } from './talk.client.ts';
+import { type Order, TIMEOUT } from './talk.client.ts';
 import type { FromTalkThread, Parsed, ToTalkThread } from './thread.ts';
-import { type Tunnel, tunnelsOf } from './tunnels.ts';
 import { describeRefusal } from './words.ts';
 
 /** One request to a Vault server. */
@@ -124,11 +125,10 @@ export async function askVault(
 async function talkThrough(app: VaultApp, order: Order, url: URL): ReturnType<typeof talkOnThread> {
   const { worker_filter = '' } = order.connection;
   if (worker_filter === '') return talkOnThread(app, order);
-  // A worker's own machine is another one.
-  const reach = { ...order.reach, allow_loopback: true };
+  const reach = reachOfWorkers(order.reach);
   // Nobody dials what is not to be reached.
   refuseLiteral({ ...order, reach }, url, (kind, because) => new VaultFault(kind, because));
-  const tunnel = await openTunnel(app, worker_filter, url);
+  const tunnel = await openTunnel(app, worker_filter, { url, reach: order.reach });
   try {
     if (!tunnel) return await talkOnThread(app, order);
     return await talkOnThread(app, { ...order, reach, through: tunnel.path });
@@ -137,12 +137,13 @@ async function talkThrough(app: VaultApp, order: Order, url: URL): ReturnType<ty
   }
 }
 
-async function openTunnel(app: VaultApp, filter: string, url: URL): Promise<Tunnel | undefined> {
-  const { open } = tunnelsOf(app);
-  const port = url.port === '' ? defaultPort(url) : url.port;
+async function openTunnel(
+  app: VaultApp,
+  filter: string,
+  to: { url: URL; reach: ReachRules },
+): Promise<Tunnel | undefined> {
   try {
-    if (!open) throw new Failure('unresolved', 'this server has no listener for workers');
-    return await open(filter, `tcp://${url.hostname}:${port}`);
+    return await openTunnelTo(app, filter, to);
   } catch (error) {
     if (!(error instanceof Failure)) throw error;
     throw new VaultFault('unreachable', `the Vault server cannot be reached: ${error.message}`);

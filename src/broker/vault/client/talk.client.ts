@@ -9,6 +9,7 @@ import { FairTurns } from '../../../core/fairness/fair-turns.ts';
 import { partyOf } from '../../../core/fairness/party.ts';
 import { type Hold, SharedBytes } from '../../../core/fairness/shared-bytes.ts';
 import { withoutIssuers } from '../../../core/tls.client.ts';
+import { defaultPort } from '../../workers/tunnels.ts';
 import { faultOfCode, type VaultConnection, VaultFault } from './answer.ts';
 import { type AnswerBounds, ComingAnswer, noRoom, type Said, SECRET, tooLong } from './coming.ts';
 import { Gate } from './gate.client.ts';
@@ -140,8 +141,6 @@ function openGate(order: Order, url: URL): Gate {
     flight: isSecured ? new ServerFlight(MOST_HANDSHAKE) : undefined,
   });
 }
-
-export const defaultPort = ({ protocol }: URL): number => (protocol === 'https:' ? 443 : 80);
 
 function secure(gate: Gate, { connection }: Order, url: URL): Duplex {
   const { tls_server_name, tls_skip_verify } = connection;
