@@ -71,7 +71,7 @@ export interface Dialect<S extends Stages> {
     exchange: Exchange,
     found: S['found'],
     credentials: Credentials,
-  ): HttpResponse | undefined;
+  ): Soon<HttpResponse | undefined>;
   /** Finds out who asks. */
   identify(
     app: App,

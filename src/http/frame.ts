@@ -185,9 +185,10 @@ function identify<S extends Stages>(
   found: S['found'],
 ): Soon<S['asker'] | Answered> {
   const identifyBy = (credentials: Credentials): Soon<S['asker'] | Answered> => {
-    const answered = dialect.takeQuota?.(app, exchange, found, credentials);
-    if (!answered) return dialect.identify(app, exchange, found, credentials);
-    return recordTooMany(app, exchange.trace, credentials).then(() => new Answered(answered));
+    return whenThere(dialect.takeQuota?.(app, exchange, found, credentials), (answered) => {
+      if (!answered) return dialect.identify(app, exchange, found, credentials);
+      return recordTooMany(app, exchange.trace, credentials).then(() => new Answered(answered));
+    });
   };
   return whenThere(dialect.findCredentials(app, exchange), identifyBy);
 }

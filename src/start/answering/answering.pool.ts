@@ -1,5 +1,6 @@
 import { type MessagePort, Worker } from 'node:worker_threads';
 import type { App } from '../../app/app.ts';
+import { doForOthers } from '../../app/one-for-all.ts';
 import { type Keyring, memoryOf } from '../../barrier/keyring.ts';
 import type { Config } from '../../config/config.ts';
 import { Failure } from '../../core/failure.ts';
@@ -146,6 +147,8 @@ export class AnsweringThreads {
         return forwarded.answer(asked.request, asked.head);
       case 'piece':
         return forwarded.piece(asked.request);
+      case 'do':
+        return doForOthers(this.#app, asked.name, asked.argument);
       case 'confirm config':
         return this.#app.store.configVersion();
       case 'refresh config':

@@ -51,6 +51,8 @@ export type Asked =
   // Of the supervisor.
   | { type: 'request'; request: number; head: ForwardedHead }
   | { type: 'piece'; request: number }
+  /** See `inOnePlace`. */
+  | { type: 'do'; name: string; argument: unknown }
   | { type: 'confirm config' }
   | { type: 'refresh config' };
 

@@ -3,6 +3,7 @@ import { setFlagsFromString } from 'node:v8';
 import { parentPort, workerData } from 'node:worker_threads';
 import { pino } from 'pino';
 import { namesOfPaths } from '../../access/capabilities/operations.ts';
+import { oneForAll } from '../../app/one-for-all.ts';
 import { Failure } from '../../core/failure.ts';
 import { compileDialects } from '../../http/dialects.ts';
 import { answeredElsewhere } from '../../http/frame.ts';
@@ -40,6 +41,7 @@ const store = joinStore(
 );
 const closers: (() => Promise<void> | void)[] = [() => store.close()];
 const app = buildApp(config, store, log, Date.now, closers);
+oneForAll(app).ask = (name, argument) => dialogue.ask({ type: 'do', name, argument });
 answeredElsewhere(app).ask = (request) => forwarding.forward(request);
 if (keyring) await app.barrier.follow(keyring);
 
