@@ -145,7 +145,7 @@ test('a new generation seals from its reload on; old values and hashes stay as t
   const next = barrier.nextGeneration(2000);
   assert.equal(barrier.generation().term, 1);
 
-  barrier.reload([...rows, next]);
+  await barrier.reload([...rows, next]);
   assert.deepEqual(barrier.generation(), { term: 2, created_at: 2000, encryptions: 0 });
   const young = barrier.encrypt('config', place, plaintext);
   assert.equal(young[4], 2);
@@ -169,10 +169,10 @@ test('a value of a generation that this node has not loaded is a refusal to try 
 test('a reload with nothing new keeps everything, and one while sealed does nothing', async () => {
   const barrier = await unsealed();
   barrier.encrypt('config', place, plaintext);
-  barrier.reload(rows);
+  await barrier.reload(rows);
   assert.equal(barrier.generation().encryptions, 1);
   await barrier.seal();
-  barrier.reload([...rows, key('data', 2)]);
+  await barrier.reload([...rows, key('data', 2)]);
   assert.equal(barrier.sealed, true);
 });
 

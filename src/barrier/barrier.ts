@@ -9,6 +9,7 @@ import {
 } from './envelope.ts';
 import { KeyedHash } from './keyed-hash.ts';
 import {
+  copyKeyring,
   dataKey,
   hashKey,
   KEYRING_KEY_RANDOMNESS,
@@ -41,6 +42,7 @@ export class Barrier {
   readonly #randomBytes: (length: number) => Uint8Array;
   readonly #onUnseal: Listener[] = [];
   readonly #onSeal: Listener[] = [];
+  readonly #onReload: Listener[] = [];
   #unsealed: Unsealed | undefined;
   #unsealing: Promise<void> | undefined;
   #sealings = 0;
@@ -66,6 +68,23 @@ export class Barrier {
   /** Calls `listener` whenever the server has been sealed; the keys are gone by then. */
   onSeal(listener: Listener): void {
     this.#onSeal.push(listener);
+  }
+
+  /** Calls `listener` when there are other keys than before, before {@link reload} resolves. */
+  onReload(listener: Listener): void {
+    this.#onReload.push(listener);
+  }
+
+  /** A copy of the keys, for another thread of this process; undefined while sealed. Whoever gets it wipes it. */
+  copyKeyring(): Keyring | undefined {
+    const keyring = this.#unsealed?.keyring;
+    return keyring && copyKeyring(keyring);
+  }
+
+  /** Takes over the keys of the thread that holds them for all, in the place of those before. */
+  async follow(keyring: Keyring): Promise<void> {
+    if (this.#unsealed === undefined) await this.unseal(keyring, this.#sealings);
+    else await this.#replace(this.#unsealed, keyring);
   }
 
   /**
@@ -187,15 +206,19 @@ export class Barrier {
   }
 
   /** Takes the stored keys again, after this node or another one has added some. */
-  reload(rows: readonly KeyringRow[]): void {
+  async reload(rows: readonly KeyringRow[]): Promise<void> {
     const unsealed = this.#unsealed;
     if (unsealed === undefined) return;
     const old = unsealed.keyring;
     if (!rows.some((row) => row.use === 'data' && !old.generations.has(row.term))) return;
-    const keyring = openKeyring(Uint8Array.from(old.root_key), rows);
+    await this.#replace(unsealed, openKeyring(Uint8Array.from(old.root_key), rows));
+  }
+
+  async #replace(unsealed: Unsealed, keyring: Keyring): Promise<void> {
     forgetDerived(unsealed);
-    wipeKeyring(old);
+    wipeKeyring(unsealed.keyring);
     this.#unsealed = { keyring, dataKeys: new Map(), hashKeys: new Map(), encryptions: 0 };
+    for (const listener of this.#onReload) await listener();
   }
 
   /**

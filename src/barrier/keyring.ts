@@ -101,6 +101,27 @@ export function openKeyring(root_key: Uint8Array, rows: readonly KeyringRow[]): 
   return { root_key, hash_key, generations, term };
 }
 
+/** The same keys in memory of their own, which can be handed to another thread. */
+export function copyKeyring({ root_key, hash_key, generations, term }: Keyring): Keyring {
+  return {
+    root_key: Uint8Array.from(root_key),
+    hash_key: Uint8Array.from(hash_key),
+    generations: new Map(
+      [...generations].map(([number, { key, created_at }]) => [
+        number,
+        { key: Uint8Array.from(key), created_at },
+      ]),
+    ),
+    term,
+  };
+}
+
+/** The memory of its keys, to be handed on without leaving a copy behind. */
+export const memoryOf = ({ root_key, hash_key, generations }: Keyring): ArrayBufferLike[] =>
+  [root_key, hash_key, ...[...generations.values()].map(({ key }) => key)].map(
+    ({ buffer }) => buffer,
+  );
+
 /** The key that values of one purpose are sealed with in one generation. The caller wipes it. */
 export function dataKey(generation: Generation, purpose: Purpose): Uint8Array {
   return derive(generation.key, `gatehouse data key: ${purpose}`);

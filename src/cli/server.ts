@@ -29,6 +29,7 @@ export const devCommand: Command = {
       value: 'HOST:PORT',
       help: 'where CRLs, OCSP and CA certificates are served without TLS, and nothing else (nowhere)',
     },
+    threads: { value: 'NUMBER', help: 'how many threads answer requests (1)' },
     'root-token': { value: 'TOKEN', help: `the first token (${DEV_DEFAULTS.root_token})` },
     'id-suffix': {
       value: 'SUFFIX',
@@ -62,6 +63,7 @@ export const devCommand: Command = {
       proxy_listen: flags.get('proxy-listen') ?? DEV_DEFAULTS.proxy_listen,
       public_listen: flags.get('public-listen'),
       worker_listen: flags.get('worker-listen'),
+      threads: parseThreads(flags.get('threads')),
       root_token: flags.get('root-token') ?? DEV_DEFAULTS.root_token,
       allowed_hosts: flags.get('allowed-hosts'),
       seed: {
@@ -85,6 +87,13 @@ export const devCommand: Command = {
     });
   },
 };
+
+/** @throws Failure `invalid` for what is no number of threads */
+function parseThreads(given: string | undefined): number | undefined {
+  if (given === undefined) return undefined;
+  if (/^[1-9]\d{0,2}$/.test(given)) return Number(given);
+  throw invalid('flag -threads must be a whole number from 1 to 999');
+}
 
 export const serverCommand: Command = {
   usage: 'server -config FILE',
@@ -140,16 +149,18 @@ async function serve(
   process.on('SIGHUP', () => {
     running.reopenSinks();
     try {
-      running.http.reloadTls();
+      running.reloadTls();
     } catch (err) {
       running.app.log.error({ err }, 'the TLS certificate was not reloaded; the old one stays');
     }
   });
   const failed = new Promise<number>((resolve) => {
-    running.app.store.onDeath((death) => {
+    const end = (death: Failure): void => {
       console.error(`gatehouse: ${death.message}`);
       resolve(1);
-    });
+    };
+    running.app.store.onDeath(end);
+    running.onDeath(end);
   });
   const stopped = new Promise<number>((resolve) => {
     for (const signal of ['SIGTERM', 'SIGINT'] as const) process.on(signal, () => resolve(0));

@@ -41,6 +41,8 @@ export interface Listener {
 /** How one server runs; checked once and frozen. Times in milliseconds where named so. */
 export interface Config extends Listener {
   mode: 'dev' | 'server';
+  /** How many answer requests. */
+  threads: number;
   listen: { host: string; port: number };
   /** For relying parties, without TLS; undefined: there is none. */
   public_listener: (Listener & { listen: Config['listen'] }) | undefined;
@@ -122,6 +124,8 @@ interface DevFlags {
   /** Absent: none. */
   worker_listen?: string | undefined;
   root_token: string;
+  /** How many answer requests; absent: one. */
+  threads?: number | undefined;
   /** Names, with commas between them. */
   allowed_hosts?: string | undefined;
   /** Absent: no seed data. */
@@ -142,6 +146,7 @@ export function devConfig(flags: DevFlags): Config {
   const listen = parseAddress('-listen', flags.listen);
   return Object.freeze({
     mode: 'dev' as const,
+    threads: flags.threads ?? 1,
     listen,
     public_listener:
       flags.public_listen === undefined
@@ -212,6 +217,7 @@ export function parseConfig(text: string): Config {
   const scheme = listener.tls_disable ? 'http' : 'https';
   return Object.freeze({
     mode: 'server' as const,
+    threads: settings.threads,
     listen: listener.address.at,
     public_listener:
       public_listener && publicListener(public_listener.address.at, connectionsOf(public_listener)),

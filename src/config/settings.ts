@@ -213,6 +213,7 @@ export const settings = z.strictObject({
       .optional(),
   ),
   storage,
+  threads: count(1).default(1).describe('threads that answer requests'),
   cluster_name: absentAsNull(
     readBy(z.string(' must be a text'), (name) => {
       if (name === '' || CLUSTER_NAME.test(name)) return name;

@@ -8,7 +8,7 @@ import { ConnectionLines, type Site } from './connection-lines.ts';
 import { GivingWay } from './giving-way.ts';
 import { LongAnswers, type OnItsWay, type Weight } from './long-answers.ts';
 import { forgetAnswered, type Line, letGoOfRequest, RequestsInOrder } from './requests-in-order.ts';
-import type { HttpResponse } from './response.ts';
+import type { SentResponse } from './response.ts';
 import { findTaken, noteTaken, type Taking } from './taking.ts';
 import type { Unattended } from './unattended.ts';
 
@@ -113,7 +113,7 @@ export class Connections {
   /** Sends a long answer when there is room for what its client does not take at once. */
   sendInTurn(
     response: ServerResponse,
-    { weight, body }: { weight: Weight; body: HttpResponse['body'] },
+    { weight, body }: { weight: Weight; body: SentResponse['body'] },
     send: () => void,
   ): void {
     const { socket } = response;

@@ -13,6 +13,8 @@ import type { HttpResponse } from './response.ts';
 export interface FramedRoute extends RecordedRoute {
   /** It seals the server, and is answered all the same. */
   readonly seals?: boolean;
+  /** See `Declaration.on_any_thread`. */
+  readonly on_any_thread?: boolean;
 }
 
 /** A request on its way through the frame. */
@@ -69,7 +71,7 @@ export interface Dialect<S extends Stages> {
     exchange: Exchange,
     found: S['found'],
     credentials: Credentials,
-  ): HttpResponse | undefined;
+  ): Soon<HttpResponse | undefined>;
   /** Finds out who asks. */
   identify(
     app: App,

@@ -36,10 +36,11 @@ export async function findPlaces(
 /**
  * How a server listens, so that more doors can be opened beside it.
  *
+ * @param at.isShared others of this process listen there as well, and it was found free for them
  * @throws what listening throws where somebody else listens there
  */
-export async function firstDoor(place: Place): Promise<Place> {
-  await requireFree(place);
+export async function firstDoor(place: Place, { isShared = false } = {}): Promise<Place> {
+  if (!isShared) await requireFree(place);
   return shared(place);
 }
 
@@ -53,6 +54,7 @@ export async function firstDoor(place: Place): Promise<Place> {
 export async function openDoors(
   server: Server,
   others: readonly string[] = [],
+  { isShared = false } = {},
 ): Promise<() => Promise<void>> {
   const address = server.address();
   if (!address || typeof address !== 'object') return async () => {};
@@ -67,7 +69,7 @@ export async function openDoors(
   try {
     await open(address.address, CAN_SHARE ? DOORS - 1 : 0);
     for (const host of others) {
-      await requireFree({ host, port })
+      await (isShared ? Promise.resolve() : requireFree({ host, port }))
         .then(() => open(host, CAN_SHARE ? DOORS : 1))
         .catch(ignoreAbsence);
     }

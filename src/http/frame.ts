@@ -9,13 +9,13 @@ import { recordRefused, recordTooMany } from './refused-early.ts';
 import { refuseUnread } from './refused-unread.ts';
 import type { HttpRequest } from './request.ts';
 import { recordDone, startTrace, tellRefused } from './request-record.ts';
-import type { HttpResponse } from './response.ts';
+import type { HttpResponse, SentResponse } from './response.ts';
 import { isLong, whilePermitted } from './while-permitted.ts';
 
 /** Answers the requests of one dialect. */
 export interface RequestHandler {
   accepts(target: string): boolean;
-  handle(request: HttpRequest): Promise<HttpResponse>;
+  handle(request: HttpRequest): Promise<SentResponse>;
   /** An answer that needs nothing else, and is given however much is under way. */
   answerAtOnce?(request: HttpRequest): Promise<HttpResponse>;
   /** Refuses what cannot be looked at, in the dialect's words. */
@@ -27,6 +27,11 @@ export interface RequestHandler {
 /** Sees each answer before it is sent: tests hold them against what is declared. */
 export const answerWatch = perApp<{
   see?: (route: FramedRoute | undefined, answer: HttpResponse) => HttpResponse;
+}>(() => ({}));
+
+/** Answers what is answered in one place for several threads; absent on the thread that does, and where there is one. */
+export const answeredElsewhere = perApp<{
+  ask?: (request: HttpRequest) => Promise<SentResponse>;
 }>(() => ({}));
 
 export function handlerOf<S extends Stages>(app: App, dialect: Dialect<S>): RequestHandler {
@@ -42,14 +47,21 @@ async function handle<S extends Stages>(
   app: App,
   dialect: Dialect<S>,
   request: HttpRequest,
-): Promise<HttpResponse> {
+): Promise<SentResponse> {
   const started = performance.now();
   const trace = startTrace(randomUUID(), request.remote_address);
   const exchange: Exchange = { request, trace, headers: {} };
+  const { ask } = answeredElsewhere(app);
+  let found: S['found'] | undefined;
+  if (ask) {
+    const finding = findHere(app, dialect, exchange);
+    found = finding instanceof Promise ? await finding : finding;
+    if (!found) return ask(request);
+  }
   const greeting = dialect.greet?.(app, request);
   let response = greeting?.answered;
   try {
-    response ??= await answer(app, dialect, exchange);
+    response ??= await answer(app, dialect, exchange, found);
   } catch (thrown) {
     response = await refuse(app, dialect, exchange, thrown);
   }
@@ -57,6 +69,22 @@ async function handle<S extends Stages>(
   countRequest(app, trace.record.route, response.status, (performance.now() - started) / 1000);
   const { see } = answerWatch(app);
   return see ? see(trace.route, response) : response;
+}
+
+/** Where a request leads whose answer needs nothing that is in one place; whatever else there is to say is said there. */
+function findHere<S extends Stages>(
+  app: App,
+  dialect: Dialect<S>,
+  exchange: Exchange,
+): Soon<S['found'] | undefined> {
+  if (app.barrier.sealed) return undefined;
+  const ifHere = (found: S['found']) => (found.route?.on_any_thread ? found : undefined);
+  try {
+    const finding = dialect.find(app, exchange);
+    return finding instanceof Promise ? finding.then(ifHere, () => undefined) : ifHere(finding);
+  } catch {
+    return undefined;
+  }
 }
 
 async function refuse<S extends Stages>(
@@ -99,8 +127,9 @@ async function answer<S extends Stages>(
   app: App,
   dialect: Dialect<S>,
   exchange: Exchange,
+  found: S['found'] | undefined,
 ): Promise<HttpResponse> {
-  const permitted = await admit(app, dialect, exchange);
+  const permitted = await admit(app, dialect, exchange, found);
   if (permitted instanceof Answered) return permitted.response;
   const { caller, route } = permitted;
   const encoding = dialect.encode(app, permitted, await dialect.run(app, permitted));
@@ -127,8 +156,9 @@ async function admit<S extends Stages>(
   app: App,
   dialect: Dialect<S>,
   exchange: Exchange,
+  known: S['found'] | undefined,
 ): Promise<S['permitted'] | Answered> {
-  const finding = dialect.find(app, exchange);
+  const finding = known ?? dialect.find(app, exchange);
   const found = finding instanceof Promise ? await finding : finding;
   if (app.barrier.sealed && !found.route?.while_sealed) {
     throw new Failure('unavailable', dialect.sealed);
@@ -155,9 +185,10 @@ function identify<S extends Stages>(
   found: S['found'],
 ): Soon<S['asker'] | Answered> {
   const identifyBy = (credentials: Credentials): Soon<S['asker'] | Answered> => {
-    const answered = dialect.takeQuota?.(app, exchange, found, credentials);
-    if (!answered) return dialect.identify(app, exchange, found, credentials);
-    return recordTooMany(app, exchange.trace, credentials).then(() => new Answered(answered));
+    return whenThere(dialect.takeQuota?.(app, exchange, found, credentials), (answered) => {
+      if (!answered) return dialect.identify(app, exchange, found, credentials);
+      return recordTooMany(app, exchange.trace, credentials).then(() => new Answered(answered));
+    });
   };
   return whenThere(dialect.findCredentials(app, exchange), identifyBy);
 }

@@ -2,7 +2,7 @@ import type { ServerResponse } from 'node:http';
 import { NETWORK_PART, networkOfParty, siteOfParty } from '../core/fairness/party.ts';
 import type { Hold, SharedBytes } from '../core/fairness/shared-bytes.ts';
 import { SiteTurns } from '../core/fairness/site-turns.ts';
-import type { HttpResponse } from './response.ts';
+import type { SentResponse } from './response.ts';
 import { noteTaken, type Taking } from './taking.ts';
 import { WaitingBodies } from './waiting-bodies.ts';
 
@@ -46,7 +46,7 @@ export interface Weight {
 /** @returns undefined for one that does not wait */
 export function weighAnswer(
   method: string | undefined,
-  { body }: HttpResponse,
+  { body }: SentResponse,
 ): Weight | undefined {
   if (body === undefined || method === 'HEAD') return undefined;
   const { length } = body;
@@ -116,7 +116,7 @@ export class LongAnswers {
   take(
     party: string,
     response: ServerResponse,
-    answer: { weight: Weight; body: HttpResponse['body']; begin: () => void; giveUp: () => void },
+    answer: { weight: Weight; body: SentResponse['body']; begin: () => void; giveUp: () => void },
   ): void {
     const { weight, body, begin, giveUp } = answer;
     const site = siteOfParty(party);

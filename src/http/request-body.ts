@@ -119,7 +119,7 @@ export class GatheredRequest extends IncomingMessage {
       this.#hold = this.#openHold?.();
       if (this.complete) this.#hold?.settle();
     }
-    if (this.#hold?.grow(bytes) === false) throw refusalOf('no_room', this.#limit);
+    if (this.#hold?.grow(bytes) === false) throw refuseForRoom();
   }
 
   /** Lets go of the body. */
@@ -170,8 +170,12 @@ function refusalOf(fault: GatheringFault, limit: number): Failure {
     case 'too_many_pieces':
       return invalid('the request body comes in too many small pieces');
     case 'no_room':
-      return new Failure('rate_limited', 'too many request bodies are under way, try again', {
-        retry_after: 1,
-      });
+      return refuseForRoom();
   }
 }
+
+/** What is said where there is no room for a body, or for what is made of it. */
+export const refuseForRoom = (): Failure =>
+  new Failure('rate_limited', 'too many request bodies are under way, try again', {
+    retry_after: 1,
+  });

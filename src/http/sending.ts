@@ -1,6 +1,6 @@
 import type { IncomingMessage, OutgoingHttpHeaders, ServerResponse } from 'node:http';
 import { pipeline, Readable } from 'node:stream';
-import type { LongBody } from '../app/result.ts';
+import type { LongBody, SizedBody } from '../app/result.ts';
 import { makeFor } from '../core/fairness/asking.ts';
 import { nextBreath } from '../core/fairness/breath.ts';
 import { partyOf } from '../core/fairness/party.ts';
@@ -10,7 +10,7 @@ import { endOfTurn } from '../sockets/turn-length.ts';
 import { COMMON_HEADERS } from './common-headers.ts';
 import { PAGE_KEPT, PIECE_KEPT } from './long-answers.ts';
 import { GatheredRequest } from './request-body.ts';
-import type { HttpResponse } from './response.ts';
+import type { ForwardedBody, SentResponse } from './response.ts';
 
 // How answers leave: when in a turn of the event loop, and in which pieces.
 
@@ -18,7 +18,7 @@ import type { HttpResponse } from './response.ts';
 export interface Outgoing {
   request: IncomingMessage;
   response: ServerResponse;
-  encoded: HttpResponse;
+  encoded: SentResponse;
   /** Whose request it is; absent: the peer's. */
   asker?: string;
 }
@@ -89,7 +89,7 @@ function sendBatch(
 export function send(
   request: IncomingMessage,
   response: ServerResponse,
-  encoded: HttpResponse,
+  encoded: SentResponse,
   asker = peerOf(request),
 ): number {
   const { status, body } = encoded;
@@ -105,15 +105,17 @@ export function send(
   // Text is given as text: head and body then leave in one packet and one system call.
   else if (typeof body === 'string') endWithText(response, body);
   else if (!('pieces' in body)) endWithBytes(response, body);
-  else if (body.length !== undefined && body.length <= SHORT_BODY) {
-    response.end(Buffer.concat([...body.pieces()]));
-  } else {
+  else if (isShort(body)) response.end(Buffer.concat([...body.pieces()]));
+  else {
     const pieces = makeFor(asker, unhurried(body));
     pipeline(Readable.from(pieces, { objectMode: false }), response, () => {});
     return body.length === undefined ? PAGE_KEPT : PIECE_KEPT;
   }
   return 0;
 }
+
+const isShort = (body: LongBody | ForwardedBody): body is SizedBody =>
+  body.length !== undefined && body.length <= SHORT_BODY;
 
 /** Whether the rest of a request is not read to its end; the connection cannot carry another then. */
 function leavesRest(request: IncomingMessage, status: number): boolean {
@@ -143,7 +145,9 @@ const SHORT_BYTES = 4096;
  * The pieces of a long body, each in a turn of whoever asked for it: a client that takes them as fast as they are made
  * would otherwise have the event loop to itself, and so would thousands that take one each.
  */
-async function* unhurried(body: LongBody): AsyncGenerator<Uint8Array, void, undefined> {
+async function* unhurried(
+  body: LongBody | ForwardedBody,
+): AsyncGenerator<Uint8Array, void, undefined> {
   for await (const piece of body.pieces()) {
     await nextBreath();
     yield piece;

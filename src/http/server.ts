@@ -41,7 +41,11 @@ import type { Unattended } from './unattended.ts';
 /** A listener and what can be done to it while it runs. */
 export interface HttpServer {
   readonly server: Server;
-  listen(address: { host: string; port: number }): Promise<{ host: string; port: number }>;
+  /** @param at.isShared others of this process listen there as well */
+  listen(
+    address: { host: string; port: number },
+    at?: { isShared: boolean },
+  ): Promise<{ host: string; port: number }>;
   /** Reads the certificate files anew; new connections get the new certificate. */
   reloadTls(): void;
   /** Bytes that are kept for clients now: of requests, of answers that they have not taken, and that wait to begin. */
@@ -101,14 +105,15 @@ export function createServer(
   let closeDoors = async (): Promise<void> => {};
   return {
     server,
-    async listen(address) {
+    async listen(address, at) {
       const [first, ...others] = await findPlaces(address);
-      await listen(server, await firstDoor(first));
+      await listen(server, await firstDoor(first, at));
       // A connection that could not be accepted concerns no other.
       server.on('error', (err) => app.log.warn({ err }, 'a connection could not be accepted'));
       closeDoors = await openDoors(
         server,
         others.map(({ host }) => host),
+        at,
       );
       const bound = server.address();
       return typeof bound === 'object' && bound

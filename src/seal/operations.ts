@@ -206,7 +206,7 @@ async function followRotation(
 async function refreshKeys(app: App): Promise<void> {
   if (!app.barrier.sealed) {
     if ((await findNewestTerm(app.db)) === app.barrier.generation().term) return;
-    app.barrier.reload(await listKeyring(app.db));
+    await app.barrier.reload(await listKeyring(app.db));
     return;
   }
   if (!opensByItself(app.config.seal.type) || memoryOf(app).sealed_by_request) return;
@@ -272,5 +272,5 @@ function keepRecord(app: App, request: RecordedRequest, why: string): void {
 export async function rotateKeys(app: App, caller: Caller): Promise<void> {
   const row = app.barrier.nextGeneration(Math.floor(app.now() / 1000));
   await app.commit(caller, [insertKey(row), bumpConfigVersion()]);
-  app.barrier.reload(await listKeyring(app.db));
+  await app.barrier.reload(await listKeyring(app.db));
 }

@@ -184,7 +184,7 @@ async function migrateSeal(
  */
 export async function openBarrier(app: App, keyring: Keyring, since: number): Promise<boolean> {
   if (!(await app.barrier.unseal(keyring, since))) return false;
-  app.barrier.reload(await listKeyring(app.db));
+  await app.barrier.reload(await listKeyring(app.db));
   return true;
 }
 

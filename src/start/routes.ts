@@ -17,6 +17,7 @@ import { lockedUserRoutes } from '../broker/iam/locked-users/routes.ts';
 import { brokerRoutes } from '../broker/routes.ts';
 import { vaultLease } from '../broker/vault/leases/operations.ts';
 import { type BoundaryRouter, compileBoundaryRoutes } from '../http/boundary/path.ts';
+import type { Routers } from '../http/dialects.ts';
 import { compileRoutes, type PathRouter } from '../http/vault/router.ts';
 import type { VaultRouters } from '../http/vault/target.ts';
 import { metricsRoutes } from '../metrics/routes.ts';
@@ -77,6 +78,14 @@ export const leaseKinds: LeaseKinds = {
   certificate: certificateLease,
   'broker-vault': vaultLease,
 };
+
+/** The routes of every dialect, compiled; each thread that answers has its own. */
+export const compileRouters = (): Routers => ({
+  system: systemRouter(),
+  secret: secretRouters(),
+  auth: authRouters(),
+  boundary: boundaryRouter(),
+});
 
 /** What else ends with a token or a person. */
 export const planDependants: PlanDependants = planEnded;

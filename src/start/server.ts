@@ -1,54 +1,45 @@
-import { randomFillSync, randomUUID } from 'node:crypto';
 import { writeSync } from 'node:fs';
 import { setFlagsFromString } from 'node:v8';
 import { type Logger, pino } from 'pino';
 import { namesOfPaths } from '../access/capabilities/operations.ts';
-import { commitFor } from '../access/standing/attempts.operations.ts';
-import { commitOnceFor } from '../access/standing/operations.ts';
 import type { App } from '../app/app.ts';
-import type { Caller } from '../app/caller.ts';
 import type { Job } from '../app/job.ts';
 import { startFeeding } from '../audit/devices/jobs.ts';
-import { createTrail, hashSecret } from '../audit/operations.ts';
-import { Barrier } from '../barrier/barrier.ts';
 import { makeInitialBroker } from '../broker/seed/bootstrap.operations.ts';
 import { makeSeed } from '../broker/seed/operations.ts';
 import { startReporting } from '../broker/workers/jobs.ts';
 import type { Config } from '../config/config.ts';
-import { pooledRandom } from '../core/random-pool.ts';
-import { compileDialects } from '../http/dialects.ts';
+import type { Failure } from '../core/failure.ts';
+import { compileDialects, type Routers } from '../http/dialects.ts';
 import { fitConnections, readOpenFileLimit, tellConnections } from '../http/open-files.ts';
 import { createServer, type HttpServer } from '../http/server.ts';
 import { compileRelyingParties } from '../http/vault/relying-parties.ts';
 import { findNames } from '../http/vault/target.ts';
 import { startRenewing } from '../seal/jobs.ts';
 import { openSeal } from '../seal/operations.ts';
-import { cacheConfig } from '../store/config-cache.ts';
 import { openStore, type Store } from '../store/store.ts';
 import { startCarrying } from '../worker/jobs.ts';
+import { AnsweringThreads } from './answering/answering.pool.ts';
+import { buildApp } from './build-app.ts';
 import { startJobs } from './jobs.ts';
 import { LogLines } from './log-lines.ts';
-import {
-  authRouters,
-  boundaryRouter,
-  endDependants,
-  leaseKinds,
-  planDependants,
-  relyingPartyRouters,
-  secretRouters,
-  systemRouter,
-} from './routes.ts';
+import { compileRouters, relyingPartyRouters } from './routes.ts';
 
 /** A server that is up. */
 export interface Running {
   app: App;
-  http: HttpServer;
+  /** Where one thread does everything; of several, each has its own. */
+  readonly http: HttpServer;
+  /** Reads the files of the TLS certificate anew. */
+  reloadTls(): void;
   /** Where it listens, with the port that was given when the configured one is 0. */
   address: { host: string; port: number };
   /** Where relying parties read, without TLS; undefined: nowhere. */
   public_address: { host: string; port: number } | undefined;
   /** What the person who started it should hear, if anything. */
   notice: string | undefined;
+  /** Calls back when nothing can be answered any more; the process should end. */
+  onDeath(listener: (death: Failure) => void): void;
   /** Finishes what is under way, writes what is waiting, and lets go of everything. */
   stop(): Promise<void>;
   /** Opens the files of audit sinks anew, after log rotation. */
@@ -90,6 +81,8 @@ export async function startServer(settings: Config, given: Overrides = {}): Prom
     const real = given.store?.(opened) ?? opened;
     const sinks = await startFeeding(config, real, log);
     closers.push(() => sinks.close());
+    // What other threads write is recorded as well.
+    real.onOthers(() => sinks.wake());
     const commit: Store['commit'] = async (effects) => {
       await real.commit(effects);
       sinks.wake();
@@ -105,23 +98,58 @@ export async function startServer(settings: Config, given: Overrides = {}): Prom
     await openSeal(app);
     startRenewing(app);
     startJobs(app, given.jobs);
-    const routers = {
-      system: systemRouter(),
-      secret: secretRouters(),
-      auth: authRouters(),
-      boundary: boundaryRouter(),
-    };
+    const routers = compileRouters();
     namesOfPaths(app).find = (path) => findNames(app, routers, path);
-    const http = createServer(app, config, (closing) => compileDialects(app, routers, closing));
-    closers.push(() => http.close());
-    const address = await http.listen(config.listen);
-    const public_address = await listenToRelyingParties(app, closers);
+    const answering =
+      config.threads > 1
+        ? await answerOnThreads(app, routers, closers)
+        : await answerHere(app, routers, closers);
     tellConnections(log, settings.connections, config.connections);
-    return { app, http, address, public_address, notice, stop, reopenSinks: sinks.reopen };
+    return Object.assign(answering, { app, notice, stop, reopenSinks: sinks.reopen });
   } catch (error) {
     await stop();
     throw error;
   }
+}
+
+type Listening = Pick<Running, 'http' | 'reloadTls' | 'address' | 'public_address' | 'onDeath'>;
+
+/** One thread does everything. */
+async function answerHere(
+  app: App,
+  routers: Routers,
+  closers: (() => Promise<void> | void)[],
+): Promise<Listening> {
+  const http = createServer(app, app.config, (closing) => compileDialects(app, routers, closing));
+  closers.push(() => http.close());
+  const address = await http.listen(app.config.listen);
+  const public_address = await listenToRelyingParties(app, closers);
+  const reloadTls = (): void => http.reloadTls();
+  return { http, reloadTls, address, public_address, onDeath: () => {} };
+}
+
+/** Several threads answer; this one does what is in one place for all of them. */
+async function answerOnThreads(
+  app: App,
+  routers: Routers,
+  closers: (() => Promise<void> | void)[],
+): Promise<Listening> {
+  const closing = { isClosing: false };
+  const threads = new AnsweringThreads(app, compileDialects(app, routers, closing));
+  closers.push(() => {
+    closing.isClosing = true;
+    return threads.stop();
+  });
+  const { address, public_address } = await threads.start(app.config.threads);
+  return {
+    get http(): HttpServer {
+      throw new TypeError('each thread that answers has its own');
+    },
+    reloadTls: () => threads.reloadTls(),
+    address,
+    public_address,
+    onDeath: (listener) => threads.onDeath(listener),
+  };
 }
 
 function fitListeners(settings: Config): Config {
@@ -149,48 +177,4 @@ async function listenToRelyingParties(
   );
   closers.push(() => http.close());
   return http.listen(public_listener.listen);
-}
-
-function buildApp(
-  config: Config,
-  store: Store,
-  log: Logger,
-  now: () => number,
-  closers: (() => Promise<void> | void)[],
-): App {
-  const random = pooledRandom((bytes) => randomFillSync(bytes));
-  const barrier = new Barrier(random);
-  const audit = createTrail({
-    store,
-    now,
-    hash: (secret) => hashSecret({ barrier }, secret),
-    wait_for_reads: config.audit.wait_for_reads,
-    onError: (err) => log.error({ err }, 'audit records wait to be written'),
-  });
-  closers.push(() => audit.close());
-  const newId = (): string => randomUUID();
-  return {
-    config,
-    store,
-    db: store.db,
-    barrier,
-    audit,
-    log,
-    leaseKinds,
-    planDependants,
-    endDependants,
-    now,
-    randomBytes: random,
-    newId,
-    async commit(caller: Caller, effects) {
-      await commitFor({ store, now, newId }, caller, [...effects, audit.entryOf(caller)]);
-      caller.recorded = true;
-    },
-    async commitOnce(caller, effects) {
-      await commitOnceFor(store, caller, [...effects, audit.entryOf(caller)]);
-      caller.recorded = true;
-    },
-    ...cacheConfig(store, barrier),
-    onClose: (close) => closers.push(close),
-  };
 }

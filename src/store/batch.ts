@@ -1,11 +1,16 @@
+import type { MessagePort } from 'node:worker_threads';
 import type { Engine } from './columns.ts';
 import type { PackedBatch } from './packing.ts';
 import type { Effect } from './write.ts';
 
 /** What the committer thread is started with. */
-export type CommitterOptions =
+export type CommitterOptions = (
   | { engine: 'sqlite'; file: string; node: string }
-  | { engine: 'postgres'; url: string; node: string };
+  | { engine: 'postgres'; url: string; node: string }
+) & {
+  /** See `WriteCounts`. */
+  counts: SharedArrayBuffer;
+};
 
 /** The write sets of one transaction, each of which stands or falls alone. */
 export type Batch = readonly (readonly Effect[])[];
@@ -35,12 +40,20 @@ export interface BatchWriter {
   close(): void | Promise<void>;
 }
 
-export type ToCommitter = { type: 'batch'; packed: PackedBatch } | { type: 'close' };
+export type ToCommitter =
+  | { type: 'batch'; packed: PackedBatch }
+  /** One more thread writes, by this port. */
+  | { type: 'join'; port: MessagePort }
+  /** What the others wrote is known. */
+  | { type: 'looked' }
+  | { type: 'close' };
 
 export type FromCommitter =
   | { type: 'ready'; engine: Engine }
   | { type: 'refused'; message: string }
   | { type: 'done'; result: BatchResult }
+  /** Said to the one who started the thread. */
+  | { type: 'others wrote' }
   | { type: 'log'; level: 'info' | 'warn' | 'error'; message: string; detail: LogDetail };
 
 export type LogDetail = Record<string, string | number>;

@@ -1,6 +1,15 @@
-import { parentPort, workerData } from 'node:worker_threads';
-import type { BatchWriter, CommitterOptions, FromCommitter, ToCommitter } from './batch.ts';
-import { BatchUnpacker } from './packing.ts';
+import { type MessagePort, parentPort, workerData } from 'node:worker_threads';
+import { Arrivals, type Front } from './arrivals.ts';
+import type {
+  BatchResult,
+  BatchWriter,
+  CommitterOptions,
+  FromCommitter,
+  ToCommitter,
+} from './batch.ts';
+import { BatchUnpacker, type PackedBatch } from './packing.ts';
+import { KEPT_TABLES, WriteCounts } from './write-counts.ts';
+import { WrittenTables } from './written-tables.ts';
 
 // The entry of the thread that writes. It waits for the disk or the network, so that the
 // thread that answers requests never does.
@@ -30,15 +39,71 @@ async function openWriter(): Promise<BatchWriter | undefined> {
 
 const writer = await openWriter();
 
-if (writer !== undefined) {
-  const unpacker = new BatchUnpacker();
-  parentPort?.on('message', async (message: ToCommitter) => {
-    if (message.type === 'batch') {
-      send({ type: 'done', result: await writer.run(unpacker.unpack(message.packed)) });
-      return;
+if (writer !== undefined) serve(writer);
+
+/** Writes for whoever started this thread, and for all that join. */
+function serve(writer: BatchWriter): void {
+  const counts = new WriteCounts(options.counts);
+  const tables = new WrittenTables(KEPT_TABLES);
+  const others = new Set<MessagePort>();
+  let others_wrote = false;
+  const arrivals = new Arrivals((batch) => {
+    const running = writer.run(batch);
+    // Whoever keeps rows knows it before anybody is told that they are written.
+    const count = (result: BatchResult): BatchResult => {
+      counts.raise(tables.of(batch));
+      if (result.config_version !== undefined) counts.noteConfig(result.config_version);
+      return result;
+    };
+    return running instanceof Promise ? running.then(count) : count(running);
+  });
+  /** Said once, until the one who is told has looked. */
+  const nudge = (): void => {
+    if (others_wrote) return;
+    others_wrote = true;
+    send({ type: 'others wrote' });
+  };
+  const serveFront = (port: MessagePort, after: () => void): ((packed: PackedBatch) => void) => {
+    const unpacker = new BatchUnpacker();
+    const front: Front = {
+      done(result) {
+        port.postMessage({ type: 'done', result } satisfies FromCommitter);
+        after();
+      },
+    };
+    port.on('close', () => arrivals.leave());
+    return (packed) => arrivals.add(front, unpacker.unpack(packed));
+  };
+  if (!parentPort) return;
+  const own = serveFront(parentPort, () => {});
+  parentPort.on('message', (message: ToCommitter) => {
+    switch (message.type) {
+      case 'batch':
+        own(message.packed);
+        break;
+      case 'looked':
+        others_wrote = false;
+        break;
+      case 'join': {
+        const { port } = message;
+        arrivals.join();
+        others.add(port);
+        port.on('close', () => others.delete(port));
+        const add = serveFront(port, nudge);
+        port.on('message', (sent: ToCommitter) => {
+          if (sent.type === 'batch') add(sent.packed);
+        });
+        break;
+      }
+      case 'close':
+        void close();
     }
-    await writer.close();
-    parentPort?.close();
   });
   send({ type: 'ready', engine: options.engine });
+
+  async function close(): Promise<void> {
+    await writer.close();
+    for (const port of others) port.close();
+    parentPort?.close();
+  }
 }

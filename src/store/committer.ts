@@ -1,4 +1,4 @@
-import { Worker } from 'node:worker_threads';
+import { MessageChannel, type MessagePort, Worker } from 'node:worker_threads';
 import { Failure } from '../core/failure.ts';
 import { whoAsks } from '../core/fairness/asking.ts';
 import { GoingOn } from '../core/fairness/going-on.ts';
@@ -14,7 +14,7 @@ import { BatchSize } from './batch-size.ts';
 import { BatchPacker } from './packing.ts';
 import { askingOf, refuseForRoom, type WaitingSet, WaitingSets } from './waiting-sets.ts';
 import { type Effect, isAuditEntry, isPortable, refuseUnportable, weigh } from './write.ts';
-import { WriteListeners } from './write-listeners.ts';
+import type { KeptTable, WriteCounts } from './write-counts.ts';
 
 /** Where the store says what went wrong; pino's logger is one. */
 export interface StoreLog {
@@ -23,11 +23,13 @@ export interface StoreLog {
   error(detail: LogDetail, message: string): void;
 }
 
+type Options<All> = All extends unknown ? Omit<All, 'counts'> : never;
+
 interface CommitterStart {
-  options: CommitterOptions;
+  options: Options<CommitterOptions>;
   log: StoreLog;
-  /** Is told of each new version before the sets that made it resolve. */
-  onConfigVersion(version: number): void;
+  /** Raised by the thread before the sets that it has written resolve, whoever sent them. */
+  counts: WriteCounts;
   /** The module of the thread, when it is not `committer-thread.ts`. */
   entry?: URL;
 }
@@ -52,10 +54,11 @@ const BATCH_BYTES = 16 << 20;
  * durable, everything that comes in waits together and becomes the next batch.
  */
 export class Committer {
-  readonly #worker: Worker;
+  /** The thread, or the way to it. */
+  readonly #thread: Worker | MessagePort;
   readonly #packer = new BatchPacker();
   readonly #log: StoreLog;
-  readonly #onConfigVersion: (version: number) => void;
+  readonly #counts: WriteCounts;
   readonly #waiting = new WaitingSets();
   /** Those whose sets are done: a batch has hundreds of them. */
   readonly #goingOn = new GoingOn();
@@ -67,17 +70,19 @@ export class Committer {
   #closing = false;
   #death: Failure | undefined;
   #deathListeners: ((death: Failure) => void)[] = [];
-  readonly #writeListeners = new WriteListeners();
+  readonly #writeListeners = new Map<KeptTable, Set<() => void>>();
+  readonly #configListeners = new Set<(version: number) => void>();
+  readonly #othersListeners = new Set<() => void>();
   #idleListeners: (() => void)[] = [];
   #batches = 0;
   #sets = 0;
   #refused = 0;
   #largest = 0;
 
-  private constructor(worker: Worker, log: StoreLog, onConfigVersion: (version: number) => void) {
-    this.#worker = worker;
+  private constructor(thread: Worker | MessagePort, log: StoreLog, counts: WriteCounts) {
+    this.#thread = thread;
     this.#log = log;
-    this.#onConfigVersion = onConfigVersion;
+    this.#counts = counts;
   }
 
   /**
@@ -85,16 +90,36 @@ export class Committer {
    *
    * @throws Failure `unavailable` when the database cannot be opened
    */
-  static async start({ log, onConfigVersion, ...start }: CommitterStart): Promise<Committer> {
+  static async start({ log, counts, ...start }: CommitterStart): Promise<Committer> {
     const worker = new Worker(start.entry ?? threadEntry(), {
-      workerData: start.options,
+      workerData: { ...start.options, counts: counts.shared },
       name: 'committer',
     });
-    const committer = new Committer(worker, log, onConfigVersion);
-    await committer.#opened();
+    const committer = new Committer(worker, log, counts);
+    await committer.#opened(worker);
     // The thread keeps the process running only while there is something to write.
     worker.unref();
     return committer;
+  }
+
+  /** On another thread: writes by a port that {@link connect} made. */
+  static join(port: MessagePort, log: StoreLog, counts: WriteCounts): Committer {
+    const committer = new Committer(port, log, counts);
+    port.on('message', (message: FromCommitter) => {
+      if (message.type === 'done') committer.#finish(message.result);
+    });
+    port.on('close', () => {
+      if (!committer.#closing) committer.#die('its port was closed');
+    });
+    port.unref();
+    return committer;
+  }
+
+  /** Lets another thread write by the port, which is to be handed to it. */
+  connect(): MessagePort {
+    const { port1, port2 } = new MessageChannel();
+    this.#thread.postMessage({ type: 'join', port: port1 } satisfies ToCommitter, [port1]);
+    return port2;
   }
 
   /** See `Store.commit`. Bytes in the set must stay as they are until it resolves. */
@@ -125,8 +150,28 @@ export class Committer {
   }
 
   /** See `Store.onWrite`. */
-  onWrite(table: string, listener: () => void): void {
-    this.#writeListeners.add(table, listener);
+  onWrite(table: KeptTable, listener: () => void): void {
+    this.#writeListeners.getOrInsertComputed(table, () => new Set()).add(listener);
+  }
+
+  /** Calls back when a new version of the configuration is seen. */
+  onConfigVersion(listener: (version: number) => void): void {
+    this.#configListeners.add(listener);
+  }
+
+  /** Calls back some time after another thread has written. */
+  onOthers(listener: () => void): void {
+    this.#othersListeners.add(listener);
+  }
+
+  /** See `Store.catchUp`. */
+  catchUp(): void {
+    const { config, tables } = this.#counts.look();
+    for (const table of tables) {
+      for (const listener of this.#writeListeners.get(table) ?? []) listener();
+    }
+    if (config === undefined) return;
+    for (const listener of this.#configListeners) listener(config);
   }
 
   stats(): CommitterStats {
@@ -148,16 +193,21 @@ export class Committer {
     if (this.#isBusy || !this.#goingOn.isEmpty) {
       await new Promise<void>((resolve) => this.#idleListeners.push(resolve));
     }
-    this.#worker.ref();
-    const ended = new Promise<void>((resolve) => this.#worker.once('exit', () => resolve()));
-    this.#send({ type: 'close' });
+    const thread = this.#thread;
+    thread.ref();
+    const ended = new Promise<void>((resolve) => {
+      if (thread instanceof Worker) thread.once('exit', () => resolve());
+      else thread.once('close', () => resolve());
+    });
+    if (thread instanceof Worker) this.#send({ type: 'close' });
+    else thread.close();
     await ended;
   }
 
-  #opened(): Promise<void> {
+  #opened(worker: Worker): Promise<void> {
     return new Promise((resolve, reject) => {
       this.onDeath(reject);
-      this.#worker.on('message', (message: FromCommitter) => {
+      worker.on('message', (message: FromCommitter) => {
         if (message.type === 'ready') {
           this.#deathListeners = [];
           resolve();
@@ -167,12 +217,16 @@ export class Committer {
           reject(new Failure('unavailable', message.message));
         } else if (message.type === 'done') {
           this.#finish(message.result);
+        } else if (message.type === 'others wrote') {
+          this.#send({ type: 'looked' });
+          this.catchUp();
+          for (const listener of this.#othersListeners) listener();
         } else {
           this.#log[message.level](message.detail, message.message);
         }
       });
-      this.#worker.on('error', (error: unknown) => this.#die(String(error)));
-      this.#worker.on('exit', (code) => {
+      worker.on('error', (error: unknown) => this.#die(String(error)));
+      worker.on('exit', (code) => {
         // Nothing waits any more when a close was asked for.
         if (!this.#closing || this.#inFlight.length > 0) this.#die(`exit code ${code}`);
       });
@@ -194,13 +248,13 @@ export class Committer {
     this.#inFlight = this.#waiting.take({ effects: this.#size.statements, bytes: BATCH_BYTES });
     if (this.#inFlight.length === 0) return;
     this.#sent = performance.now();
-    this.#worker.ref();
+    this.#thread.ref();
     const packed = this.#packer.pack(this.#inFlight.map((set) => set.effects));
     this.#send({ type: 'batch', packed }, [packed.bytes.buffer]);
   }
 
   #send(message: ToCommitter, moved: ArrayBuffer[] = []): void {
-    this.#worker.postMessage(message, moved);
+    this.#thread.postMessage(message, moved);
   }
 
   #finish(result: BatchResult): void {
@@ -217,9 +271,8 @@ export class Committer {
     this.#batches += 1;
     this.#sets += finished.length;
     this.#largest = Math.max(this.#largest, finished.length);
-    this.#worker.unref();
-    this.#writeListeners.tell(finished);
-    if (result.config_version !== undefined) this.#onConfigVersion(result.config_version);
+    this.#thread.unref();
+    this.catchUp();
     finished.forEach((set, index) => {
       const outcome = result.outcomes[index];
       if (outcome === null) {

@@ -38,7 +38,7 @@ interface Lasting {
  * name their subjects are taken over from before the change if it was about others.
  */
 export function cacheConfig(
-  store: Pick<Store, 'engine' | 'db' | 'configVersion' | 'onConfigChange'>,
+  store: Pick<Store, 'engine' | 'db' | 'configVersion' | 'onConfigChange' | 'catchUp'>,
   barrier: { onSeal(listener: () => void): void },
 ): ConfigCache {
   // A promise is of what is being loaded.
@@ -65,6 +65,7 @@ export function cacheConfig(
     return loading;
   };
   const find = <T>(key: string, load: () => Promise<T>, subjects?: readonly Subject[]): Soon<T> => {
+    store.catchUp();
     const known = values.get(key) as Soon<T> | undefined;
     if (known instanceof Promise) return afterOthers(known);
     if (known !== undefined || values.has(key)) return known as T;

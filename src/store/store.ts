@@ -1,16 +1,17 @@
 import { join } from 'node:path';
+import type { MessagePort } from 'node:worker_threads';
 import { Failure } from '../core/failure.ts';
 import type { Engine } from './columns.ts';
 import { Committer, type CommitterStats, type StoreLog } from './committer.ts';
 import { createDb, type Db, prepared } from './database.ts';
 import { makeDirectory, refuseUnfinished } from './directory.ts';
 import { PostgresReader } from './postgres/reader.ts';
-import { ConfigWatch } from './postgres/watch.ts';
+import { ConfigWatch, isStale } from './postgres/watch.ts';
 import type { DatabasePlace } from './reading.ts';
 import { createPrivate, lockDirectory } from './sqlite/lock.ts';
 import { SqliteReader } from './sqlite/reader.ts';
-import type { Tables } from './tables.ts';
 import type { Effect } from './write.ts';
+import { type KeptTable, WriteCounts } from './write-counts.ts';
 
 export type { StoreLog } from './committer.ts';
 
@@ -65,7 +66,16 @@ export interface Store {
    * resolves. What other nodes write to PostgreSQL does not show here: rows may be kept between
    * requests on SQLite only.
    */
-  onWrite(table: keyof Tables, listener: () => void): void;
+  onWrite(table: KeptTable, listener: () => void): void;
+  /**
+   * Tells the listeners above what was written since, by whatever thread, and is called before anything that they
+   * keep is used: it costs nothing while nothing was.
+   */
+  catchUp(): void;
+  /** Calls back some time after another thread has written. */
+  onOthers(listener: () => void): void;
+  /** For another thread of this process that reads and writes: see {@link joinStore}. */
+  share(): SharedStore;
   /** Calls back when this process can never write again; it should end. */
   onDeath(listener: (death: Failure) => void): void;
   stats(): CommitterStats;
@@ -90,7 +100,7 @@ async function openSqlite(directory: string, node: string, log: StoreLog): Promi
   makeDirectory(directory);
   const file = join(directory, 'gatehouse.db');
   const lock = lockDirectory(directory);
-  const listeners = new Set<(version: number) => void>();
+  const counts = new WriteCounts();
   try {
     refuseUnfinished(directory);
     // SQLite gives its other files the mode of this one.
@@ -98,26 +108,21 @@ async function openSqlite(directory: string, node: string, log: StoreLog): Promi
     const committer = await Committer.start({
       options: { engine: 'sqlite', file, node },
       log,
-      onConfigVersion: (version) => {
-        for (const listener of listeners) listener(version);
-      },
+      counts,
     });
+    const place = { engine: 'sqlite' as const, file };
     const reader = new SqliteReader(file);
     const db = createDb(reader);
     return {
       engine: 'sqlite',
       db,
-      place: { engine: 'sqlite', file },
+      place,
       commit: (effects) => committer.commit(effects),
-      configVersion: () =>
-        readVersion.first(db, {}).then((row) => {
-          if (row === undefined) throw new Failure('unavailable', 'the configuration is missing');
-          return row.version;
-        }),
+      configVersion: () => readConfigVersion(db),
       // Every change passes through here.
-      refreshConfig: async () => {},
-      onConfigChange: (listener) => listeners.add(listener),
-      onWrite: (table, listener) => committer.onWrite(table, listener),
+      refreshConfig: async () => committer.catchUp(),
+      ...listenersOf(committer),
+      share: () => ({ place, counts: counts.shared, port: committer.connect() }),
       onDeath: (listener) => committer.onDeath(listener),
       stats: () => committer.stats(),
       close: async () => {
@@ -138,28 +143,36 @@ async function openPostgres(
   connections: number,
   log: StoreLog,
 ): Promise<Store> {
-  let watch: ConfigWatch | undefined;
+  const counts = new WriteCounts();
   const committer = await Committer.start({
     options: { engine: 'postgres', url, node },
     log,
-    onConfigVersion: (version) => watch?.note(version),
+    counts,
   });
   try {
-    const started = await ConfigWatch.start(url, log);
-    watch = started;
+    const started = await ConfigWatch.start(url, log, counts);
+    counts.noteConfig(await started.version());
+    committer.catchUp();
+    committer.onConfigVersion((version) => started.note(version));
+    // What other nodes change.
+    started.onChange((version) => {
+      counts.noteConfig(version);
+      committer.catchUp();
+    });
+    const place = { engine: 'postgres' as const, url };
     const reader = new PostgresReader(url, connections, log);
     return {
       engine: 'postgres',
       db: createDb(reader),
-      place: { engine: 'postgres', url },
+      place,
       async commit(effects) {
         started.requireAlive();
         await committer.commit(effects);
       },
       configVersion: () => started.version(),
       refreshConfig: () => started.refresh(),
-      onConfigChange: (listener) => started.onChange(listener),
-      onWrite: (table, listener) => committer.onWrite(table, listener),
+      ...listenersOf(committer),
+      share: () => ({ place, counts: counts.shared, port: committer.connect() }),
       onDeath(listener) {
         committer.onDeath(listener);
         started.onDeath(listener);
@@ -175,6 +188,74 @@ async function openPostgres(
     await committer.close();
     throw error;
   }
+}
+
+function readConfigVersion(db: Db): Promise<number> {
+  return readVersion.first(db, {}).then((row) => {
+    if (row === undefined) throw new Failure('unavailable', 'the configuration is missing');
+    return row.version;
+  });
+}
+
+const listenersOf = (
+  committer: Committer,
+): Pick<Store, 'onConfigChange' | 'onWrite' | 'catchUp' | 'onOthers'> => ({
+  onConfigChange: (listener) => committer.onConfigVersion(listener),
+  onWrite: (table, listener) => committer.onWrite(table, listener),
+  catchUp: () => committer.catchUp(),
+  onOthers: (listener) => committer.onOthers(listener),
+});
+
+/** What a thread is given to read and write a database that is open already; the port is to be transferred. */
+export interface SharedStore {
+  place: DatabasePlace;
+  counts: SharedArrayBuffer;
+  port: MessagePort;
+}
+
+/** What only the thread that opened the store can do. */
+export interface StoreOwner {
+  /** See `Store.configVersion`; asked on PostgreSQL, where it was not confirmed of late. */
+  confirmConfig(): Promise<number>;
+  /** See `Store.refreshConfig`. */
+  refreshConfig(): Promise<void>;
+}
+
+/** On another thread of the process that has opened it: the same store, with readers and a way to write of its own. */
+export function joinStore(
+  shared: SharedStore,
+  owner: StoreOwner,
+  { log = CONSOLE_LOG, pool = 4 }: { log?: StoreLog; pool?: number } = {},
+): Store {
+  const { place } = shared;
+  const counts = new WriteCounts(shared.counts);
+  const committer = Committer.join(shared.port, log, counts);
+  const isSqlite = place.engine === 'sqlite';
+  const reader = isSqlite ? new SqliteReader(place.file) : new PostgresReader(place.url, pool, log);
+  const db = createDb(reader);
+  const confirmed = (): number | Promise<number> =>
+    isStale(counts) ? owner.confirmConfig() : counts.config;
+  return {
+    engine: place.engine,
+    db,
+    place,
+    commit: (effects) => committer.commit(effects),
+    configVersion: () => (isSqlite ? readConfigVersion(db) : confirmed()),
+    async refreshConfig() {
+      if (!isSqlite) await owner.refreshConfig();
+      committer.catchUp();
+    },
+    ...listenersOf(committer),
+    share() {
+      throw new TypeError('a store is shared by the thread that opened it');
+    },
+    onDeath: (listener) => committer.onDeath(listener),
+    stats: () => committer.stats(),
+    async close() {
+      await committer.close();
+      await reader.close();
+    },
+  };
 }
 
 const CONSOLE_LOG: StoreLog = {

@@ -4,6 +4,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { endDeadLogIns } from '../../src/broker/iam/auth-tokens/operations.ts';
 import { findResource } from '../../src/broker/resource/store.ts';
+import { WrittenTables } from '../../src/store/written-tables.ts';
 import { eachPlace, type Place } from '../support/engines.ts';
 import { turnOfJob } from '../support/job-work.ts';
 import { type Person, startBroker, tokenIdOf } from '../support/seeded-broker.ts';
@@ -101,9 +102,12 @@ eachPlace('unused log-ins', (newPlace) => {
     const { app, clock, ...broker } = await startAt(t, await newPlace());
     const person = await broker.person([]);
     let notes = 0;
-    app.store.onWrite('resource', () => {
-      notes += 1;
-    });
+    const tables = new WrittenTables(['resource']);
+    const { commit } = app.store;
+    app.store.commit = async (effects) => {
+      await commit(effects);
+      if (tables.of([effects]).size > 0) notes += 1;
+    };
     for (const [minutes, noted] of [
       [9, 0],
       [1, 1],

@@ -51,6 +51,7 @@ export async function startTestServer(
         root_token: 'root',
       }),
       log_level: 'silent',
+      threads: threadsFor(options),
       ...options.config,
     },
     options,
@@ -77,6 +78,10 @@ export async function startTestServer(
     },
   };
 }
+
+/** A clock, a store or a log of a test's own is on its own thread alone. */
+const threadsFor = ({ now, store, log }: Overrides): number =>
+  now || store || log ? 1 : Number(process.env.GATEHOUSE_TEST_THREADS ?? 1);
 
 /** @returns throws where an answer since was not as its endpoint declares it */
 function watchAnswers(app: App): () => void {

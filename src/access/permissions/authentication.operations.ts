@@ -179,6 +179,7 @@ const LARGEST_PART = 1 / 3;
  */
 function findKeptToken(app: App, id: string): Soon<Token | undefined> {
   if (app.store.engine !== 'sqlite') return findToken(app.db, id);
+  app.store.catchUp();
   // What was read before a write goes into the former map, which nobody reads again.
   const { tokens } = keptTokens(app);
   return (

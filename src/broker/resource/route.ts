@@ -111,6 +111,8 @@ export interface BoundaryRoute<
   /** The media type of an answer that is no JSON. */
   bytes?: string;
   failures: readonly FailureKind[];
+  /** See `Declaration.on_any_thread` of the other API's routes. */
+  on_any_thread?: true;
   /**
    * Fields of body and query that the audit record may hold as they are; `update_mask` for what a change
    * speaks of, also what it empties.

@@ -203,6 +203,7 @@ function readRoute(
   return boundaryRoute({
     id: `read-${type}`,
     method: 'GET',
+    on_any_thread: true,
     path: `/v1/${plural}/{id}`,
     summary: `Read ${article(type)}`,
     access: itemAccess(definition, 'read'),

@@ -5,7 +5,7 @@ import { partyOf, siteOf, siteOfParty } from '../../core/fairness/party.ts';
 /** Whose requests are counted together. */
 type Per = 'total' | 'ip-address' | 'auth-token';
 
-type QuotaVerdict =
+export type QuotaVerdict =
   | { allowed: true; headers: Readonly<Record<string, string>> }
   /** `retry_after` in seconds. */
   | { allowed: false; retry_after: number; headers: Readonly<Record<string, string>> };
@@ -43,7 +43,7 @@ const MOST_OF_SITE = 0.01;
 const MAX_TOKEN = 128;
 
 /** A request as far as it is counted. */
-interface Counted {
+export interface Counted {
   endpoint: string;
   lists: boolean;
   remote_address: string;

@@ -186,6 +186,7 @@ export const certificateRoutes: readonly AnyRoute[] = [
   vaultRoute({
     ...ofSerial,
     id: 'pki-read-cert',
+    on_any_thread: true,
     summary: 'Fetch a certificate by its serial number',
     output: certificateReading.extend({
       issuer_id: z.string().optional().describe('Of a revoked certificate, where it is known.'),

@@ -36,6 +36,7 @@ const audit = [
 export const ISSUANCE = {
   method: 'POST',
   access: { capability: 'update' },
+  on_any_thread: true,
   failures: ['invalid', 'unresolved', 'conflict', 'rate_limited', 'unavailable'],
   audit,
 } as const;

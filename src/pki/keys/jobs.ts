@@ -2,6 +2,7 @@ import { generateKeyPair, type KeyObject } from 'node:crypto';
 import { makeKeyInTurn } from '../../access/concurrency/operations.ts';
 import { type App, perApp } from '../../app/app.ts';
 import type { Caller } from '../../app/caller.ts';
+import { inOnePlace, oneForAll } from '../../app/one-for-all.ts';
 import { Failure } from '../../core/failure.ts';
 import type { Asker } from '../../core/fairness/asker.ts';
 import { OWN_PARTY } from '../../core/fairness/party.ts';
@@ -47,7 +48,26 @@ type Aside = NonNullable<Caller['aside']>;
  * @param aside does what has to be waited for
  * @throws Failure `rate_limited` when too many keys are waited for
  */
-export async function takeRsaKey(
+export function takeRsaKey(
+  app: App,
+  asker: Asker,
+  bits: number,
+  aside: Aside = (work) => work(),
+): Promise<KeyObject> {
+  // On another thread it is waited for in any case.
+  if (oneForAll(app).ask) return aside(() => takeInOnePlace(app, { asker: placeOf(asker), bits }));
+  return take(app, asker, bits, aside);
+}
+
+const takeInOnePlace = inOnePlace(
+  'pki/rsa-key',
+  (app, { asker, bits }: { asker: Asker; bits: number }) => take(app, asker, bits),
+);
+
+/** Who asks, as another thread can be told. */
+const placeOf = ({ onGone: _, ...asker }: Asker): Asker => asker;
+
+async function take(
   app: App,
   asker: Asker,
   bits: number,

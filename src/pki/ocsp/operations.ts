@@ -163,14 +163,19 @@ function readKept(app: App): Soon<KeptAnswers> {
   return app.cached('pki/ocsp-answers', async () => new KeptAnswers(ROOMS.ocsp_answers));
 }
 
-/** How many writes of revocations have ended. */
-const revocationsOf = perApp((app) => {
+const countsOf = perApp((app) => {
   const counted = { writes: 0 };
   app.store.onWrite('pki_revocation', () => {
     counted.writes += 1;
   });
   return counted;
 });
+
+/** How often it was seen that revocations were written. */
+function revocationsOf(app: App): { readonly writes: number } {
+  app.store.catchUp();
+  return countsOf(app);
+}
 
 /**
  * Whether the certificate's revocation is what it was when the answer was signed. Its row is read for

@@ -42,6 +42,7 @@ const question = {
   access: 'public',
   relying_parties: true,
   counted: true,
+  on_any_thread: true,
   output: bytes('application/ocsp-response'),
   statuses: [400, 401, 500, 503],
   failures: [],

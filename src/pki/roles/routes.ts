@@ -32,6 +32,7 @@ export const roleRoutes: readonly AnyRoute[] = [
   }),
   vaultRoute({
     id: 'pki-read-role',
+    on_any_thread: true,
     method: 'GET',
     path,
     summary: 'Read a role',

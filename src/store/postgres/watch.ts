@@ -3,6 +3,7 @@ import { Client } from 'pg';
 import { Failure } from '../../core/failure.ts';
 import type { StoreLog } from '../committer.ts';
 import { READ_INCARNATION } from '../config-version.ts';
+import { monotonicMs, type WriteCounts } from '../write-counts.ts';
 import { sessionConfig } from './session.ts';
 import { CONFIG_CHANNEL } from './transaction.ts';
 
@@ -14,6 +15,10 @@ const POLL_MS = 500;
  * it: a change on another node is in force here within a second, however slow polling is.
  */
 const STALE_MS = 800;
+
+/** Whether the version has to be asked for again before it is told. By the clock that only goes on: one that is set back makes nothing fresh. */
+export const isStale = (counts: WriteCounts): boolean =>
+  monotonicMs() - counts.confirmed_ms > STALE_MS;
 
 /** Nobody polls again for so long after a failure. */
 const PAUSE_MS = 200;
@@ -40,8 +45,8 @@ export class ConfigWatch {
   #incarnation: string | undefined;
   #death: Failure | undefined;
   readonly #deathListeners: ((death: Failure) => void)[] = [];
-  // By the clock that only goes on: one that is set back makes nothing fresh.
-  #confirmed_ms = Number.NEGATIVE_INFINITY;
+  /** Tells the other threads when the version was confirmed. */
+  readonly #counts: WriteCounts;
   #failed_ms = Number.NEGATIVE_INFINITY;
   #polling: Promise<void> | undefined;
   #pollOnceMore = false;
@@ -51,13 +56,14 @@ export class ConfigWatch {
   #timer: NodeJS.Timeout | undefined;
   #closed = false;
 
-  private constructor(url: string, log: StoreLog) {
+  private constructor(url: string, log: StoreLog, counts: WriteCounts) {
     this.#url = url;
     this.#log = log;
+    this.#counts = counts;
   }
 
-  static async start(url: string, log: StoreLog): Promise<ConfigWatch> {
-    const watch = new ConfigWatch(url, log);
+  static async start(url: string, log: StoreLog, counts: WriteCounts): Promise<ConfigWatch> {
+    const watch = new ConfigWatch(url, log, counts);
     await watch.#poll();
     watch.#timer = setInterval(() => watch.#pollAgain(), POLL_MS).unref();
     return watch;
@@ -65,7 +71,7 @@ export class ConfigWatch {
 
   /** @throws Failure `unavailable` when the database cannot be asked */
   version(): number | Promise<number> {
-    return this.#isStale() ? this.#confirm() : this.#version;
+    return isStale(this.#counts) ? this.#confirm() : this.#version;
   }
 
   /**
@@ -114,20 +120,16 @@ export class ConfigWatch {
     await this.#client?.end();
   }
 
-  #isStale(): boolean {
-    return performance.now() - this.#confirmed_ms > STALE_MS;
-  }
-
   async #confirm(): Promise<number> {
     // The poll that is under way may have begun too long ago, or on a connection that was lost.
-    for (let attempt = 0; attempt < 2 && this.#isStale(); attempt += 1) {
+    for (let attempt = 0; attempt < 2 && isStale(this.#counts); attempt += 1) {
       // The database may be back by the end of the pause: nobody is refused for an earlier poll.
       const pause_ms = this.#failed_ms + PAUSE_MS - performance.now();
       if (pause_ms > 0) await delay(pause_ms);
       this.#pollAgain();
       await this.#polling;
     }
-    if (this.#isStale()) {
+    if (isStale(this.#counts)) {
       throw new Failure('unavailable', 'the configuration cannot be read from the database');
     }
     return this.#version;
@@ -154,7 +156,7 @@ export class ConfigWatch {
   }
 
   async #poll(): Promise<void> {
-    const asked_ms = performance.now();
+    const asked_ms = monotonicMs();
     this.#begun += 1;
     const poll = this.#begun;
     this.#client ??= await this.#connect();
@@ -164,7 +166,7 @@ export class ConfigWatch {
     const row = rows[0];
     if (row === undefined) throw new Failure('unavailable', 'the configuration is missing');
     this.#requireSame(row, known);
-    this.#confirmed_ms = asked_ms;
+    this.#counts.confirm(asked_ms);
     this.#succeeded = poll;
     this.note(row.version);
   }

@@ -1,0 +1,220 @@
+import { type MessagePort, Worker } from 'node:worker_threads';
+import type { App } from '../../app/app.ts';
+import { doForOthers } from '../../app/one-for-all.ts';
+import { type Keyring, memoryOf } from '../../barrier/keyring.ts';
+import type { Config } from '../../config/config.ts';
+import { Failure } from '../../core/failure.ts';
+import { SharedBytes } from '../../core/fairness/shared-bytes.ts';
+import type { RequestHandler } from '../../http/frame.ts';
+import { Dialogue } from './dialogue.ts';
+import { Forwarded } from './forwarding.ts';
+import type { AnsweringOptions, Asked, Said } from './messages.ts';
+
+/** Bytes that are made of the bodies of requests that are handed on. */
+const BODY_BYTES = { total: 64 << 20, each: 32 << 20 };
+/** A thread that does not let go of its keys within this is ended. */
+const SEAL_MS = 2_000;
+/** A thread that does not stop within this is ended. */
+const STOP_MS = 35_000;
+/** So many deaths within {@link DEATHS_MS} are too many. */
+const MOST_DEATHS = 5;
+const DEATHS_MS = 60_000;
+
+interface Place {
+  host: string;
+  port: number;
+}
+
+interface Answering {
+  worker: Worker;
+  dialogue: Dialogue;
+  forwarded: Forwarded;
+}
+
+/** The threads that answer, and what each of them is told. */
+export class AnsweringThreads {
+  readonly #app: App;
+  readonly #handlerOf: (target: string) => RequestHandler;
+  readonly #bodies = new SharedBytes(BODY_BYTES);
+  readonly #threads = new Set<Answering>();
+  #config: Config;
+  #deaths: number[] = [];
+  #isStopping = false;
+  #onDeath: (death: Failure) => void = () => {};
+
+  /** @param handlerOf finds who answers what is answered in one place */
+  constructor(app: App, handlerOf: (target: string) => RequestHandler) {
+    this.#app = app;
+    this.#config = app.config;
+    this.#handlerOf = handlerOf;
+    app.barrier.onUnseal(() => this.#handOutKeys());
+    app.barrier.onReload(() => this.#handOutKeys());
+    app.barrier.onSeal(() => this.#seal());
+  }
+
+  /** Calls back when threads have died one after the other; the process should end. */
+  onDeath(listener: (death: Failure) => void): void {
+    this.#onDeath = listener;
+  }
+
+  /**
+   * Starts the threads, which listen on the same ports.
+   *
+   * @returns where, with the ports that were given where the configured ones are 0
+   * @throws Error with a `code` when an address cannot be had
+   */
+  async start(count: number): Promise<{ address: Place; public_address: Place | undefined }> {
+    const first = await this.#start();
+    const { address, public_address } = first;
+    const { public_listener } = this.#config;
+    this.#config = {
+      ...this.#config,
+      listen: { ...this.#config.listen, port: address.port },
+      public_listener: public_listener && {
+        ...public_listener,
+        listen: { ...public_listener.listen, port: public_address?.port ?? 0 },
+      },
+    };
+    await Promise.all(Array.from({ length: count - 1 }, () => this.#start()));
+    return first;
+  }
+
+  reloadTls(): void {
+    for (const { dialogue } of this.#threads) dialogue.say({ type: 'reload tls' });
+  }
+
+  /** Has them finish what is under way, and ends them. */
+  async stop(): Promise<void> {
+    this.#isStopping = true;
+    await Promise.all(
+      [...this.#threads].map(async ({ worker, dialogue }) => {
+        const ended = new Promise<void>((resolve) => worker.once('exit', () => resolve()));
+        await within(STOP_MS, dialogue.ask({ type: 'stop' })).catch(() => {});
+        const timer = setTimeout(() => void worker.terminate(), SEAL_MS);
+        await ended;
+        clearTimeout(timer);
+      }),
+    );
+  }
+
+  async #start(): Promise<{ address: Place; public_address: Place | undefined }> {
+    const { worker, keyring } = this.#open();
+    const listening = Promise.withResolvers<Extract<Said, { type: 'listening' }>>();
+    const dialogue = new Dialogue(worker, {
+      answer: (asked) => this.#answer(forwarded, asked),
+      hear: (said) => {
+        if (said.type === 'listening') listening.resolve(said);
+        else if (said.type === 'gone') forwarded.gone(said.request);
+        else if (said.type === 'let go') forwarded.letGo(said.request);
+      },
+    });
+    const forwarded = new Forwarded(dialogue, this.#handlerOf, this.#bodies);
+    const thread: Answering = { worker, dialogue, forwarded };
+    this.#threads.add(thread);
+    let has_begun = false;
+    worker.on('error', (error: unknown) => {
+      listening.reject(error instanceof Error ? error : new Error(String(error)));
+      if (has_begun) this.#app.log.error({ err: error }, 'a thread that answers has failed');
+    });
+    worker.on('exit', (code) => {
+      listening.reject(new Error(`exit code ${code}`));
+      this.#lose(thread, has_begun);
+    });
+    // Keys that came between are not among those that it was started with.
+    if (!keyring) await this.#handOutKeys();
+    const listens = await listening.promise;
+    has_begun = true;
+    return listens;
+  }
+
+  #open(): { worker: Worker; keyring: Keyring | undefined } {
+    const store = this.#app.store.share();
+    const keyring = this.#app.barrier.copyKeyring();
+    const options: AnsweringOptions = { config: this.#config, store, keyring };
+    const extension = import.meta.url.endsWith('.ts') ? 'ts' : 'js';
+    const moved: (MessagePort | ArrayBuffer)[] = [store.port, ...memory(keyring)];
+    const worker = new Worker(new URL(`./thread.${extension}`, import.meta.url), {
+      name: 'answering',
+      workerData: options,
+      transferList: moved,
+    });
+    return { worker, keyring };
+  }
+
+  #answer(forwarded: Forwarded, asked: Asked): unknown {
+    switch (asked.type) {
+      case 'request':
+        return forwarded.answer(asked.request, asked.head);
+      case 'piece':
+        return forwarded.piece(asked.request);
+      case 'do':
+        return doForOthers(this.#app, asked.name, asked.argument);
+      case 'confirm config':
+        return this.#app.store.configVersion();
+      case 'refresh config':
+        return this.#app.store.refreshConfig();
+      default:
+        throw new Failure('unsupported', `a supervisor is not asked for ${asked.type}`);
+    }
+  }
+
+  /** Resolves when all have them. */
+  async #handOutKeys(): Promise<void> {
+    await Promise.all(
+      [...this.#threads].map(async ({ dialogue }) => {
+        const keyring = this.#app.barrier.copyKeyring();
+        if (!keyring) return;
+        // One that has ended needs none; its successor gets them.
+        await dialogue.ask({ type: 'keys', keyring }, memory(keyring)).catch(() => {});
+      }),
+    );
+  }
+
+  /** Resolves when none has a key any more. */
+  async #seal(): Promise<void> {
+    await Promise.all(
+      [...this.#threads].map(async ({ worker, dialogue }) => {
+        const isDone = await within(SEAL_MS, dialogue.ask({ type: 'seal' })).then(
+          () => true,
+          () => false,
+        );
+        if (!isDone) await worker.terminate();
+      }),
+    );
+  }
+
+  #lose(thread: Answering, has_begun: boolean): void {
+    this.#threads.delete(thread);
+    thread.dialogue.end(new Failure('unavailable', 'the thread has ended'));
+    thread.forwarded.end();
+    if (this.#isStopping || !has_begun) return;
+    const now = performance.now();
+    this.#deaths = [...this.#deaths.filter((at) => at > now - DEATHS_MS), now];
+    const { log } = this.#app;
+    if (this.#deaths.length >= MOST_DEATHS) {
+      this.#onDeath(new Failure('unavailable', 'threads that answer die one after the other'));
+      return;
+    }
+    log.error(
+      {},
+      'a thread that answers has ended: what it was answering is lost, another one takes its place',
+    );
+    this.#start().catch((err: unknown) => {
+      log.error({ err }, 'no other thread could be started');
+      this.#onDeath(new Failure('unavailable', 'threads that answer cannot be started'));
+    });
+  }
+}
+
+const memory = (keyring: Keyring | undefined): ArrayBuffer[] =>
+  keyring ? memoryOf(keyring).filter((one) => one instanceof ArrayBuffer) : [];
+
+async function within<Result>(milliseconds: number, work: Promise<Result>): Promise<Result> {
+  const late = Promise.withResolvers<never>();
+  const timer = setTimeout(() => late.reject(new Error('it takes too long')), milliseconds);
+  try {
+    return await Promise.race([work, late.promise]);
+  } finally {
+    clearTimeout(timer);
+  }
+}
