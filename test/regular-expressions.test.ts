@@ -27,7 +27,7 @@ test('no regular expression of the source takes more time than in proportion to 
 const MADE: Readonly<Record<string, string>> = {
   'bench/crl.ts': 'names of metrics',
   'bench/load.ts': 'what a load says it collects',
-  'src/store/write-listeners.ts': 'names of tables, on statements of our own',
+  'src/store/written-tables.ts': 'names of tables, on statements of our own',
   'src/x509/name-constraints.ts': 'constants of the file, on texts of at most 320 letters',
 };
 

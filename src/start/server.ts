@@ -30,6 +30,8 @@ export interface Running {
   app: App;
   /** Where one thread does everything; of several, each has its own. */
   readonly http: HttpServer;
+  /** Where several threads answer. */
+  readonly threads: AnsweringThreads | undefined;
   /** Reads the files of the TLS certificate anew. */
   reloadTls(): void;
   /** Where it listens, with the port that was given when the configured one is 0. */
@@ -112,7 +114,10 @@ export async function startServer(settings: Config, given: Overrides = {}): Prom
   }
 }
 
-type Listening = Pick<Running, 'http' | 'reloadTls' | 'address' | 'public_address' | 'onDeath'>;
+type Listening = Pick<
+  Running,
+  'http' | 'threads' | 'reloadTls' | 'address' | 'public_address' | 'onDeath'
+>;
 
 /** One thread does everything. */
 async function answerHere(
@@ -125,7 +130,7 @@ async function answerHere(
   const address = await http.listen(app.config.listen);
   const public_address = await listenToRelyingParties(app, closers);
   const reloadTls = (): void => http.reloadTls();
-  return { http, reloadTls, address, public_address, onDeath: () => {} };
+  return { http, threads: undefined, reloadTls, address, public_address, onDeath: () => {} };
 }
 
 /** Several threads answer; this one does what is in one place for all of them. */
@@ -145,6 +150,7 @@ async function answerOnThreads(
     get http(): HttpServer {
       throw new TypeError('each thread that answers has its own');
     },
+    threads,
     reloadTls: () => threads.reloadTls(),
     address,
     public_address,

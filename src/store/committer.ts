@@ -14,7 +14,8 @@ import { BatchSize } from './batch-size.ts';
 import { BatchPacker } from './packing.ts';
 import { askingOf, refuseForRoom, type WaitingSet, WaitingSets } from './waiting-sets.ts';
 import { type Effect, isAuditEntry, isPortable, refuseUnportable, weigh } from './write.ts';
-import type { KeptTable, WriteCounts } from './write-counts.ts';
+import type { WriteCounts } from './write-counts.ts';
+import { WriteListeners } from './write-listeners.ts';
 
 /** Where the store says what went wrong; pino's logger is one. */
 export interface StoreLog {
@@ -58,7 +59,8 @@ export class Committer {
   readonly #thread: Worker | MessagePort;
   readonly #packer = new BatchPacker();
   readonly #log: StoreLog;
-  readonly #counts: WriteCounts;
+  /** Told of what is written before it resolves. */
+  readonly written: WriteListeners;
   readonly #waiting = new WaitingSets();
   /** Those whose sets are done: a batch has hundreds of them. */
   readonly #goingOn = new GoingOn();
@@ -70,8 +72,6 @@ export class Committer {
   #closing = false;
   #death: Failure | undefined;
   #deathListeners: ((death: Failure) => void)[] = [];
-  readonly #writeListeners = new Map<KeptTable, Set<() => void>>();
-  readonly #configListeners = new Set<(version: number) => void>();
   readonly #othersListeners = new Set<() => void>();
   #idleListeners: (() => void)[] = [];
   #batches = 0;
@@ -82,7 +82,7 @@ export class Committer {
   private constructor(thread: Worker | MessagePort, log: StoreLog, counts: WriteCounts) {
     this.#thread = thread;
     this.#log = log;
-    this.#counts = counts;
+    this.written = new WriteListeners(counts);
   }
 
   /**
@@ -149,29 +149,9 @@ export class Committer {
     else this.#deathListeners.push(listener);
   }
 
-  /** See `Store.onWrite`. */
-  onWrite(table: KeptTable, listener: () => void): void {
-    this.#writeListeners.getOrInsertComputed(table, () => new Set()).add(listener);
-  }
-
-  /** Calls back when a new version of the configuration is seen. */
-  onConfigVersion(listener: (version: number) => void): void {
-    this.#configListeners.add(listener);
-  }
-
   /** Calls back some time after another thread has written. */
   onOthers(listener: () => void): void {
     this.#othersListeners.add(listener);
-  }
-
-  /** See `Store.catchUp`. */
-  catchUp(): void {
-    const { config, tables } = this.#counts.look();
-    for (const table of tables) {
-      for (const listener of this.#writeListeners.get(table) ?? []) listener();
-    }
-    if (config === undefined) return;
-    for (const listener of this.#configListeners) listener(config);
   }
 
   stats(): CommitterStats {
@@ -195,10 +175,8 @@ export class Committer {
     }
     const thread = this.#thread;
     thread.ref();
-    const ended = new Promise<void>((resolve) => {
-      if (thread instanceof Worker) thread.once('exit', () => resolve());
-      else thread.once('close', () => resolve());
-    });
+    const event = thread instanceof Worker ? 'exit' : 'close';
+    const ended = new Promise<void>((resolve) => thread.once(event, () => resolve()));
     if (thread instanceof Worker) this.#send({ type: 'close' });
     else thread.close();
     await ended;
@@ -219,7 +197,7 @@ export class Committer {
           this.#finish(message.result);
         } else if (message.type === 'others wrote') {
           this.#send({ type: 'looked' });
-          this.catchUp();
+          this.written.catchUp();
           for (const listener of this.#othersListeners) listener();
         } else {
           this.#log[message.level](message.detail, message.message);
@@ -272,7 +250,7 @@ export class Committer {
     this.#sets += finished.length;
     this.#largest = Math.max(this.#largest, finished.length);
     this.#thread.unref();
-    this.catchUp();
+    this.written.catchUp();
     finished.forEach((set, index) => {
       const outcome = result.outcomes[index];
       if (outcome === null) {

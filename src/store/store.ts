@@ -120,7 +120,7 @@ async function openSqlite(directory: string, node: string, log: StoreLog): Promi
       commit: (effects) => committer.commit(effects),
       configVersion: () => readConfigVersion(db),
       // Every change passes through here.
-      refreshConfig: async () => committer.catchUp(),
+      refreshConfig: async () => committer.written.catchUp(),
       ...listenersOf(committer),
       share: () => ({ place, counts: counts.shared, port: committer.connect() }),
       onDeath: (listener) => committer.onDeath(listener),
@@ -152,12 +152,12 @@ async function openPostgres(
   try {
     const started = await ConfigWatch.start(url, log, counts);
     counts.noteConfig(await started.version());
-    committer.catchUp();
-    committer.onConfigVersion((version) => started.note(version));
+    committer.written.catchUp();
+    committer.written.onConfigChange((version) => started.note(version));
     // What other nodes change.
     started.onChange((version) => {
       counts.noteConfig(version);
-      committer.catchUp();
+      committer.written.catchUp();
     });
     const place = { engine: 'postgres' as const, url };
     const reader = new PostgresReader(url, connections, log);
@@ -200,9 +200,9 @@ function readConfigVersion(db: Db): Promise<number> {
 const listenersOf = (
   committer: Committer,
 ): Pick<Store, 'onConfigChange' | 'onWrite' | 'catchUp' | 'onOthers'> => ({
-  onConfigChange: (listener) => committer.onConfigVersion(listener),
-  onWrite: (table, listener) => committer.onWrite(table, listener),
-  catchUp: () => committer.catchUp(),
+  onConfigChange: (listener) => committer.written.onConfigChange(listener),
+  onWrite: (table, listener) => committer.written.onWrite(table, listener),
+  catchUp: () => committer.written.catchUp(),
   onOthers: (listener) => committer.onOthers(listener),
 });
 
@@ -243,7 +243,7 @@ export function joinStore(
     configVersion: () => (isSqlite ? readConfigVersion(db) : confirmed()),
     async refreshConfig() {
       if (!isSqlite) await owner.refreshConfig();
-      committer.catchUp();
+      committer.written.catchUp();
     },
     ...listenersOf(committer),
     share() {

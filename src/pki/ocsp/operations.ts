@@ -28,6 +28,7 @@ import { findRevocation, type Revocation } from '../mount-state/revocations.stor
 import { findIssuer, type MountState } from '../mount-state/state.ts';
 import { type KeptAnswer, KeptAnswers } from './kept-answers.ts';
 import { chooseResponder, type Responder } from './responder.ts';
+import { revocationWrites } from './revocation-writes.operations.ts';
 import { type AnswerParts, type Chosen, isDelegated, signResponse } from './signing.operations.ts';
 
 /** A signed answer, and how long it is good for; undefined: for nobody but the one who asked. */
@@ -83,7 +84,7 @@ export async function respond(
     const request = parseOcspRequest(der);
     const serial = formatSerial(request.certId.serialNumber);
     // Counted before the row is read: what is written meanwhile makes it be read again.
-    const { writes } = revocationsOf(app);
+    const writes = revocationWrites(app);
     const revocation = await findSeen(app, sight, serial);
     const chosen = chooseIssuer({ mountState, revocation, request });
     if (!chosen) return 'unauthorized';
@@ -163,27 +164,13 @@ function readKept(app: App): Soon<KeptAnswers> {
   return app.cached('pki/ocsp-answers', async () => new KeptAnswers(ROOMS.ocsp_answers));
 }
 
-const countsOf = perApp((app) => {
-  const counted = { writes: 0 };
-  app.store.onWrite('pki_revocation', () => {
-    counted.writes += 1;
-  });
-  return counted;
-});
-
-/** How often it was seen that revocations were written. */
-function revocationsOf(app: App): { readonly writes: number } {
-  app.store.catchUp();
-  return countsOf(app);
-}
-
 /**
  * Whether the certificate's revocation is what it was when the answer was signed. Its row is read for
  * that, except on SQLite while none was written since: every write passes through this process, and
  * is counted before it is acknowledged.
  */
 async function isStillSo(app: App, sight: Sight, known: KeptAnswer): Promise<boolean> {
-  const { writes } = revocationsOf(app);
+  const writes = revocationWrites(app);
   if (app.store.engine === 'sqlite' && known.writes === writes) return true;
   const { revocation } = known;
   const current = await findSeen(app, sight, known.serial);

@@ -83,6 +83,17 @@ export class AnsweringThreads {
     for (const { dialogue } of this.#threads) dialogue.say({ type: 'reload tls' });
   }
 
+  /** Ends one of them, as if it had died. For tests. @returns false where there is none */
+  async kill(): Promise<boolean> {
+    const [thread] = this.#threads;
+    await thread?.worker.terminate();
+    return thread !== undefined;
+  }
+
+  get count(): number {
+    return this.#threads.size;
+  }
+
   /** Has them finish what is under way, and ends them. */
   async stop(): Promise<void> {
     this.#isStopping = true;
@@ -187,21 +198,23 @@ export class AnsweringThreads {
     this.#threads.delete(thread);
     thread.dialogue.end(new Failure('unavailable', 'the thread has ended'));
     thread.forwarded.end();
-    if (this.#isStopping || !has_begun) return;
+    if (has_begun) this.#replace('a thread that answers has ended: what it was answering is lost');
+  }
+
+  /** Starts another one, unless too many have died of late. */
+  #replace(why: string): void {
+    if (this.#isStopping) return;
+    const { log } = this.#app;
     const now = performance.now();
     this.#deaths = [...this.#deaths.filter((at) => at > now - DEATHS_MS), now];
-    const { log } = this.#app;
     if (this.#deaths.length >= MOST_DEATHS) {
       this.#onDeath(new Failure('unavailable', 'threads that answer die one after the other'));
       return;
     }
-    log.error(
-      {},
-      'a thread that answers has ended: what it was answering is lost, another one takes its place',
-    );
+    log.error({}, `${why}; another one takes its place`);
     this.#start().catch((err: unknown) => {
-      log.error({ err }, 'no other thread could be started');
-      this.#onDeath(new Failure('unavailable', 'threads that answer cannot be started'));
+      log.error({ err }, 'a thread that answers could not be started');
+      this.#replace('a thread that answers could not be started');
     });
   }
 }

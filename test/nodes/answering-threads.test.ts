@@ -1,0 +1,199 @@
+// Several threads answer on one port: whatever one of them, or the one that supervises, has changed is in force on all of
+// them before the request that did it is answered.
+
+import assert from 'node:assert/strict';
+import { Agent, request } from 'node:http';
+import { test } from 'node:test';
+import { eachPlace, type Place } from '../support/engines.ts';
+import { storageOf } from '../support/seeded-broker.ts';
+import { type Client, startTestServer } from '../support/server.ts';
+
+const THREADS = 4;
+/** The system spreads connections among the threads: of so many none is left out, but for once in ten thousand times. */
+const CONNECTIONS = 40;
+
+interface Reply {
+  status: number;
+  body: string;
+}
+
+type Scope = { after(stop: () => void | Promise<void>): void };
+
+/** Connections that stay open, to all threads. */
+class Everywhere {
+  readonly #port: number;
+  readonly #agents = Array.from(
+    { length: CONNECTIONS },
+    () => new Agent({ keepAlive: true, maxSockets: 1 }),
+  );
+
+  constructor(test: Scope, client: Client) {
+    this.#port = Number(new URL(client.url).port);
+    test.after(() => {
+      for (const agent of this.#agents) agent.destroy();
+    });
+  }
+
+  /** The same request by each connection. @returns the statuses, each once */
+  async statuses(method: string, path: string, body?: object, token = 'root'): Promise<number[]> {
+    const replies = await this.ask(method, path, body, token);
+    return [...new Set(replies.map(({ status }) => status))].sort();
+  }
+
+  ask(method: string, path: string, body?: object, token = 'root'): Promise<Reply[]> {
+    return Promise.all(
+      this.#agents.map((agent) => this.#ask(agent, method, path, { body, token })),
+    );
+  }
+
+  #ask(
+    agent: Agent,
+    method: string,
+    path: string,
+    { body, token }: { body: object | undefined; token: string },
+  ): Promise<Reply> {
+    return new Promise((resolve, reject) => {
+      const options = { agent, port: this.#port, method, path: `/v1/${path}` };
+      const headers = { 'x-vault-token': token };
+      const asked = request({ ...options, headers }, (response) => {
+        let text = '';
+        response.setEncoding('utf8').on('data', (piece: string) => {
+          text += piece;
+        });
+        response.once('end', () => resolve({ status: response.statusCode ?? 0, body: text }));
+        response.once('error', reject);
+      });
+      asked.once('error', reject);
+      asked.end(body === undefined ? undefined : JSON.stringify(body));
+    });
+  }
+}
+
+async function start(test: Scope, place: Place) {
+  const client = await startTestServer(test, {
+    config: { threads: THREADS, storage: storageOf(place) },
+    jobs: [],
+  });
+  const { call } = client;
+  await call('POST', 'sys/mounts/pki', { type: 'pki' });
+  await call('POST', 'pki/root/generate/internal', { common_name: 'Root', key_type: 'ec' });
+  await call('POST', 'pki/roles/web', { allow_any_name: true, key_type: 'ec' });
+  return { ...client, everywhere: new Everywhere(test, client) };
+}
+
+const ISSUE = { common_name: 'www.example.com', ttl: '1h' };
+
+eachPlace('answering threads', (newPlace) => {
+  test('all of them answer, and write what the others read', async (t) => {
+    const { everywhere, call } = await start(t, await newPlace());
+    const issued = await everywhere.ask('POST', 'pki/issue/web', ISSUE);
+    const serials = issued.map(({ body }) => JSON.parse(body).data.serial_number as string);
+    assert.equal(new Set(serials).size, CONNECTIONS);
+    for (const serial of serials.slice(0, 5)) {
+      assert.deepEqual(await everywhere.statuses('GET', `pki/cert/${serial}`), [200]);
+    }
+    const certs = (await call('LIST', 'pki/certs')).field('data.keys');
+    assert.equal(Object(certs).length, CONNECTIONS + 1);
+  });
+
+  test('a token that is revoked is refused by all of them', async (t) => {
+    const { everywhere, call } = await start(t, await newPlace());
+    for (let round = 0; round < 5; round += 1) {
+      const made = await call('POST', 'auth/token/create', { policies: ['root'] });
+      const token = made.textAt('auth.client_token');
+      assert.deepEqual(await everywhere.statuses('GET', 'pki/roles/web', undefined, token), [200]);
+      await call('POST', 'auth/token/revoke', { token });
+      assert.deepEqual(await everywhere.statuses('GET', 'pki/roles/web', undefined, token), [403]);
+    }
+  });
+
+  test('a policy that is written holds on all of them', async (t) => {
+    const { everywhere, call } = await start(t, await newPlace());
+    const allow = async (capability: string): Promise<void> => {
+      const policy = `path "pki/roles/*" { capabilities = ["${capability}"] }`;
+      await call('POST', 'sys/policies/acl/reader', { policy });
+    };
+    await allow('read');
+    const made = await call('POST', 'auth/token/create', { policies: ['reader'] });
+    const token = made.textAt('auth.client_token');
+    for (const [capability, status] of [
+      ['read', 200],
+      ['deny', 403],
+      ['read', 200],
+      ['list', 403],
+    ] as const) {
+      await allow(capability);
+      const statuses = await everywhere.statuses('GET', 'pki/roles/web', undefined, token);
+      assert.deepEqual(statuses, [status], capability);
+    }
+  });
+
+  test('a role that is changed is changed on all of them', async (t) => {
+    const { everywhere, call } = await start(t, await newPlace());
+    for (const allowed of [true, false, true]) {
+      await call('POST', 'pki/roles/web', { allow_any_name: allowed, key_type: 'ec' });
+      const statuses = await everywhere.statuses('POST', 'pki/issue/web', ISSUE);
+      assert.deepEqual(statuses, [allowed ? 200 : 400]);
+    }
+    await call('DELETE', 'pki/roles/web');
+    assert.deepEqual(await everywhere.statuses('GET', 'pki/roles/web'), [404]);
+  });
+
+  test('a mount that is removed is gone on all of them', async (t) => {
+    const { everywhere, call } = await start(t, await newPlace());
+    assert.deepEqual(await everywhere.statuses('POST', 'pki/issue/web', ISSUE), [200]);
+    await call('DELETE', 'sys/mounts/pki');
+    assert.deepEqual(await everywhere.statuses('POST', 'pki/issue/web', ISSUE), [404]);
+    assert.deepEqual(await everywhere.statuses('GET', 'pki/roles/web'), [404]);
+  });
+
+  test('a certificate that is revoked is so for all of them', async (t) => {
+    const { everywhere, call } = await start(t, await newPlace());
+    const issued = await call('POST', 'pki/issue/web', ISSUE);
+    const serial_number = issued.textAt('data.serial_number');
+    const before = await everywhere.ask('GET', `pki/cert/${serial_number}`);
+    assert.ok(before.every(({ body }) => JSON.parse(body).data.revocation_time === 0));
+    await call('POST', 'pki/revoke', { serial_number });
+    const after = await everywhere.ask('GET', `pki/cert/${serial_number}`);
+    assert.ok(after.every(({ body }) => JSON.parse(body).data.revocation_time > 0));
+  });
+
+  test('a rotation of keys and a sealing hold on all of them', async (t) => {
+    const { everywhere, call, running } = await start(t, await newPlace());
+    await everywhere.statuses('POST', 'pki/issue/web', ISSUE);
+    for (let round = 0; round < 3; round += 1) {
+      assert.equal((await call('POST', 'sys/rotate', {})).status, 204);
+      // What is sealed with the new keys on one of them opens on the others.
+      await call('POST', 'pki/root/rotate/internal', { common_name: `R${round}`, key_type: 'ec' });
+      assert.deepEqual(await everywhere.statuses('POST', 'pki/issue/web', ISSUE), [200]);
+    }
+    assert.equal((await call('PUT', 'sys/seal')).status, 204);
+    assert.deepEqual(await everywhere.statuses('POST', 'pki/issue/web', ISSUE), [503]);
+    assert.ok(running.app.barrier.sealed);
+  });
+
+  test('one that dies takes with it what it was answering, and nothing else', async (t) => {
+    const { everywhere, running, call } = await start(t, await newPlace());
+    const { threads } = running;
+    for (let deaths = 0; deaths < 3; deaths += 1) {
+      assert.ok(await threads?.kill());
+      while (threads?.count !== THREADS) await new Promise((resolve) => setTimeout(resolve, 20));
+      const made = await call('POST', 'pki/issue/web', ISSUE);
+      assert.equal(made.status, 200);
+    }
+    await everywhere.ask('GET', 'pki/roles/web').catch(() => []);
+    assert.deepEqual(await everywhere.statuses('POST', 'pki/issue/web', ISSUE), [200]);
+  });
+
+  test('five that die within a minute are too many', async (t) => {
+    const { running } = await start(t, await newPlace());
+    const died = new Promise<string>((resolve) =>
+      running.onDeath(({ message }) => resolve(message)),
+    );
+    for (let deaths = 0; deaths < 5; deaths += 1) {
+      while (!(await running.threads?.kill()))
+        await new Promise((resolve) => setTimeout(resolve, 20));
+    }
+    assert.match(await died, /die one after the other/);
+  });
+});
