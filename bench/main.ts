@@ -1,8 +1,10 @@
 // Requests a second of a real server on real files, driven by a load generator in a process of its
 // own, each beside the bare limits of this machine measured in the same run.
 //
-//   npm run bench -- [--only issue,sign,sign-intermediate,verbatim,read,ocsp,revoke,post-quantum,session,target,crl,store,managed,sessions] [--seconds N] [--profile DIR]
+//   npm run bench -- [--only issue,sign,sign-intermediate,verbatim,read,role,ocsp,revoke,post-quantum,session,target,crl,store,managed,sessions] [--seconds N] [--threads N] [--profile DIR]
 //
+// `req/core` are requests for each second of CPU time that the server takes, in all its threads together; `main µs` is the
+// thread that supervises, which bounds how far more threads help.
 // `--profile` writes a CPU profile of the server into DIR (open it with Chrome's developer tools).
 
 import { spawn } from 'node:child_process';
@@ -32,6 +34,7 @@ import {
   prepareMount,
   preparePostQuantumMount,
   readRequest,
+  readRoleRequest,
   revokeRequest,
   signIntermediateRequest,
   signRequest,
@@ -47,6 +50,7 @@ const GROUPS = [
   'sign-intermediate',
   'verbatim',
   'read',
+  'role',
   'ocsp',
   'revoke',
   'post-quantum',
@@ -67,6 +71,7 @@ const HEADINGS = [
   '',
   'req/s',
   'best',
+  'req/core',
   'p50 µs',
   'p99 µs',
   'server µs',
@@ -74,7 +79,7 @@ const HEADINGS = [
   'client µs',
   'RSS MB',
 ];
-const WIDTHS = [26, 8, 8, 8, 9, 10, 9, 10, 8];
+const WIDTHS = [26, 8, 8, 9, 8, 9, 10, 9, 10, 8];
 
 function printLine(cells: readonly string[]): void {
   const padded = cells.map((cell, at) =>
@@ -128,6 +133,7 @@ async function measure(
     name,
     ((sum((slice) => slice.answered) / sum((slice) => slice.milliseconds)) * 1000).toFixed(0),
     Math.max(...counted.map(rateOf)).toFixed(0),
+    (1e6 / least((slice) => slice.all)).toFixed(0),
     String(middle((slice) => slice.p50)),
     String(middle((slice) => slice.p99)),
     least((slice) => slice.all).toFixed(1),
@@ -168,6 +174,11 @@ async function measureVerbatim(bench: Bench): Promise<void> {
 async function measureRead(bench: Bench): Promise<void> {
   const requests = bench.serials.map(readRequest);
   await measure('cert read, 32 clients', bench, { connections: 32, requests });
+}
+
+async function measureRole(bench: Bench): Promise<void> {
+  const requests = [readRoleRequest()];
+  await measure('role read, 32 clients', bench, { connections: 32, requests });
 }
 
 async function measureOcsp(bench: Bench): Promise<void> {
@@ -231,9 +242,9 @@ async function measureBare(generator: Generator, milliseconds: number): Promise<
 
 async function measureServer(
   groups: readonly string[],
-  options: { milliseconds: number; node: readonly string[] },
+  options: { milliseconds: number; node: readonly string[]; threads: string },
 ): Promise<void> {
-  const { milliseconds, node } = options;
+  const { milliseconds, node, threads } = options;
   // Beside the sources, because the usual place for temporary files may be in memory.
   const data = mkdtempSync(join(process.cwd(), '.bench-'));
   const generator = startGenerator();
@@ -244,7 +255,7 @@ async function measureServer(
     console.log(`4 KiB appended and synced          ${limits.synced_append.toFixed(0)}/s\n`);
     printLine(HEADINGS);
     await measureBare(generator, milliseconds);
-    const server = await startGatehouse(data, node);
+    const server = await startGatehouse(data, node, threads);
     try {
       const root = await prepareMount(server.port);
       const bench: Bench = { server, generator, milliseconds, root, serials: [] };
@@ -253,6 +264,7 @@ async function measureServer(
       if (groups.includes('sign-intermediate')) await measureIntermediate(bench);
       if (groups.includes('verbatim')) await measureVerbatim(bench);
       if (groups.includes('read')) await measureRead(bench);
+      if (groups.includes('role')) await measureRole(bench);
       if (groups.includes('ocsp')) await measureOcsp(bench);
       if (groups.includes('revoke')) await measureRevoke(bench);
       if (groups.includes('post-quantum')) await measurePostQuantum(bench);
@@ -284,6 +296,7 @@ const { values } = parseArgs({
   options: {
     only: { type: 'string', default: [...GROUPS, ...PROGRAMS].join(',') },
     seconds: { type: 'string', default: '4' },
+    threads: { type: 'string', default: '1' },
     profile: { type: 'string' },
   },
 });
@@ -296,5 +309,8 @@ if (unknown.length > 0 || !(seconds > 0)) {
 }
 const groups = GROUPS.filter((name) => wanted.includes(name));
 const node = values.profile === undefined ? [] : ['--cpu-prof', '--cpu-prof-dir', values.profile];
-if (groups.length > 0) await measureServer(groups, { milliseconds: seconds * 1000, node });
+if (groups.length > 0) {
+  const { threads } = values;
+  await measureServer(groups, { milliseconds: seconds * 1000, node, threads });
+}
 for (const name of PROGRAMS) if (wanted.includes(name)) await runProgram(name);

@@ -19,9 +19,15 @@ export interface ServerProcess {
  * Starts `gatehouse dev` on a folder and waits until it listens.
  *
  * @param node further flags for Node, such as `--cpu-prof`
+ * @param threads that answer
  */
-export function startGatehouse(data: string, node: readonly string[]): Promise<ServerProcess> {
+export function startGatehouse(
+  data: string,
+  node: readonly string[],
+  threads = '1',
+): Promise<ServerProcess> {
   const args = ['src/main.ts', 'dev', '--data', data, '--listen', '127.0.0.1:0'];
+  args.push('--threads', threads);
   return startServerProcess([...node, ...args, '--proxy-listen', '127.0.0.1:0']);
 }
 

@@ -159,6 +159,8 @@ export function readRequest(serial: string): string {
   return `GET /v1/demo/cert/${serial} HTTP/1.1\r\nHost: localhost\r\n\r\n`;
 }
 
+export const readRoleRequest = (): string => get('demo/roles/web', TOKEN);
+
 export function revokeRequest(serial: string): string {
   return request('POST', 'demo/revoke', JSON.stringify({ serial_number: serial }));
 }

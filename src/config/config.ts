@@ -15,12 +15,11 @@ import { readSettings } from './read.ts';
 import { parseRecoveryKey } from './recovery-key.ts';
 import { type SealSettings, sealOf } from './seal-settings.ts';
 import { checkSeed, type SeedSettings } from './seed.ts';
+import { SESSION_LIMITS_DEFAULTS, type SessionLimits } from './session-limits.ts';
 import {
   type LogLevel,
   RATE_LIMIT_DEFAULTS,
   type RateLimits,
-  SESSION_LIMITS_DEFAULTS,
-  type SessionLimits,
   type Settings,
   USER_LOCKOUT_DEFAULTS,
   type UserLockout,

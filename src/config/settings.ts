@@ -28,6 +28,7 @@ import { listener, publicListener } from './listeners.ts';
 import { smtp, webhooks } from './outgoing.ts';
 import { parseRecoveryKey } from './recovery-key.ts';
 import { formerSeal, seal } from './seal-settings.ts';
+import { sessionLimits } from './session-limits.ts';
 import { storageBuckets } from './storage-buckets.ts';
 import { parseSyslogAddress, SYSLOG_FACILITIES } from './syslog.ts';
 
@@ -155,24 +156,6 @@ const rateLimits = {
 export type RateLimits = z.output<z.ZodObject<typeof rateLimits>>;
 export const RATE_LIMIT_DEFAULTS: RateLimits = z.object(rateLimits).parse({});
 
-const sessionLimits = {
-  max_per_user: absentAsNull(count(1).optional()).meta({
-    takes: 'number, 1 or more',
-    otherwise: 'no limit',
-    description:
-      'sessions, pending or active, that one user may have at once, on all servers together; more are refused until one has ended',
-  }),
-  idle_seconds: absentAsNull(seconds.optional()).meta({
-    takes: 'duration, 1 s or more',
-    otherwise: 'none: a session may be silent until its time is over',
-    description:
-      'seconds without a byte in either direction, on any connection, after which a session ends. See [sessions](sessions.md#limits)',
-  }),
-};
-/** How much of sessions one user may have, and for how long (seconds) a session may be unused; absent: as much as they like. */
-export type SessionLimits = z.output<z.ZodObject<typeof sessionLimits>>;
-export const SESSION_LIMITS_DEFAULTS: SessionLimits = z.object(sessionLimits).parse({});
-
 const headerNames = readBy(texts, (names) => {
   const bad = names.find((name) => !/^[A-Za-z0-9-]+$/.test(name));
   if (bad === undefined) return names;
@@ -213,7 +196,11 @@ export const settings = z.strictObject({
       .optional(),
   ),
   storage,
-  threads: count(1).default(1).describe('threads that answer requests'),
+  threads: count(1)
+    .default(1)
+    .describe(
+      'threads that answer requests, of which each takes some 120 MB; where the system does not share connections out (others than Linux) there is one; see [load](load.md)',
+    ),
   cluster_name: absentAsNull(
     readBy(z.string(' must be a text'), (name) => {
       if (name === '' || CLUSTER_NAME.test(name)) return name;

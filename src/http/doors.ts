@@ -10,7 +10,7 @@ import { createServer, isIP, type ListenOptions, type Server } from 'node:net';
 const DOORS = 16;
 
 /** Where the system shares out connections among sockets on one port. */
-const CAN_SHARE = process.platform === 'linux';
+export const CAN_SHARE = process.platform === 'linux';
 
 interface Place {
   host: string;

@@ -11,6 +11,7 @@ import { startReporting } from '../broker/workers/jobs.ts';
 import type { Config } from '../config/config.ts';
 import type { Failure } from '../core/failure.ts';
 import { compileDialects, type Routers } from '../http/dialects.ts';
+import { CAN_SHARE } from '../http/doors.ts';
 import { fitConnections, readOpenFileLimit, tellConnections } from '../http/open-files.ts';
 import { createServer, type HttpServer } from '../http/server.ts';
 import { compileRelyingParties } from '../http/vault/relying-parties.ts';
@@ -102,10 +103,13 @@ export async function startServer(settings: Config, given: Overrides = {}): Prom
     startJobs(app, given.jobs);
     const routers = compileRouters();
     namesOfPaths(app).find = (path) => findNames(app, routers, path);
-    const answering =
-      config.threads > 1
-        ? await answerOnThreads(app, routers, closers)
-        : await answerHere(app, routers, closers);
+    const several = config.threads > 1 && CAN_SHARE;
+    if (config.threads > 1 && !several) {
+      log.warn({}, 'one thread answers: this system does not share the connections of a port out');
+    }
+    const answering = several
+      ? await answerOnThreads(app, routers, closers)
+      : await answerHere(app, routers, closers);
     tellConnections(log, settings.connections, config.connections);
     return Object.assign(answering, { app, notice, stop, reopenSinks: sinks.reopen });
   } catch (error) {

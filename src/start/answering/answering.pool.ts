@@ -9,6 +9,7 @@ import type { RequestHandler } from '../../http/frame.ts';
 import { Dialogue } from './dialogue.ts';
 import { Forwarded } from './forwarding.ts';
 import type { AnsweringOptions, Asked, Said } from './messages.ts';
+import { shareOfThread } from './share.ts';
 
 /** Bytes that are made of the bodies of requests that are handed on. */
 const BODY_BYTES = { total: 64 << 20, each: 32 << 20 };
@@ -45,7 +46,7 @@ export class AnsweringThreads {
   /** @param handlerOf finds who answers what is answered in one place */
   constructor(app: App, handlerOf: (target: string) => RequestHandler) {
     this.#app = app;
-    this.#config = app.config;
+    this.#config = shareOfThread(app.config);
     this.#handlerOf = handlerOf;
     app.barrier.onUnseal(() => this.#handOutKeys());
     app.barrier.onReload(() => this.#handOutKeys());
