@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { type App, perApp } from '../app/app.ts';
 import { Failure } from '../core/failure.ts';
 import { type Soon, whenThere } from '../core/steps.ts';
-import { countRequest } from '../metrics/operations.ts';
+import { countRequest } from '../metrics/meters.operations.ts';
 import type { Credentials, Dialect, Exchange, FramedRoute, Stages } from './dialect.ts';
 import type { Fault } from './faults.ts';
 import { recordRefused, recordTooMany } from './refused-early.ts';

@@ -51,6 +51,22 @@ export function observe(histogram: Histogram, seconds: number): void {
   histogram.max = Math.max(histogram.max, seconds);
 }
 
+/** All of several, as one. */
+export function addUp(histograms: readonly Histogram[]): Histogram {
+  const all = emptyHistogram();
+  for (const one of histograms) {
+    one.counts.forEach((count, place) => {
+      all.counts[place] = (all.counts[place] ?? 0) + count;
+    });
+    all.count += one.count;
+    all.sum += one.sum;
+    all.sum_of_squares += one.sum_of_squares;
+    all.min = Math.min(all.min, one.min);
+    all.max = Math.max(all.max, one.max);
+  }
+  return all;
+}
+
 /** Writes the text format of Prometheus, version 0.0.4. */
 export function writePrometheus(samples: readonly Sample[], timings: readonly Timings[]): string {
   const lines: string[] = [];

@@ -1,7 +1,5 @@
-import { monitorEventLoopDelay } from 'node:perf_hooks';
-import { getHeapStatistics } from 'node:v8';
 import { judgeAccess } from '../acl/acl.ts';
-import { type App, perApp } from '../app/app.ts';
+import type { App } from '../app/app.ts';
 import type { Caller } from '../app/caller.ts';
 import type { ResultOf } from '../app/output.ts';
 import { Failure } from '../core/failure.ts';
@@ -11,47 +9,16 @@ import { countLongCrls } from '../pki/crl/publishing.operations.ts';
 import { deliveryCounts } from '../pki/expiration/delivery.operations.ts';
 import { countWaiting } from '../pki/expiration/store.ts';
 import { listPublished } from '../pki/tidy/published.operations.ts';
+import type { CommitterStats } from '../store/committer.ts';
+import { countedSince, type Measured, readAllMeters } from './meters.operations.ts';
 import {
+  addUp,
   describeMetrics,
-  emptyHistogram,
-  type Histogram,
   type metricsOutput,
-  observe,
   type Sample,
   type Timings,
   writePrometheus,
 } from './metrics.ts';
-
-interface Meters {
-  since: number;
-  /** By route. */
-  durations: Map<string, Histogram>;
-  /** By route, then by status. */
-  requests: Map<string, Map<number, number>>;
-  loop: ReturnType<typeof monitorEventLoopDelay>;
-}
-
-const metersOf = perApp<Meters>((app) => {
-  const loop = monitorEventLoopDelay({ resolution: 20 });
-  loop.enable();
-  app.onClose(() => {
-    loop.disable();
-  });
-  return { since: app.now(), durations: new Map(), requests: new Map(), loop };
-});
-
-/**
- * Counts an answered request.
- *
- * @param route its id; empty for a path that leads nowhere
- * @param seconds from its head being read to its answer being ready
- */
-export function countRequest(app: App, route: string, status: number, seconds: number): void {
-  const { durations, requests } = metersOf(app);
-  observe(durations.getOrInsertComputed(route, emptyHistogram), seconds);
-  const statuses = requests.getOrInsertComputed(route, () => new Map<number, number>());
-  statuses.set(status, (statuses.get(status) ?? 0) + 1);
-}
 
 /**
  * What this node has measured since it started.
@@ -67,14 +34,16 @@ export async function readMetrics(
   if (!app.config.telemetry.unauthenticated_metrics_access && !(await mayRead(caller))) {
     throw new Failure('forbidden', 'permission denied');
   }
-  const { since, durations } = metersOf(app);
-  const samples = await collect(app);
+  const since = countedSince(app);
+  const meters = await readAllMeters(app);
+  const samples = await collect(app, meters);
+  const durations = gather(meters.map((one) => one.durations));
   const timings = [...durations].sort(byKey).map(
-    ([route, histogram]): Timings => ({
+    ([route, histograms]): Timings => ({
       name: 'gatehouse_http_request_duration_seconds',
       help: 'Time from a request to its answer, by route.',
       labels: { route: route || 'none' },
-      histogram,
+      histogram: addUp(histograms),
     }),
   );
   if (input.format === 'prometheus') {
@@ -121,24 +90,35 @@ async function countWarnings(app: App): Promise<Sample[]> {
   ];
 }
 
-async function collect(app: App): Promise<Sample[]> {
-  const { requests, loop } = metersOf(app);
-  const store = app.store.stats();
-  const memory = readMemory();
-  const delay = 'Delay of the event loop.';
+/** What several have by the same name. */
+function gather<Key, Value>(maps: readonly ReadonlyMap<Key, Value>[]): Map<Key, Value[]> {
+  const all = new Map<Key, Value[]>();
+  for (const map of maps) {
+    for (const [key, value] of map) all.getOrInsertComputed(key, () => []).push(value);
+  }
+  return all;
+}
+
+const sum = (numbers: readonly number[]): number => numbers.reduce((all, one) => all + one, 0);
+
+async function collect(app: App, meters: readonly [Measured, ...Measured[]]): Promise<Sample[]> {
+  const requests = gather(meters.map((one) => one.requests));
+  const public_reads = gather(meters.map((one) => one.public_reads));
+  const store = addUpStores(meters.map((one) => one.store));
+  const resident = readResident();
   return [
     ...[...requests].sort(byKey).flatMap(([route, statuses]) =>
-      [...statuses].map(([status, count]) =>
-        counter('http_requests_total', 'Requests answered, by route and status.', count, {
+      [...gather(statuses)].map(([status, counts]) =>
+        counter('http_requests_total', 'Requests answered, by route and status.', sum(counts), {
           route: route || 'none',
           status: String(status),
         }),
       ),
     ),
-    ...[...app.audit.counts()]
+    ...[...public_reads]
       .sort(byKey)
-      .map(([route, count]) =>
-        counter('public_reads_total', 'Reads that need no token.', count, { route }),
+      .map(([route, counts]) =>
+        counter('public_reads_total', 'Reads that need no token.', sum(counts), { route }),
       ),
     ...(await countCertificates(app)).map(([mount, count]) =>
       gauge('certificates_stored', 'Certificates stored, by mount.', count, { mount }),
@@ -159,27 +139,56 @@ async function collect(app: App): Promise<Sample[]> {
     gauge('store_write_sets_in_flight', 'Write sets in the present transaction.', store.in_flight),
     gauge('store_largest_batch', 'Most write sets in one transaction.', store.largest_batch),
     gauge('store_alive', 'Whether anything can be written.', store.alive ? 1 : 0),
-    ...[50, 99].map((percentile) =>
-      gauge('event_loop_delay_seconds', delay, loop.percentile(percentile) / 1e9, {
-        quantile: String(percentile / 100),
-      }),
-    ),
-    ...(memory.resident === undefined
+    ...loopDelays(meters),
+    ...(resident === undefined
       ? []
-      : [gauge('memory_resident_bytes', 'Memory of the process.', memory.resident)]),
-    gauge('memory_heap_used_bytes', 'Memory of JavaScript values in use.', memory.used),
-    gauge('memory_external_bytes', 'Memory of buffers.', memory.external),
+      : [gauge('memory_resident_bytes', 'Memory of the process.', resident)]),
+    gauge(
+      'memory_heap_used_bytes',
+      'Memory of JavaScript values in use.',
+      sum(meters.map(({ heap_used }) => heap_used)),
+    ),
+    gauge(
+      'memory_external_bytes',
+      'Memory of buffers.',
+      sum(meters.map(({ external }) => external)),
+    ),
     gauge('uptime_seconds', 'Time since the process began.', process.uptime()),
   ];
 }
 
-/** Where no file can be opened any more, all but what is learnt from one. */
-function readMemory(): { resident: number | undefined; used: number; external: number } {
-  const { used_heap_size: used, external_memory: external } = getHeapStatistics();
+/** Each thread hands its own write sets to the committer. */
+function addUpStores(stores: readonly CommitterStats[]): CommitterStats {
+  const all = (read: (one: CommitterStats) => number): number => sum(stores.map(read));
+  return {
+    waiting: all(({ waiting }) => waiting),
+    in_flight: all(({ in_flight }) => in_flight),
+    batches: all(({ batches }) => batches),
+    sets: all(({ sets }) => sets),
+    refused: all(({ refused }) => refused),
+    largest_batch: Math.max(...stores.map(({ largest_batch }) => largest_batch)),
+    alive: stores.every(({ alive }) => alive),
+  };
+}
+
+/** Of each thread, where there are several: the one that supervises is 0. */
+function loopDelays(meters: readonly Measured[]): Sample[] {
+  return meters.flatMap(({ loop_delays }, thread) =>
+    [...loop_delays].map(([percentile, seconds]) =>
+      gauge('event_loop_delay_seconds', 'Delay of the event loop.', seconds, {
+        quantile: String(percentile / 100),
+        ...(meters.length > 1 ? { thread: String(thread) } : {}),
+      }),
+    ),
+  );
+}
+
+/** Undefined where no file can be opened any more, from which it is learnt. */
+function readResident(): number | undefined {
   try {
-    return { resident: process.memoryUsage.rss(), used, external };
+    return process.memoryUsage.rss();
   } catch {
-    return { resident: undefined, used, external };
+    return undefined;
   }
 }
 

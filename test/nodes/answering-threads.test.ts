@@ -172,6 +172,28 @@ eachPlace('answering threads', (newPlace) => {
     assert.ok(running.app.barrier.sealed);
   });
 
+  test('metrics are of all of them together, and tell of the loop of each', async (t) => {
+    const { everywhere, call } = await start(t, await newPlace());
+    await everywhere.statuses('POST', 'pki/issue/web', ISSUE);
+    await everywhere.statuses('GET', 'sys/health');
+    const { text } = await call('GET', 'sys/metrics?format=prometheus');
+    const read = (name: string): number => {
+      const line = text.split('\n').find((one) => one.startsWith(`${name} `)) ?? '';
+      return Number(line.slice(name.length + 1) || Number.NaN);
+    };
+    const issued = 'route="pki-issue-with-role"';
+    assert.equal(read(`gatehouse_http_requests_total{${issued},status="200"}`), CONNECTIONS);
+    const timed = read(`gatehouse_http_request_duration_seconds_count{${issued}}`);
+    assert.equal(timed, CONNECTIONS);
+    const health = 'route="read-health-status",status="200"';
+    assert.equal(read(`gatehouse_http_requests_total{${health}}`), CONNECTIONS);
+    assert.ok(read('gatehouse_store_write_sets_total') > CONNECTIONS);
+    for (let thread = 0; thread <= THREADS; thread += 1) {
+      const labels = `quantile="0.99",thread="${thread}"`;
+      assert.ok(read(`gatehouse_event_loop_delay_seconds{${labels}}`) > 0);
+    }
+  });
+
   test('one that dies takes with it what it was answering, and nothing else', async (t) => {
     const { everywhere, running, call } = await start(t, await newPlace());
     const { threads } = running;

@@ -6,6 +6,7 @@ import type { Config } from '../../config/config.ts';
 import { Failure } from '../../core/failure.ts';
 import { SharedBytes } from '../../core/fairness/shared-bytes.ts';
 import type { RequestHandler } from '../../http/frame.ts';
+import { type Measured, otherMeters } from '../../metrics/meters.operations.ts';
 import { Dialogue } from './dialogue.ts';
 import { Forwarded } from './forwarding.ts';
 import type { AnsweringOptions, Asked, Said } from './messages.ts';
@@ -15,6 +16,8 @@ import { shareOfThread } from './share.ts';
 const BODY_BYTES = { total: 64 << 20, each: 32 << 20 };
 /** A thread that does not let go of its keys within this is ended. */
 const SEAL_MS = 2_000;
+/** A thread that is busy for longer is not among those that are told of. */
+const METERS_MS = 2_000;
 /** A thread that does not stop within this is ended. */
 const STOP_MS = 35_000;
 /** So many deaths within {@link DEATHS_MS} are too many. */
@@ -48,6 +51,7 @@ export class AnsweringThreads {
     this.#app = app;
     this.#config = shareOfThread(app.config);
     this.#handlerOf = handlerOf;
+    otherMeters(app).ask = () => this.#readMeters();
     app.barrier.onUnseal(() => this.#handOutKeys());
     app.barrier.onReload(() => this.#handOutKeys());
     app.barrier.onSeal(() => this.#seal());
@@ -168,6 +172,14 @@ export class AnsweringThreads {
       default:
         throw new Failure('unsupported', `a supervisor is not asked for ${asked.type}`);
     }
+  }
+
+  /** Of those that tell in time. */
+  async #readMeters(): Promise<Measured[]> {
+    const told = await Promise.allSettled(
+      [...this.#threads].map(({ dialogue }) => within(METERS_MS, dialogue.ask({ type: 'meters' }))),
+    );
+    return told.flatMap((one) => (one.status === 'fulfilled' ? [one.value as Measured] : []));
   }
 
   /** Resolves when all have them. */

@@ -47,6 +47,7 @@ export type Asked =
   | { type: 'keys'; keyring: Keyring }
   | { type: 'seal' }
   | { type: 'read body'; request: number; limit: number }
+  | { type: 'meters' }
   | { type: 'stop' }
   // Of the supervisor.
   | { type: 'request'; request: number; head: ForwardedHead }

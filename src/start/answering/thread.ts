@@ -10,6 +10,7 @@ import { answeredElsewhere } from '../../http/frame.ts';
 import { createServer } from '../../http/server.ts';
 import { compileRelyingParties } from '../../http/vault/relying-parties.ts';
 import { findNames } from '../../http/vault/target.ts';
+import { readMeters } from '../../metrics/meters.operations.ts';
 import { joinStore } from '../../store/store.ts';
 import { buildApp } from '../build-app.ts';
 import { LogLines } from '../log-lines.ts';
@@ -67,6 +68,8 @@ function answer(asked: Asked): unknown {
       return app.barrier.seal();
     case 'read body':
       return forwarding.readBody(asked.request, asked.limit);
+    case 'meters':
+      return readMeters(app);
     case 'stop':
       return stop();
     default:
