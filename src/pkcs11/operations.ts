@@ -1,4 +1,5 @@
 import { type App, perApp } from '../app/app.ts';
+import { inOnePlace } from '../app/one-for-all.ts';
 import { Failure, invalid } from '../core/failure.ts';
 import {
   type Order,
@@ -45,12 +46,24 @@ function requireModule(app: App, name: string): ModuleProcess {
  * @throws Failure `unavailable` when module, token or key cannot be reached or used, `rate_limited` when too many
  *   wait, `invalid` for what is tried and the token cannot do
  */
-export async function askModule(
+export function askModule(
   app: App,
   name: string,
   order: Order,
   isTried = order.kind.startsWith('make'),
 ): Promise<Result> {
+  return askInOnePlace(app, { name, order, isTried });
+}
+
+interface AskedOrder {
+  name: string;
+  order: Order;
+  isTried: boolean;
+}
+
+/** A module has one process, whichever thread asks: tokens are logged in to once, and their keys used one by one. */
+const askInOnePlace = inOnePlace('pkcs11/order', async (app, asked: AskedOrder) => {
+  const { name, order, isTried } = asked;
   const module = requireModule(app, name);
   try {
     return await module.run(order);
@@ -62,7 +75,7 @@ export async function askModule(
     const isRequests = error.refusal === 'mechanism' && isTried;
     throw isRequests ? invalid(told) : new Failure('unavailable', told);
   }
-}
+});
 
 function nameOfMechanism(mechanism: SignMechanism): string {
   return mechanism.name === 'HASH_RSA_PKCS_PSS'

@@ -9,7 +9,6 @@ import { checkWanted, parseTargetRef } from './request.ts';
 export const authorizeSessionRoutes: readonly AnyBoundaryRoute[] = [
   boundaryRoute({
     id: 'authorize-session-target',
-    on_any_thread: true,
     method: 'POST',
     path: '/v1/targets/{id}:authorize-session',
     summary: 'Authorize a session',
