@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { createHmac, X509Certificate } from 'node:crypto';
 import { after, test } from 'node:test';
+import { setTimeout as wait } from 'node:timers/promises';
 import { leaseJobs } from '../../src/access/leases/jobs.ts';
 import { readInjectedCredentials } from '../../src/broker/credentials/of-sessions/injected.operations.ts';
 import { revokeSessionCredentials } from '../../src/broker/sessions/credentials/termination.operations.ts';
@@ -300,14 +301,18 @@ test('each session has a credential of its own, which ends with it', async () =>
 
 test('a credential is renewed while its session lives', async () => {
   const from = vault.requests.length;
+  const renewed = () =>
+    vault.requests.slice(from).filter(({ path }) => path === 'sys/leases/renew');
   late += 40_000;
-  for (const job of vaultJobs) await runIfFree(app, job);
-  const renewals = vault.requests.slice(from).filter(({ path }) => path === 'sys/leases/renew');
-  assert.ok(renewals.length > 0);
+  // The server's own timer may have the jobs just now.
+  while (renewed().length === 0) {
+    for (const job of vaultJobs) await runIfFree(app, job);
+    await wait(50);
+  }
+  const renewals = renewed();
   late += 10_000;
   for (const job of vaultJobs) await runIfFree(app, job);
-  const again = vault.requests.slice(from).filter(({ path }) => path === 'sys/leases/renew');
-  assert.equal(again.length, renewals.length, 'not before half of its time is over');
+  assert.equal(renewed().length, renewals.length, 'not before half of its time is over');
 });
 
 test('a Vault server that refuses leaves no session and gives nothing away', async () => {
