@@ -178,7 +178,11 @@ function rsaLine(bits: number, { zeros = 0, e }: { zeros?: number; e?: Buffer } 
 
 for (const [text, isKey, why] of [
   [rsaLine(2048), true, '2048 bits'],
-  [rsaLine(2048, { zeros: 3 }), true, 'the same with zeros before it'],
+  [
+    rsaLine(2048, { zeros: 3 }),
+    false,
+    'the same with zeros before it, which is no form of a number',
+  ],
   [rsaLine(1024), false, '1024 bits'],
   [rsaLine(1024, { zeros: 200 }), false, '1024 bits that are made longer by zeros'],
   [rsaLine(2048, { e: Buffer.of(3) }), true, 'the exponent 3'],
