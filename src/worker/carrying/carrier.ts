@@ -14,6 +14,7 @@ import { PROXY_PATH, SUBPROTOCOL } from '../wire/handshake.ts';
 import { readHelloNames, sessionOf } from '../wire/hello-names.ts';
 import { type Brought, type Errand, HOP_PROTOCOL } from '../wire/hop.ts';
 import { CarriedSession, FRESH_MS } from './carried-session.ts';
+import { CLOSING_MS } from './client-stream.ts';
 import { CarriedConnection } from './connection.ts';
 import { Ends, openOf } from './ends.ts';
 import { Errands } from './errands.ts';
@@ -25,8 +26,6 @@ import type { WorkerCredentials } from './worker-credentials.ts';
 const PATIENCE_MS = 10_000;
 /** A longer message of a WebSocket is no piece of a stream. */
 const MESSAGE_BYTES = 1 << 20;
-/** A client that reads slowly has so long for what is on its way to it, once its connection is closed. */
-const CLOSING_MS = 300_000;
 /** Its types lack the time for closing. */
 const UPGRADES: ServerOptions & { closeTimeout: number } = {
   noServer: true,
