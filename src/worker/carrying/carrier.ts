@@ -9,6 +9,7 @@ import { type ServerOptions, WebSocketServer } from 'ws';
 import type { ClosedReason } from '../../broker/sessions/connections/connection.ts';
 import { shakeInTurns } from '../../sockets/handshakes.ts';
 import { KEEP_ALIVE_MS } from '../../sockets/keep-alive.ts';
+import { readAnswerLater } from '../../sockets/reading.ts';
 import type { Cut, SessionGrant, Traffic, Upstream } from '../upstream.ts';
 import { PROXY_PATH, SUBPROTOCOL } from '../wire/handshake.ts';
 import { readHelloNames, sessionOf } from '../wire/hello-names.ts';
@@ -201,6 +202,7 @@ export class Carrier {
     }
     socket.unshift(hello);
     session.tls.emit('connection', socket);
+    readAnswerLater(socket);
   }
 
   #session(session_id: string): Promise<CarriedSession> {
