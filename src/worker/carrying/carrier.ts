@@ -25,6 +25,8 @@ import type { WorkerCredentials } from './worker-credentials.ts';
 
 /** The first message of TLS, and the request after the hand-shake, must come within this. */
 const PATIENCE_MS = 10_000;
+/** Signatures of sessions are quick: who waits behind many silent ones of the same address need not wait long. */
+const QUIET_MS = 100;
 /** A longer message of a WebSocket is no piece of a stream. */
 const MESSAGE_BYTES = 1 << 20;
 /** Its types lack the time for closing. */
@@ -85,7 +87,7 @@ export class Carrier {
     this.#http = this.#httpServer();
     const asking = { keepAlive: true, keepAliveInitialDelay: KEEP_ALIVE_MS };
     this.#server = createServer({ noDelay: true, ...asking }, (socket) => this.#accept(socket));
-    shakeInTurns(this.#server, PATIENCE_MS);
+    shakeInTurns(this.#server, PATIENCE_MS, { quiet_ms: QUIET_MS });
     this.#server.prependListener('connection', (socket: Socket) => {
       this.#newcomers.add(socket);
       this.#sockets.add(socket);
