@@ -31,6 +31,8 @@ export interface CommandGroup {
   commands: Readonly<Record<string, Command | CommandGroup | Deferred>>;
   /** What is run where no command of it is named. */
   itself?: Command;
+  /** How one has done what none of its commands does, as the end of a sentence. */
+  otherwise?: string;
 }
 
 /** One whose modules are loaded when it is called: a small command need not wait for a server's. */
@@ -53,9 +55,10 @@ export async function run(
   return 'commands' in command ? runGroup(command, args) : runCommand(command, args);
 }
 
-async function runCommand(command: Command, args: readonly string[]): Promise<number> {
+/** @param hint what else may have been meant by too many arguments */
+async function runCommand(command: Command, args: readonly string[], hint = ''): Promise<number> {
   try {
-    return await runChecked(command, args);
+    return await runChecked(command, args, hint);
   } catch (error) {
     if (command.failure_code === undefined || !(error instanceof Failure)) throw error;
     console.error(`gatehouse: ${printable(error.message)}`);
@@ -63,7 +66,11 @@ async function runCommand(command: Command, args: readonly string[]): Promise<nu
   }
 }
 
-async function runChecked(command: Command, args: readonly string[]): Promise<number> {
+async function runChecked(
+  command: Command,
+  args: readonly string[],
+  hint: string,
+): Promise<number> {
   const parsed = parseArguments(args, command.flags);
   const given = command.passes_on
     ? parsed
@@ -77,7 +84,7 @@ async function runChecked(command: Command, args: readonly string[]): Promise<nu
   if (missing !== undefined) throw invalid(`${missing} is missing: gatehouse ${command.usage}`);
   if (given.rest.length > operands.length + (command.may_follow?.length ?? 0)) {
     // Not repeated: it may be a secret that was typed in the wrong place.
-    throw invalid(`too many arguments: gatehouse ${command.usage}`);
+    throw invalid(`too many arguments: gatehouse ${command.usage}${hint}`);
   }
   return command.run(given);
 }
@@ -92,11 +99,18 @@ async function runGroup(group: CommandGroup, args: readonly string[]): Promise<n
   const command =
     word !== undefined && Object.hasOwn(group.commands, word) ? group.commands[word] : undefined;
   if (!command) {
-    if (itself) return runCommand(itself, args);
+    if (itself) return runCommand(itself, args, hintOf(group, word));
     const path = ['gatehouse', group.words].join(' ').trim();
     throw invalid(`unknown command "${word}"; see ${path} -help`);
   }
   return run(command, rest);
+}
+
+/** Where the first word may have been meant for a command, which there are. */
+function hintOf({ words, commands, otherwise }: CommandGroup, word = '-'): string {
+  if (word.startsWith('-')) return '';
+  const ways = Object.keys(commands).map((name) => `gatehouse ${words} ${name}`);
+  return `; or ${[...ways, ...(otherwise ? [otherwise] : [])].join(', ')}`;
 }
 
 function groupHelp({ words, summary, commands, itself }: CommandGroup): string {

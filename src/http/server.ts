@@ -93,7 +93,7 @@ export function createServer(
   server.maxHeadersCount = MOST_FIELDS;
   if (tls) {
     decipherInTurns(server, turns);
-    shakeInTurns(server, limits.header_ms, turns);
+    shakeInTurns(server, limits.header_ms, { turns });
     server.on('secureConnection', encipherInSlices);
   }
   closeInTurns(server, tls !== undefined, turns);

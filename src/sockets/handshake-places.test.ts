@@ -11,8 +11,8 @@ interface Named extends Handshake {
 /** Who has begun so many handshakes, in that order, a millisecond apart. */
 type Begun = [address: string, count: number][];
 
-function start() {
-  const places = new HandshakePlaces<Named>();
+function start(quiet_ms?: number) {
+  const places = new HandshakePlaces<Named>(quiet_ms);
   const make = (address: string): Named => ({
     address,
     site: siteOf(address),
@@ -40,7 +40,7 @@ function start() {
     end(after_ms: number, waiting: readonly string[]): string | undefined {
       for (const address of waiting) places.wait(make(address));
       const sites = new Set(waiting.map(siteOf));
-      return places.chooseToEnd(after_ms, (site) => sites.has(site))?.address;
+      return places.chooseToStepAside(after_ms, (site) => sites.has(site))?.address;
     },
   };
 }
@@ -112,12 +112,33 @@ const endings: [
   ],
 ];
 for (const [what, begun, after_ms, waiting, ended] of endings) {
-  test(`a handshake gives way to others that wait: ${what}`, () => {
+  test(`a handshake steps aside for others that wait: ${what}`, () => {
     const { begin, end } = start();
     begin(begun);
     assert.equal(end(after_ms, waiting), ended);
   });
 }
+
+const quiet: [what: string, begun: Begun, after_ms: number, ended: string | undefined][] = [
+  ['for its own', [['192.0.2.1', 16]], 101, '192.0.2.1'],
+  ['not before that', [['192.0.2.1', 16]], 100, undefined],
+  ['not while there is a place', [['192.0.2.1', 15]], 101, undefined],
+  ['where all places are taken', [...EVEN.slice(1), ['192.0.2.1', 4]], 101, '198.51.1.1'],
+];
+for (const [what, begun, after_ms, ended] of quiet) {
+  test(`where quiet ones step aside after a tenth of a second: ${what}`, () => {
+    const { begin, end } = start(100);
+    begin(begun);
+    assert.equal(end(after_ms, ['192.0.2.1']), ended);
+  });
+}
+
+test('one whose client has begun to answer is not quiet', () => {
+  const { begin, end } = start(100);
+  for (const { socket } of begin([['192.0.2.1', 16]])) socket.bytesRead += 1;
+  assert.equal(end(1_000, ['192.0.2.1']), undefined);
+  assert.equal(end(1_001, ['192.0.2.1']), '192.0.2.1');
+});
 
 test('whose client has gone on speaking is waited for longer', () => {
   const { begin, end } = start();

@@ -8,9 +8,9 @@ import { networkOfParty } from '../core/fairness/party.ts';
 const BEGUN = { total: 64, network: 32, each: 16 };
 /** While a network waits that has fewer, one that has more does not keep them for long. */
 const FEW = 4;
-/** A handshake that takes longer gives way to others that wait. */
+/** A handshake that takes longer steps aside for others that wait. */
 const GIVE_WAY_MS = 1_000;
-/** So does one whose client has said nothing for so long, of the network that has most of them, to one that has few. */
+/** So does one whose client has said nothing for so long, if not sooner, of the network that has most of them, to one that has few. */
 const SILENT_MS = 250;
 
 /** A handshake that waits or is begun. */
@@ -31,7 +31,10 @@ interface Shares {
   begun: number;
 }
 
-/** The places of handshakes that are begun: who may have one, and who gives theirs to others. */
+/**
+ * The places of handshakes that are begun: who may have one, and who gives theirs to others. Without a place a
+ * handshake goes on as well.
+ */
 export class HandshakePlaces<Item extends Handshake> {
   /** The oldest stands first. */
   readonly #begun = new Set<Item>();
@@ -40,6 +43,12 @@ export class HandshakePlaces<Item extends Handshake> {
   readonly #networks = new Map<string, Shares>();
   /** Networks that wait and have few. */
   #needy = 0;
+  readonly #quiet_ms: number;
+
+  /** @param quiet_ms a handshake whose client has said nothing for so long steps aside as well */
+  constructor(quiet_ms = GIVE_WAY_MS) {
+    this.#quiet_ms = quiet_ms;
+  }
 
   get isFull(): boolean {
     return this.#begun.size >= BEGUN.total;
@@ -74,26 +83,30 @@ export class HandshakePlaces<Item extends Handshake> {
   }
 
   /**
-   * Who has to make a place: one that is overdue, of the network that has most, of the site of it that has most; while
+   * Who is to make a place: one that is overdue, of the network that has most, of the site of it that has most; while
    * there are places, one that its own mates wait for.
    *
    * @param waits whether anybody of a site waits
    */
-  chooseToEnd(now: number, waits: (site: string) => boolean): Item | undefined {
+  chooseToStepAside(now: number, waits: (site: string) => boolean): Item | undefined {
     const { isFull } = this;
     const most = isFull && this.#needy > 0 ? this.#most() : undefined;
     let chosen: Item | undefined;
     let [network, site] = [0, 0];
     for (const one of this.#begun) {
       const shares = this.#sharesOf(one.network);
-      const patience = shares.begun === most && isSilent(one) ? SILENT_MS : GIVE_WAY_MS;
-      if (now <= one.since + patience) continue;
+      if (now <= one.since + this.#patience(one, shares.begun === most)) continue;
       const own = this.#sites.get(one.site);
       if (!isFull && !isInTheWay(shares, own, () => waits(one.site))) continue;
       if (shares.begun < network || (shares.begun === network && own <= site)) continue;
       [chosen, network, site] = [one, shares.begun, own];
     }
     return chosen;
+  }
+
+  #patience(one: Item, hasMost: boolean): number {
+    if (!isSilent(one)) return GIVE_WAY_MS;
+    return hasMost ? Math.min(SILENT_MS, this.#quiet_ms) : this.#quiet_ms;
   }
 
   /** What the network has that has most; undefined where none has many: who is far away says nothing for a while, too. */

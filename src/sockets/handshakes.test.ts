@@ -3,6 +3,7 @@ import { EventEmitter } from 'node:events';
 import type { Server } from 'node:net';
 import { test } from 'node:test';
 import { setImmediate as nextTurn } from 'node:timers/promises';
+import { until } from '../../test/support/raw-talk.ts';
 import { shakeInTurns } from './handshakes.ts';
 
 /** A first message in one record. */
@@ -60,11 +61,12 @@ class TestSocket extends EventEmitter {
 }
 
 /** A server whose handshakes are begun, and never done unless that is told. */
-function start() {
+/** @param quiet_ms as {@link shakeInTurns} has it */
+function start(quiet_ms?: number) {
   const server = new EventEmitter();
   const begun: TestSocket[] = [];
   server.on('connection', (socket: TestSocket) => begun.push(socket));
-  shakeInTurns(server as Server, 60_000);
+  shakeInTurns(server as Server, 60_000, quiet_ms === undefined ? {} : { quiet_ms });
   let port = 0;
   return {
     begun,
@@ -110,6 +112,22 @@ test('who waits goes by sites in turn, and what is done makes place', async () =
   assert.deepEqual(begun.slice(-2), [late, again]);
   late.destroy();
   again.destroy();
+});
+
+test('who is slow loses his place to others of his site, and not his connection', async () => {
+  const { begun, come, finish } = start(0);
+  const crowd = Array.from({ length: 200 }, () => come('198.51.100.7').say(HELLO));
+  await until(() => begun.length === crowd.length);
+  assert.ok(crowd.every(({ destroyed }) => !destroyed));
+  // The first of all have stepped aside long since; they are done at last, and are gone.
+  for (const socket of crowd) finish(socket);
+  const others = Array.from({ length: 600 }, () => come('198.51.100.7').say(HELLO));
+  await until(() => begun.length === crowd.length + others.length);
+  const standing = others.filter(({ destroyed }) => !destroyed).length;
+  assert.ok(standing >= 512 && standing <= 528, `${standing} of one site`);
+  assert.ok(crowd.every(({ destroyed }) => !destroyed));
+  assert.equal(others[0]?.destroyed, true, 'the oldest gives way');
+  for (const socket of [...crowd, ...others]) socket.destroy();
 });
 
 test('of who waits no more is taken from the system until the handshake is begun', async () => {

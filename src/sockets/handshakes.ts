@@ -7,9 +7,10 @@ import { type Handshake, HandshakePlaces } from './handshake-places.ts';
 import { Hello } from './hello.ts';
 import { endsOf, partyOfSocket } from './peer.ts';
 import { startReading, stopReading } from './reading.ts';
+import { SteppedAside } from './stepped-aside.ts';
 import { endOfTurn } from './turn-length.ts';
 
-/** How often it is checked whether one has to give way, while somebody waits. */
+/** How often it is checked whether one has to step aside, while somebody waits. */
 const CHECK_MS = 50;
 /** Bytes of first messages that wait, in all and of a site; a usual one has two thousand at most. */
 const HELLOS_BYTES = { total: 24 << 20, each: 4 << 20 };
@@ -24,13 +25,19 @@ type Begin = (socket: Socket) => void;
  *
  * @param patience milliseconds in which the first message must come, and be taken up
  * @param turns in which those are closed of whom it does not come
+ * @param quiet_ms a handshake whose client has said nothing for so long steps aside for others; a second unless given.
+ *   Each that is begun for it costs a signature.
  */
-export function shakeInTurns(server: Server, patience: number, turns = new FeedTurns()): void {
+export function shakeInTurns(
+  server: Server,
+  patience: number,
+  { turns = new FeedTurns(), quiet_ms }: { turns?: FeedTurns; quiet_ms?: number } = {},
+): void {
   const listeners = server.listeners('connection');
   server.removeAllListeners('connection');
   const queue = new Handshakes((socket) => {
     for (const listener of listeners) listener.call(server, socket);
-  });
+  }, quiet_ms);
   const kept = new SharedBytes(HELLOS_BYTES);
   server.on('secureConnection', (secure: Socket) => queue.done(endsOf(secure)));
   server.on('connection', (socket: Socket) => {
@@ -104,13 +111,15 @@ class Handshakes {
   readonly #waiting = new SiteTurns<Waiting>();
   /** What to call when their turn has come. */
   readonly #leave = new Map<Waiting, () => void>();
-  readonly #places = new HandshakePlaces<Waiting>();
+  readonly #places: HandshakePlaces<Waiting>;
+  readonly #aside = new SteppedAside<Waiting>();
   readonly #byEnds = new Map<string, Waiting>();
   #timer: NodeJS.Timeout | undefined;
   #isServing = false;
 
-  constructor(begin: Begin) {
+  constructor(begin: Begin, quiet_ms: number | undefined) {
     this.#begin = begin;
+    this.#places = new HandshakePlaces(quiet_ms);
   }
 
   /** @param leave called when its turn has come */
@@ -135,8 +144,8 @@ class Handshakes {
   }
 
   #end(one: Waiting): void {
-    if (!this.#places.end(one)) return;
     if (this.#byEnds.get(one.ends) === one) this.#byEnds.delete(one.ends);
+    if (this.#aside.end(one) || !this.#places.end(one)) return;
     if (!this.#waiting.isEmpty) this.#soon();
   }
 
@@ -157,13 +166,19 @@ class Handshakes {
       }
       const next = this.#places.isFull ? undefined : this.#waiting.take(this.#mayBegin);
       if (next) this.#startOne(next);
-      else {
-        // Its place is free when it is closed.
-        this.#places.chooseToEnd(performance.now(), this.#waits)?.socket.destroy();
+      else if (!this.#makePlace()) {
         this.#later();
         return;
       }
     }
+  }
+
+  #makePlace(): boolean {
+    const late = this.#places.chooseToStepAside(performance.now(), this.#waits);
+    if (!late) return false;
+    this.#places.end(late);
+    this.#aside.add(late)?.socket.destroy();
+    return true;
   }
 
   readonly #mayBegin = (site: string): boolean => this.#places.mayBegin(site);

@@ -27,6 +27,21 @@ export function startReading(socket: Socket): void {
   handle.readStart();
 }
 
+/**
+ * Has the answer of a client whose TLS handshake was begun just now be read no sooner than the runtime knows its own part
+ * to be on its way, in the next turn. What it is to say by then waits for that, and an alert, with which it closes the
+ * connection, is lost while it waits.
+ */
+export function readAnswerLater(socket: Socket): void {
+  // Behind the runtime's own: it begins in the next tick, and reads then.
+  process.nextTick(() => {
+    stopReading(socket);
+    setImmediate(() => {
+      if (!socket.destroyed) startReading(socket);
+    });
+  });
+}
+
 function findHandle(socket: Socket): Handle | undefined {
   const handle: unknown = Reflect.get(socket, '_handle');
   return isHandle(handle) ? handle : undefined;

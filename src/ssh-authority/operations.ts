@@ -1,5 +1,5 @@
 import { createPrivateKey, createPublicKey, generateKeyPair, type KeyObject } from 'node:crypto';
-import { askerOf, makeKeyInTurn } from '../access/concurrency/operations.ts';
+import { askerOf, makeKeyInTurn, signInTurn } from '../access/concurrency/operations.ts';
 import { commitPlanned } from '../access/standing/attempts.operations.ts';
 import type { App } from '../app/app.ts';
 import type { Caller } from '../app/caller.ts';
@@ -9,7 +9,7 @@ import { listKeys } from '../core/key-list.ts';
 import { parsePem } from '../core/pem.ts';
 import { openPrivateKeyFile } from '../ssh/private-key-file.ts';
 import { encodePublicKey, encodeSshPublicKey, parsePublicKey } from '../ssh/public-key.ts';
-import { signatureAlgorithms, signSsh, verifySsh } from '../ssh/signature.ts';
+import { signatureAlgorithms, signSsh, signSshAside, verifySsh } from '../ssh/signature.ts';
 import { parsePrivateKey } from '../x509/private-keys.ts';
 import { roleSchema, type SshRole } from './role.ts';
 import {
@@ -120,7 +120,7 @@ async function authorityKey(
 ): Promise<KeyObject> {
   if (private_key !== '') {
     const key = readBroughtKey(private_key);
-    if (!canSign(key))
+    if (!(await canSign(app, caller, key)))
       throw invalid(
         'private_key: Ed25519, ECDSA on P-256, P-384, P-521, or RSA with 2048 to 8192 bits',
       );
@@ -143,17 +143,38 @@ function readBroughtKey(pem: string): KeyObject {
 }
 
 /** Whether it has a form in SSH, and signs as its public part says. */
-function canSign(key: KeyObject): boolean {
+async function canSign(app: App, caller: Caller, key: KeyObject): Promise<boolean> {
   try {
     const public_key = parsePublicKey(encodePublicKey(createPublicKey(key)).blob);
     const { modulusLength = 0 } = public_key?.key.asymmetricKeyDetails ?? {};
     if (!public_key || modulusLength > MOST_RSA_BITS) return false;
     const [algorithm = ''] = signatureAlgorithms(public_key.type);
     const probe = Buffer.from('a key that is brought');
-    return verifySsh(public_key, probe, signSsh(key, algorithm, probe)).valid;
-  } catch {
+    const signature = await signByAuthority(app, caller, { key, algorithm }, probe);
+    return verifySsh(public_key, probe, signature).valid;
+  } catch (error) {
+    if (error instanceof Failure) throw error;
     return false;
   }
+}
+
+/**
+ * Signs with a key of an authority: with RSA, which takes from a millisecond to forty, on another thread when it is
+ * the caller's turn.
+ *
+ * @returns the signature as SSH has it
+ * @throws Failure `rate_limited` as {@link signInTurn}
+ */
+export async function signByAuthority(
+  app: App,
+  caller: Caller,
+  { key, algorithm }: { key: KeyObject; algorithm: string },
+  data: Uint8Array,
+): Promise<Buffer> {
+  const { modulusLength: key_bits } = key.asymmetricKeyDetails ?? {};
+  if (key_bits === undefined) return signSsh(key, algorithm, data);
+  const sign = () => signSshAside(key, algorithm, data);
+  return signInTurn(app, caller, { key_type: 'rsa', key_bits }, sign);
 }
 
 export async function readAuthority(app: App, caller: Caller): Promise<PublicKeyAnswer> {

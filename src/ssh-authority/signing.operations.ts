@@ -4,10 +4,10 @@ import type { Caller } from '../app/caller.ts';
 import { effectiveLeaseTtls } from '../app/mount.ts';
 import type { DataResult } from '../app/output.ts';
 import { invalid } from '../core/failure.ts';
-import { certificateType, makeCertificate } from '../ssh/certificate.ts';
+import { attachSignature, certificateType, planCertificateBytes } from '../ssh/certificate.ts';
 import { encodePrivateKeyFile } from '../ssh/private-key-file.ts';
 import { encodePublicKey, parsePublicKeyLine, type SshPublicKey } from '../ssh/public-key.ts';
-import { findRole, type KeyKind, makeKey, openAuthority } from './operations.ts';
+import { findRole, type KeyKind, makeKey, openAuthority, signByAuthority } from './operations.ts';
 import { type CertificateRequest, planCertificate } from './plan.ts';
 
 const NONCE_BYTES = 32;
@@ -76,12 +76,13 @@ async function certify(
     serial,
     ...effectiveLeaseTtls(caller.mount.config),
   });
-  const blob = makeCertificate(key.key, fields, {
-    key: authority,
+  const { signed, algorithm } = planCertificateBytes(key.key, fields, {
     public_key: encodePublicKey(createPublicKey(authority)),
     nonce: app.randomBytes(NONCE_BYTES),
     algorithm: role.algorithm_signer,
   });
+  const signature = await signByAuthority(app, caller, { key: authority, algorithm }, signed);
+  const blob = attachSignature(signed, signature);
   const serial_number = serial.toString(16).padStart(2 * SERIAL_BYTES, '0');
   Object.assign(caller.record.outcome, { serial_number, key_id: fields.key_id });
   // Nothing is stored but that it was done: the record is durable before anybody has the certificate.

@@ -117,17 +117,31 @@ function readOptions(bytes: Buffer): Record<string, string> | undefined {
   return Object.fromEntries(options);
 }
 
-/**
- * Makes a certificate for a key.
- *
- * @param authority.nonce random, so that nobody can choose what the authority signs
- * @param authority.algorithm to sign with; where the authority's key has no such, or none is named, its best
- */
+/** Who signs a certificate, and by what. */
+interface Authority {
+  public_key: SshPublicKey;
+  /** Random, so that nobody can choose what the authority signs. */
+  nonce: Uint8Array;
+  /** To sign with; where the authority's key has no such, or none is named, its best. */
+  algorithm?: string;
+}
+
+/** Makes a certificate for a key. */
 export function makeCertificate(
   subject: KeyObject,
   fields: CertificateFields,
-  authority: { key: KeyObject; public_key: SshPublicKey; nonce: Uint8Array; algorithm?: string },
+  { key, ...authority }: Authority & { key: KeyObject },
 ): Buffer {
+  const { signed, algorithm } = planCertificateBytes(subject, fields, authority);
+  return attachSignature(signed, signSsh(key, algorithm, signed));
+}
+
+/** A certificate as far as it is signed, and the algorithm to sign it with. */
+export function planCertificateBytes(
+  subject: KeyObject,
+  fields: CertificateFields,
+  authority: Authority,
+): { signed: Buffer; algorithm: string } {
   const { type, fields: ofKey } = keyFields(subject);
   const signed = Buffer.concat([
     encodeString(certificateType(type)),
@@ -146,8 +160,11 @@ export function makeCertificate(
   ]);
   const own = signatureAlgorithms(authority.public_key.type);
   const algorithm = own.find((name) => name === authority.algorithm) ?? own[0] ?? '';
-  return Buffer.concat([signed, encodeString(signSsh(authority.key, algorithm, signed))]);
+  return { signed, algorithm };
 }
+
+export const attachSignature = (signed: Uint8Array, signature: Uint8Array): Buffer =>
+  Buffer.concat([signed, encodeString(signature)]);
 
 /** In the order of their names, as a certificate must have them. */
 function encodeOptions(options: Readonly<Record<string, string>>): Buffer {

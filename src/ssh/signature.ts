@@ -26,7 +26,23 @@ export const signatureAlgorithms = (key_type: string): readonly string[] =>
 
 /** @param algorithm one of {@link signatureAlgorithms} of the key's type */
 export function signSsh(key: KeyObject, algorithm: string, data: Uint8Array): Buffer {
-  const made = sign(HASHES[algorithm] ?? null, data, { key, dsaEncoding: 'ieee-p1363' });
+  return encodeSignature(
+    algorithm,
+    sign(HASHES[algorithm] ?? null, data, { key, dsaEncoding: 'ieee-p1363' }),
+  );
+}
+
+/** As {@link signSsh}, on a thread of the pool: with RSA it takes milliseconds. */
+export function signSshAside(key: KeyObject, algorithm: string, data: Uint8Array): Promise<Buffer> {
+  return new Promise((resolve, reject) => {
+    const options = { key, dsaEncoding: 'ieee-p1363' } as const;
+    sign(HASHES[algorithm] ?? null, data, options, (error, made) =>
+      error ? reject(error) : resolve(encodeSignature(algorithm, made)),
+    );
+  });
+}
+
+function encodeSignature(algorithm: string, made: Buffer): Buffer {
   const half = made.length / 2;
   const signature = algorithm.startsWith('ecdsa-')
     ? Buffer.concat([encodeMpint(made.subarray(0, half)), encodeMpint(made.subarray(half))])

@@ -581,6 +581,18 @@ const refusals: [what: string, args: string[], more: Record<string, string>, lin
   ['an address that is none', [target, '-listen=x'], {}, /-listen must be HOST:PORT/],
   ['a tool that is not there', ['psql', target], { PATH: '/nonexistent' }, /psql cannot be run: /],
   ['arguments for no tool', [target, '--', 'canary'], {}, /too many arguments/],
+  [
+    'a tool that there is no command for',
+    ['canary', target],
+    {},
+    /or gatehouse connect ssh, gatehouse connect psql, gatehouse connect http, and for any other tool gatehouse connect TARGET -listen /,
+  ],
+  [
+    'flags, and then one argument too many',
+    ['-format', 'json', target, 'canary'],
+    {},
+    /too many arguments: gatehouse connect \[TARGET\] \[flags\]$/,
+  ],
 ];
 for (const [what, args, more, line] of refusals) {
   test(`${what} is told in one line`, async () => {

@@ -311,8 +311,11 @@ function configFile(
   more: Record<string, unknown> = {},
 ): string {
   const file = join(directory, `config-${Math.random()}.json`);
-  const listener = { address: '127.0.0.1:0', tls_disable: true };
-  writeFileSync(file, JSON.stringify({ listener, storage, log_level: 'silent', ...more }));
+  const own = {
+    listener: { address: '127.0.0.1:0', tls_disable: true },
+    proxy_listener: { address: '127.0.0.1:0' },
+  };
+  writeFileSync(file, JSON.stringify({ ...own, storage, log_level: 'silent', ...more }));
   return file;
 }
 

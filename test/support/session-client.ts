@@ -64,6 +64,8 @@ export interface SecureOptions {
   shows?: SessionSecrets | null;
   protocols?: string[];
   servername?: string;
+  /** From which of this machine's addresses. */
+  localAddress?: string;
 }
 
 /** @throws Error of TLS, with the alert that came in its `code` */
@@ -77,6 +79,7 @@ export function openSecure(
     host: '127.0.0.1',
     port,
     servername,
+    ...(options.localAddress !== undefined && { localAddress: options.localAddress }),
     ALPNProtocols: options.protocols ?? ['http/1.1', session.session_id],
     ca: encodePem('CERTIFICATE', session.certificate),
     minVersion: 'TLSv1.3',

@@ -8,5 +8,7 @@ export const connectCommands: CommandGroup = {
   words: 'connect',
   summary: plainCommand.summary,
   itself: plainCommand,
+  otherwise:
+    'and for any other tool gatehouse connect TARGET -listen HOST:PORT and the tool at that address',
   commands: { ssh: sshCommand, psql: psqlCommand, http: httpCommand },
 };

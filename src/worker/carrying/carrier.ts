@@ -9,11 +9,13 @@ import { type ServerOptions, WebSocketServer } from 'ws';
 import type { ClosedReason } from '../../broker/sessions/connections/connection.ts';
 import { shakeInTurns } from '../../sockets/handshakes.ts';
 import { KEEP_ALIVE_MS } from '../../sockets/keep-alive.ts';
+import { readAnswerLater } from '../../sockets/reading.ts';
 import type { Cut, SessionGrant, Traffic, Upstream } from '../upstream.ts';
 import { PROXY_PATH, SUBPROTOCOL } from '../wire/handshake.ts';
 import { readHelloNames, sessionOf } from '../wire/hello-names.ts';
 import { type Brought, type Errand, HOP_PROTOCOL } from '../wire/hop.ts';
 import { CarriedSession, FRESH_MS } from './carried-session.ts';
+import { CLOSING_MS } from './client-stream.ts';
 import { CarriedConnection } from './connection.ts';
 import { Ends, openOf } from './ends.ts';
 import { Errands } from './errands.ts';
@@ -23,10 +25,10 @@ import type { WorkerCredentials } from './worker-credentials.ts';
 
 /** The first message of TLS, and the request after the hand-shake, must come within this. */
 const PATIENCE_MS = 10_000;
+/** Signatures of sessions are quick: who waits behind many silent ones of the same address need not wait long. */
+const QUIET_MS = 100;
 /** A longer message of a WebSocket is no piece of a stream. */
 const MESSAGE_BYTES = 1 << 20;
-/** A client that reads slowly has so long for what is on its way to it, once its connection is closed. */
-const CLOSING_MS = 300_000;
 /** Its types lack the time for closing. */
 const UPGRADES: ServerOptions & { closeTimeout: number } = {
   noServer: true,
@@ -85,7 +87,7 @@ export class Carrier {
     this.#http = this.#httpServer();
     const asking = { keepAlive: true, keepAliveInitialDelay: KEEP_ALIVE_MS };
     this.#server = createServer({ noDelay: true, ...asking }, (socket) => this.#accept(socket));
-    shakeInTurns(this.#server, PATIENCE_MS);
+    shakeInTurns(this.#server, PATIENCE_MS, { quiet_ms: QUIET_MS });
     this.#server.prependListener('connection', (socket: Socket) => {
       this.#newcomers.add(socket);
       this.#sockets.add(socket);
@@ -202,6 +204,7 @@ export class Carrier {
     }
     socket.unshift(hello);
     session.tls.emit('connection', socket);
+    readAnswerLater(socket);
   }
 
   #session(session_id: string): Promise<CarriedSession> {

@@ -3,6 +3,9 @@ import type { TLSSocket } from 'node:tls';
 import type WebSocket from 'ws';
 import { sendBinary } from './client-frames.ts';
 
+/** A client that reads slowly has so long for what is on its way to it, once its connection is closed. */
+export const CLOSING_MS = 300_000;
+
 /** The client's side of a connection as a stream of bytes, for whoever speaks a protocol with it. */
 export class ClientStream extends Duplex {
   readonly #ws: WebSocket;
@@ -42,16 +45,18 @@ export class ClientStream extends Duplex {
     secure.on('drain', goOn);
     secure.on('close', goOn);
   }
-}
 
-/** Returns once all that was written is on its way, or nobody is there to take it. */
-export function untilSent(stream: ClientStream): Promise<void> {
-  return new Promise((resolve) => {
-    if (stream.writableFinished || stream.destroyed) {
-      resolve();
-      return;
-    }
-    stream.once('finish', resolve);
-    stream.once('close', resolve);
-  });
+  /** Returns once all that was written is on its way, or nobody is there to take it: who is late is cut off. */
+  async untilSent(): Promise<void> {
+    if (this.writableFinished || this.destroyed) return;
+    const sent = Promise.withResolvers<void>();
+    this.once('finish', sent.resolve);
+    this.once('close', sent.resolve);
+    const timer = setTimeout(() => {
+      this.#ws.terminate();
+      this.destroy();
+    }, CLOSING_MS);
+    await sent.promise;
+    clearTimeout(timer);
+  }
 }

@@ -17,7 +17,7 @@ import { decodeClientHandshake, encodeHandshakeResult } from '../wire/handshake.
 import { admit, authorizeConnection, cancelFor } from './admission.ts';
 import type { CarriedSession } from './carried-session.ts';
 import { sendBinary, takeBinary } from './client-frames.ts';
-import { ClientStream, untilSent } from './client-stream.ts';
+import { ClientStream } from './client-stream.ts';
 import { closingWith, type Ending, endingOf, NETWORK_ERROR, untilRecorded } from './ending.ts';
 import { breakOff, leave, parseEndpoint, untilClosed, writeTogether } from './endpoint.ts';
 import type { Ends } from './ends.ts';
@@ -234,7 +234,7 @@ export class CarriedConnection {
     for (const bytes of this.#early.splice(0)) this.#take(bytes);
     const { host: name } = parseEndpoint(facts.endpoint);
     const end = await proxySsh({ client, endpoint, name }, grant, watcher);
-    await untilSent(client);
+    await client.untilSent();
     return endingOf(end);
   }
 

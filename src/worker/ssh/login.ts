@@ -2,7 +2,7 @@ import { createPrivateKey, createPublicKey, type KeyObject } from 'node:crypto';
 import type { SshLogin } from '../../broker/sessions/credentials/ssh-login.ts';
 import { parseCertificateLine, type SshCertificate } from '../../ssh/certificate.ts';
 import { encodePublicKey } from '../../ssh/public-key.ts';
-import { signatureAlgorithms, signSsh } from '../../ssh/signature.ts';
+import { signatureAlgorithms, signSshAside } from '../../ssh/signature.ts';
 import { encodeBoolean, encodeString, encodeUint32, WireReader } from '../../ssh/wire.ts';
 import { NO_MORE_AUTH_METHODS, SshFault } from './transport/fault.ts';
 import { MESSAGE } from './transport/messages.ts';
@@ -130,7 +130,8 @@ class Login {
       ];
       const request = encodeRequest(username, 'publickey', fields);
       const signed = Buffer.concat([encodeString(this.#transport.session_id), request]);
-      const signature = encodeString(signSsh(key, algorithm, signed));
+      // With RSA it takes milliseconds, in which everything else that is carried would wait.
+      const signature = encodeString(await signSshAside(key, algorithm, signed));
       const answer = await this.#ask(username, 'publickey', [...fields, signature]);
       if (answer.verdict === 'in') return true;
       if (answer.isPartial || !answer.methods.includes('publickey')) return false;

@@ -1,4 +1,4 @@
-import { WireReader } from '../../../ssh/wire.ts';
+import { encodeString, encodeUint32, WireReader } from '../../../ssh/wire.ts';
 
 /** Numbers of messages (RFC 4250 §4.1.2). */
 export const MESSAGE = {
@@ -41,6 +41,14 @@ export const isOfConnection = (number: number): boolean => number >= 80 && numbe
 /** Whether a message says nothing that anything would be done for. */
 export const isIdle = (number: number): boolean =>
   number === MESSAGE.IGNORE || number === MESSAGE.DEBUG || number === MESSAGE.UNIMPLEMENTED;
+
+const MOST_REASON = 1024;
+
+/** @param code of RFC 4253 §11.1 */
+export function encodeFarewell(reason: string, code: number): Buffer {
+  const text = encodeString(reason.slice(0, MOST_REASON));
+  return Buffer.concat([Buffer.of(MESSAGE.DISCONNECT), encodeUint32(code), text, encodeString('')]);
+}
 
 /** What a peer says as it ends the connection. */
 export function readFarewell(message: Buffer): string {

@@ -14,6 +14,7 @@ import { SshFault } from './fault.ts';
 import { Incoming } from './incoming.ts';
 import { agreementOf } from './key-agreement.ts';
 import type { Side } from './key-exchange.ts';
+import { MESSAGE, readFarewell } from './messages.ts';
 import { encodeKexInit, negotiate } from './negotiation.ts';
 import { SshTransport } from './transport.ts';
 
@@ -122,6 +123,43 @@ test('a peer that leaves while keys are changed has left, and that is no fault',
   peer.send(Buffer.concat([Buffer.of(1), encodeUint32(11), encodeString('bye'), encodeString('')]));
   assert.equal(await transport.receive(), undefined);
   assert.equal(transport.farewell, 'bye');
+});
+
+const CHANGE_MS = 120_000;
+
+for (const role of ['client', 'server'] as const) {
+  test(`a ${role} that begins to change keys and does not finish is told to go after two minutes`, async (t) => {
+    const { transport, peer } = await meet(role);
+    t.mock.timers.enable({ apis: ['setTimeout'] });
+    const faults: Error[] = [];
+    void transport.receive().catch((error: Error) => {
+      faults.push(error);
+      transport.disconnect(error.message);
+    });
+    peer.send(encodeKexInit(role, ['ssh-ed25519'], Buffer.alloc(16)));
+    await peer.receive(MESSAGE.KEXINIT);
+    t.mock.timers.tick(CHANGE_MS - 1);
+    // It does not count that it says something.
+    peer.send(Buffer.concat([Buffer.of(MESSAGE.IGNORE), encodeString('wait')]));
+    for (let turn = 0; turn < 20; turn++) await nextTurn();
+    assert.equal(faults.length, 0);
+    t.mock.timers.tick(1);
+    const farewell = await peer.receive(MESSAGE.DISCONNECT);
+    assert.equal(readFarewell(farewell), 'it does not finish changing its keys');
+    assert.ok(faults.every((fault) => fault instanceof SshFault));
+    assert.equal(faults.length, 1);
+  });
+}
+
+test('a change of keys that was finished has no end to wait for', async (t) => {
+  const { transport, peer } = await meet('client');
+  t.mock.timers.enable({ apis: ['setTimeout'] });
+  await peer.changeKeys();
+  for (const passed of [CHANGE_MS, 0]) {
+    peer.send(Buffer.of(80));
+    assert.equal((await transport.receive())?.[0], 80);
+    t.mock.timers.tick(passed);
+  }
 });
 
 test('messages of a byte wait with their peer, and all of them come in the end', async () => {

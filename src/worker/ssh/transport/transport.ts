@@ -1,13 +1,26 @@
 import { randomBytes } from 'node:crypto';
 import type { Duplex } from 'node:stream';
 import { setImmediate as nextTurn } from 'node:timers/promises';
-import { encodeString, encodeUint32 } from '../../../ssh/wire.ts';
+import { encodeUint32 } from '../../../ssh/wire.ts';
 import { openerOf, sealerOf } from './ciphers.ts';
-import { BY_APPLICATION, KEY_EXCHANGE_FAILED, SshFault } from './fault.ts';
+import {
+  BY_APPLICATION,
+  faultInExchange,
+  KEY_EXCHANGE_FAILED,
+  PeerEnded,
+  SshFault,
+} from './fault.ts';
 import { Incoming, MOST_PACKET } from './incoming.ts';
 import { KeyChanges } from './key-changes.ts';
 import { deriveKeys, exchangeSecret, type Side } from './key-exchange.ts';
-import { isIdle, isOfExchange, MESSAGE, readExtensions, readFarewell } from './messages.ts';
+import {
+  encodeFarewell,
+  isIdle,
+  isOfExchange,
+  MESSAGE,
+  readExtensions,
+  readFarewell,
+} from './messages.ts';
 import { encodeKexInit, type Negotiated, negotiate } from './negotiation.ts';
 import { Outgoing } from './outgoing.ts';
 
@@ -18,7 +31,6 @@ const MOST_WAITING = MOST_PACKET + 4096;
 const MESSAGE_ROOM = 256;
 /** Packets that are there already are read so many at a time: then all others have their turn. */
 const PACKETS_OF_TURN = 256;
-const MOST_REASON = 1024;
 
 /** Its messages, without those that are the transport's own business. */
 type Received = Buffer | undefined;
@@ -137,15 +149,7 @@ export class SshTransport {
   /** Says why it ends, and ends. */
   disconnect(reason: string, code: number = BY_APPLICATION): void {
     if (!this.#stream.writable) return;
-    const text = reason.slice(0, MOST_REASON);
-    this.#write(
-      Buffer.concat([
-        Buffer.of(MESSAGE.DISCONNECT),
-        encodeUint32(code),
-        encodeString(text),
-        encodeString(''),
-      ]),
-    );
+    this.#write(encodeFarewell(reason, code));
     this.#stream.end();
   }
 
@@ -186,7 +190,8 @@ export class SshTransport {
       // Until it may, what is on its way to the peer goes on.
       await this.#key_changes.admit();
       if (!this.#stream.writable) throw new PeerEnded('the connection has ended');
-      return this.#exchangeKeys(this.#offer(), message);
+      const finish = this.#key_changes.begin(() => this.#wakePump());
+      return this.#exchangeKeys(this.#offer(), message).finally(finish);
     }
     if (number === MESSAGE.EXT_INFO) {
       this.#signature_algorithms ??= readExtensions(message).get('server-sig-algs')?.split(',');
@@ -271,6 +276,7 @@ export class SshTransport {
   /** The next packet's payload; undefined at the end. */
   async #packet(): Promise<Buffer | undefined> {
     for (;;) {
+      this.#key_changes.checkTime();
       const payload = this.#incoming.next();
       if (this.#stream.isPaused() && this.#incoming.length <= MOST_WAITING) this.#stream.resume();
       if (payload) {
@@ -288,13 +294,4 @@ export class SshTransport {
       this.#wakePump = resolve;
     });
   }
-}
-
-class PeerEnded extends SshFault {}
-
-function faultInExchange(message: Buffer | undefined): SshFault {
-  if (!message) return new PeerEnded('the connection has ended');
-  return message[0] === MESSAGE.DISCONNECT
-    ? new PeerEnded(`the connection was ended: ${readFarewell(message)}`)
-    : new SshFault('another message stands in its key exchange', KEY_EXCHANGE_FAILED);
 }

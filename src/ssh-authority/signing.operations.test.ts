@@ -1,0 +1,88 @@
+import assert from 'node:assert/strict';
+import { generateKeyPairSync, type KeyObject } from 'node:crypto';
+import { type TestContext, test } from 'node:test';
+import { setImmediate as nextTurn } from 'node:timers/promises';
+import {
+  enableTestMount,
+  openTestApp,
+  requireTestMount,
+  testCaller,
+} from '../../test/support/app.ts';
+import { sqlitePlace } from '../../test/support/engines.ts';
+import { signInTurn } from '../access/concurrency/operations.ts';
+import type { App } from '../app/app.ts';
+import type { Caller } from '../app/caller.ts';
+import { parseCertificateLine } from '../ssh/certificate.ts';
+import { encodeSshPublicKey } from '../ssh/public-key.ts';
+import { signByAuthority, writeAuthority, writeRole } from './operations.ts';
+import { roleSchema } from './role.ts';
+import { signKey } from './signing.operations.ts';
+
+const public_key = encodeSshPublicKey(generateKeyPairSync('ed25519').publicKey);
+const RSA = generateKeyPairSync('rsa', { modulusLength: 4096 }).privateKey;
+const ED25519 = generateKeyPairSync('ed25519').privateKey;
+
+async function startApp(t: TestContext): Promise<App> {
+  const place = sqlitePlace();
+  const { app } = await openTestApp(await place.open());
+  t.after(() => place.remove());
+  return app;
+}
+
+/** Somebody at a mount whose authority has that key. */
+async function atAuthority(app: App, path: string, key: KeyObject): Promise<Caller> {
+  await enableTestMount(app, { kind: 'secret', path, type: 'ssh' });
+  const mount = await requireTestMount(app, path);
+  const private_key = String(key.export({ type: 'pkcs8', format: 'pem' }));
+  const brought = { generate_signing_key: false, key_type: '', key_bits: 0, private_key };
+  await writeAuthority(app, testCaller(mount), brought);
+  const role = { key_type: 'ca', allow_user_certificates: true, default_user: 'ann' };
+  await writeRole(app, testCaller(mount), { name: 'ops', ...roleSchema.parse(role) });
+  return testCaller(mount);
+}
+
+const REQUEST = {
+  role: 'ops',
+  public_key,
+  valid_principals: '',
+  cert_type: 'user',
+  ttl: 0,
+  key_id: '',
+  critical_options: {},
+  extensions: {},
+} as const;
+
+test('an authority with an RSA key signs when it is the caller’s turn, one with a quick key at once', async (t) => {
+  const app = await startApp(t);
+  const rsa = await atAuthority(app, 'rsa/', RSA);
+  const quick = await atAuthority(app, 'quick/', ED25519);
+  const { promise, resolve } = Promise.withResolvers<void>();
+  const hold = () => signInTurn(app, rsa, { key_type: 'rsa', key_bits: 2048 }, () => promise);
+  const held = [hold(), hold()];
+  let isSigned = false;
+  const signing = signKey(app, rsa, REQUEST).then((signed) => {
+    isSigned = true;
+    return signed;
+  });
+  for (let nth = 0; nth < 5; nth++) await signKey(app, quick, REQUEST);
+  assert.equal(isSigned, false);
+  resolve();
+  await Promise.all(held);
+  const { data } = await signing;
+  assert.equal(parseCertificateLine(data.signed_key.trim())?.signed_by.type, 'ssh-rsa');
+});
+
+test('many signatures with an RSA key of 4096 bits hold nobody else up', async (t) => {
+  const app = await startApp(t);
+  const caller = await atAuthority(app, 'rsa/', RSA);
+  const data = Buffer.alloc(300);
+  let done = 0;
+  const all = Array.from({ length: 60 }, async () => {
+    await signByAuthority(app, caller, { key: RSA, algorithm: 'rsa-sha2-512' }, data);
+    done += 1;
+  });
+  await signByAuthority(app, caller, { key: ED25519, algorithm: 'ssh-ed25519' }, data);
+  await nextTurn();
+  assert.ok(done <= 10, `${done} were made before others had their turn`);
+  await Promise.all(all);
+});
