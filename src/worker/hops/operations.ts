@@ -9,8 +9,7 @@ import {
   listEgressWorkers,
   listEligibleWorkers,
 } from '../../broker/workers/selection.operations.ts';
-import { readReports } from '../../broker/workers/status.operations.ts';
-import { isAlive } from '../../broker/workers/worker.ts';
+import { listAlive } from '../../broker/workers/status.operations.ts';
 import { readWorkers } from '../../broker/workers/worker-cache.operations.ts';
 import { BoundedMap } from '../../core/bounded-map.ts';
 import { Failure, isConflict } from '../../core/failure.ts';
@@ -142,8 +141,7 @@ async function isThere(app: App, worker_id: string): Promise<boolean> {
   const near = sendersOf(app).get(worker_id);
   if (near) return near.isThere();
   if (app.store.engine === 'sqlite') return false;
-  const report = (await readReports(app)).find((one) => one.worker_id === worker_id);
-  return report !== undefined && isAlive(report, app.now());
+  return (await listAlive(app)).has(worker_id);
 }
 
 /** Those whose connection this server holds come first: they hear of it at once. */
