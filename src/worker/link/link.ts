@@ -140,8 +140,8 @@ export class Link implements Sender {
     return performance.now() - this.#heard > GRACE_MS;
   }
 
-  close(why: string): void {
-    this.#ws.close(1008, beginningOf(why));
+  close(why: string, code = 1008): void {
+    this.#ws.close(code, beginningOf(why));
     // What does not answer is not waited for.
     setTimeout(() => this.#ws.terminate(), 1_000).unref();
   }

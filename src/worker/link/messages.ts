@@ -13,6 +13,12 @@ export const LINK_PATH = '/v1/link';
 export const LINK_PROTOCOL = 'gatehouse-worker-v1';
 export const ENROL_PATH = '/v1/enrol';
 
+/**
+ * What the connection of a worker is closed with whose key is not known any more (RFC 6455 §7.4.2). It is told so while
+ * both sides still know each other: where the roots were replaced, it would not know who tells it afterwards.
+ */
+export const NOT_KNOWN_CODE = 4403;
+
 /** A longer message is none. */
 export const MESSAGE_BYTES = 4 << 20;
 /** How often a worker reports, and how many connections one report may have. */
