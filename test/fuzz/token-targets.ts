@@ -10,7 +10,8 @@ import {
 import { invalid } from '../../src/core/failure.ts';
 import { type PublicAttributes, RefusedOrder } from '../../src/pkcs11/orders.ts';
 import { publicKeyInfoOf } from '../../src/pkcs11/public-key.ts';
-import { enrolment, fromWorker, requests } from '../../src/worker/link/messages.ts';
+import { enrolment, requests } from '../../src/worker/link/messages.ts';
+import { parseMessage } from '../../src/worker/link/reading.ts';
 import { octetString, oid } from '../../src/x509/der.ts';
 import { CURVE_OID } from '../../src/x509/oids.ts';
 import type { FuzzTarget } from './run.ts';
@@ -56,18 +57,20 @@ const REQUESTS = {
 
 /** What a worker says over its connection, and at its first visit. */
 function readMessage(bytes: Uint8Array): void {
-  let value: unknown;
+  const text = utf8(bytes);
+  const message = parseMessage(text);
+  if (!message && !isEnrolment(text)) throw invalid('no message');
+  if (message?.type !== 'call') return;
+  const { success } = requests[message.name].safeParse(message.request);
+  if (!success) throw invalid('no request');
+}
+
+function isEnrolment(text: string): boolean {
   try {
-    value = JSON.parse(utf8(bytes));
+    return enrolment.safeParse(JSON.parse(text)).success;
   } catch {
     throw invalid('no JSON');
   }
-  if (enrolment.safeParse(value).success) return;
-  const read = fromWorker.safeParse(value);
-  if (!read.success) throw invalid('no message');
-  if (read.data.type !== 'call') return;
-  const { success } = requests[read.data.name].safeParse(read.data.request);
-  if (!success) throw invalid('no request');
 }
 
 export const tokenTargets: readonly FuzzTarget[] = [

@@ -1,4 +1,4 @@
-// What peers of SSH, clients of sessions, workers and whoever can write into a storage bucket may send takes no longer than
+// What peers of SSH, clients of sessions and whoever can write into a storage bucket may send takes no longer than
 // its length is worth: the longest that is read at all, made of what is most work.
 
 import assert from 'node:assert/strict';
@@ -17,7 +17,6 @@ import { judgeHostKey, makeCertificate, parseCertificate } from '../../src/ssh/c
 import { encodePublicKey, parsePublicKey, parsePublicKeyLine } from '../../src/ssh/public-key.ts';
 import { verifySsh } from '../../src/ssh/signature.ts';
 import { encodeBoolean, encodeMpint, encodeString, encodeUint32 } from '../../src/ssh/wire.ts';
-import { fromWorker, requests } from '../../src/worker/link/messages.ts';
 import { Asciicast } from '../../src/worker/recording/asciicast.ts';
 import { TextPieces } from '../../src/worker/recording/text-pieces.ts';
 import { WatchedChannels } from '../../src/worker/ssh/channels.ts';
@@ -207,39 +206,6 @@ function readHello(hello: Buffer): void {
 }
 const longAlmost = Buffer.concat([Buffer.of(65), Buffer.from(`s_${'a'.repeat(62)}-`)]);
 
-/** As the server's end of a link reads it. */
-function hear(text: string): void {
-  const read = fromWorker.safeParse(JSON.parse(text));
-  if (read.success && read.data.type === 'call') {
-    requests[read.data.name].safeParse(read.data.request);
-  }
-}
-const say = (value: object): string => JSON.stringify(value);
-const HELLO = { type: 'hello', name: '', description: '', address: '', release_version: '' };
-const piece = (bytes: string): string =>
-  say({
-    ...{ type: 'call', id: 1, name: 'record' },
-    request: { step: 'write', id: 'x', at: 1, bytes, bytes_up: 0, bytes_down: 0 },
-  });
-const texts = {
-  tags: say({
-    ...HELLO,
-    tags: Object.fromEntries(Array.from({ length: 300_000 }, (_, at) => [`t${at}`, []])),
-  }),
-  open: say({
-    ...{ type: 'report', report_id: 1, state: 'active' },
-    open: Array.from({ length: 60_000 }, () => ({ connection_id: '', bytes_up: 0, bytes_down: 0 })),
-  }),
-  wrong: say({
-    ...{ type: 'report', report_id: 1, state: 'active' },
-    open: Array.from({ length: 1_300_000 }, () => 1),
-  }),
-  base64: piece('A'.repeat(2 << 20)),
-  noBase64: piece(`${'A'.repeat((4 << 20) - 1_000)}!`),
-  deep: `{"type":"call","id":1,"name":"record","request":${'['.repeat(2_000_000)}${']'.repeat(2_000_000)}}`,
-  unknown: `{"type":"call","id":1,"name":"record","request":{"step":"begin",${Array.from({ length: 400_000 }, (_, at) => `"k${at}":1`).join()}}}`,
-};
-
 const cases: [name: string, most: number, work: () => unknown][] = [
   ['the longest packet, byte by byte', 300, () => assert.equal(readAll(longest, 1), 1)],
   ['short packets in one piece', 150, () => assert.equal(readAll(short, 1 << 30), 65_536)],
@@ -364,11 +330,6 @@ const cases: [name: string, most: number, work: () => unknown][] = [
     100,
     () => readHello(helloOf(Buffer.concat(Array.from({ length: 900 }, () => longAlmost)), 16_384)),
   ],
-  ...Object.entries(texts).map(([name, text]): [string, number, () => unknown] => [
-    `a worker's message: ${name}`,
-    3_000,
-    () => hear(text),
-  ]),
 ];
 
 for (const [name, most, work] of cases) {

@@ -4,6 +4,7 @@ import { listEligibleWorkers } from '../../src/broker/workers/selection.operatio
 import { eachPlace, type Place } from '../support/engines.ts';
 import { newDirectory, settingsOf } from '../support/node-process.ts';
 import { type Client, startTestServer } from '../support/server.ts';
+import { eventually } from '../support/workers-alone.ts';
 
 async function startNode(
   t: Pick<TestContext, 'after'>,
@@ -66,7 +67,19 @@ eachPlace('workers of several nodes', (newPlace, engine) => {
     await startNode(t, place, directory, 'b', Date.now);
     ahead = 10_000;
     assert.deepEqual(await alive(a), ['a', 'b']);
+    // Nobody has looked meanwhile: the time that the report names is all there is.
+    let gone = performance.now() + 30_000;
+    t.mock.method(performance, 'now', () => gone++);
     ahead = 30_000;
     assert.deepEqual(await alive(a), ['a']);
+  });
+
+  test('a worker of a node whose clock is wrong is given sessions once it was heard', async (t) => {
+    const place = await newPlace();
+    const directory = newDirectory(t);
+    const a = await startNode(t, place, directory, 'a', () => Date.now() + 60_000);
+    await a.call('PUT', 'sys/init', {}, { token: '' });
+    await startNode(t, place, directory, 'b', Date.now);
+    await eventually(async () => assert.deepEqual(await alive(a), ['a', 'b']), 60_000);
   });
 });

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
+import { setTimeout as wait } from 'node:timers/promises';
 import { newDirectory } from '../support/node-process.ts';
 import {
   addTarget,
@@ -93,6 +94,26 @@ test('a worker comes with its token, carries sessions, keeps who it is, and is c
     const [connection] = await connectionsOf(server, later.id);
     assert.equal(connection?.closed_reason, 'system error');
   }, 10_000);
+});
+
+test('a worker exits and says so when the roots of workers are replaced', async (t) => {
+  const server = await startCarryingServer(t);
+  const { worker } = await addWorker(t, server, { name: 'edge' });
+  const { worker: away } = await addWorker(t, server, { name: 'away' });
+  await away.kill();
+  const replaced = await server.call('POST', 'workers:reinitialize-certificate-authority', {
+    scope_id: 'global',
+  });
+  assert.equal(replaced.status, 200, replaced.text);
+  const code = await Promise.race([worker.ended, wait(30_000, 'it goes on', { ref: false })]);
+  assert.equal(code, 1, worker.log());
+  assert.match(worker.output() + worker.log(), /the roots of workers were replaced/);
+  const { state } = away;
+  const back = startWorkerProcess(t, { servers: [server.worker_address], state, name: 'away' });
+  await eventually(
+    async () => assert.match(back.log(), /roots that this worker does not know/),
+    30_000,
+  );
 });
 
 test('a worker that shows its own token waits until that is known', async (t) => {

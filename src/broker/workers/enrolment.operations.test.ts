@@ -19,6 +19,7 @@ import {
 
 const SERVER_CERTIFICATE = new Uint8Array(300).fill(3);
 const DAY_MS = 86_400_000;
+const HOUR_MS = 3_600_000;
 
 interface World {
   app: App;
@@ -224,11 +225,63 @@ eachPlace('enrolment of workers', (newPlace) => {
     world.pass(60_000);
     const renewed = await renewWorker(app, who, second);
     assert.equal(new X509Certificate(renewed.certificate).subjectAltName, `DNS:${expected.id}`);
-    assert.equal(await findWorkerOfKey(app, lost), undefined, 'it never came with that');
     assert.equal(await findWorkerOfKey(app, first), expected.id, 'still good');
     assert.equal(await findWorkerOfKey(app, second), expected.id);
     assert.equal(await findWorkerOfKey(app, first), undefined, 'and over');
+    assert.equal(await findWorkerOfKey(app, lost), undefined, 'it never came with that');
     await assert.rejects(renewWorker(app, who, second), { kind: 'conflict' });
+  });
+
+  test('a renewal that comes late leaves the key good that another node has given meanwhile', async (t) => {
+    const world = await startWorld(t, await newPlace());
+    const { app } = world;
+    const expected = await expectOne(world);
+    const [first, given, late] = [newPublicKey(), newPublicKey(), newPublicKey()];
+    await come(app, expected, first);
+    const who = { worker_id: expected.id, key_sha256: keyHash(first) };
+    world.pass(7 * DAY_MS);
+    await renewWorker(app, who, given);
+    world.pass(HOUR_MS - 1_000);
+    await renewWorker(app, who, late);
+    assert.equal(await findWorkerOfKey(app, given), expected.id);
+    assert.equal(await findWorkerOfKey(app, first), undefined);
+    const newest = newPublicKey();
+    await assert.rejects(renewWorker(app, who, newest), { kind: 'conflict' }, 'it has another key');
+    assert.equal(await findWorkerOfKey(app, newest), undefined);
+  });
+
+  test('a key that a worker has not come with for an hour is forgotten when it asks for another', async (t) => {
+    const world = await startWorld(t, await newPlace());
+    const { app } = world;
+    const expected = await expectOne(world);
+    const [first, lost, second] = [newPublicKey(), newPublicKey(), newPublicKey()];
+    await come(app, expected, first);
+    const who = { worker_id: expected.id, key_sha256: keyHash(first) };
+    await renewWorker(app, who, lost);
+    world.pass(HOUR_MS + 1_000);
+    await renewWorker(app, who, second);
+    assert.equal(await findWorkerOfKey(app, lost), undefined);
+    assert.equal(await findWorkerOfKey(app, second), expected.id);
+  });
+
+  test('a worker has eight keys at most, also where it asks for more at once', async (t) => {
+    const world = await startWorld(t, await newPlace());
+    const { app } = world;
+    const expected = await expectOne(world);
+    const first = newPublicKey();
+    await come(app, expected, first);
+    const who = { worker_id: expected.id, key_sha256: keyHash(first) };
+    const keys = Array.from({ length: 12 }, newPublicKey);
+    const asked = await Promise.allSettled(keys.map((key) => renewWorker(app, who, key)));
+    const refused = asked.filter((one) => one.status === 'rejected');
+    assert.ok(
+      refused.every(({ reason }) => reason instanceof Failure && reason.kind === 'conflict'),
+    );
+    const hashes = keys.map(keyHash);
+    assert.equal((await listKnownKeys(app.db, hashes, app.now())).size, 7);
+    await assert.rejects(renewWorker(app, who, newPublicKey()), { kind: 'conflict' });
+    world.pass(HOUR_MS + 1_000);
+    await renewWorker(app, who, newPublicKey());
   });
 
   test('a key that is not renewed runs out with its certificate', async (t) => {

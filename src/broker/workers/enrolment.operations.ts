@@ -15,12 +15,13 @@ import {
   deleteActivation,
   deleteActivationsBefore,
   deleteOlderKeys,
-  deleteOtherKeys,
+  deleteUnusedKeys,
   findActivation,
   findKey,
   insertActivation,
   insertKey,
   insertNextKey,
+  requireKey,
 } from './enrolment.store.ts';
 import { type WorkerKind, workerDefinition } from './operations.ts';
 import {
@@ -213,11 +214,21 @@ export async function enrolWorker(app: App, request: Enrolment): Promise<Enrolle
 }
 
 /**
+ * A key that a worker was given and has not come with is kept for so long: this renewal may be the late one, of a
+ * node that was stalled, and the other one is what the worker has by now.
+ */
+const UNUSED_MS = 3_600_000;
+
+/** Of one worker: a worker that asks again and again has no more, with those that it does not use. */
+const MOST_KEYS = 8;
+
+/**
  * A worker that is enrolled renews its certificate, with a new key each time. One that it has asked
- * for before and never come with is forgotten.
+ * for long before and never come with is forgotten.
  *
  * @param who the worker, and the key that it has proved to have
- * @throws Failure `forbidden` for what is no key of its kind, `conflict` for one that is taken
+ * @throws Failure `forbidden` for what is no key of its kind, `conflict` for one that is taken, where the worker has
+ *   come with a later one than it has proved to have, or has many that it has not come with
  */
 export async function renewWorker(
   app: App,
@@ -229,8 +240,9 @@ export async function renewWorker(
   const caller = systemCaller(app.newId(), 'renew-worker');
   caller.record.outcome.resource_id = worker_id;
   await app.commit(caller, [
-    deleteOtherKeys(worker_id, key_sha256),
-    insertNextKey({ key_sha256: keyHash(public_key), worker_id, not_after_ms }),
+    requireKey(worker_id, key_sha256),
+    deleteUnusedKeys({ worker_id, key_sha256 }, not_after_ms - UNUSED_MS),
+    insertNextKey({ key_sha256: keyHash(public_key), worker_id, not_after_ms }, MOST_KEYS),
   ]);
   return { worker_id, certificate, roots };
 }

@@ -85,8 +85,25 @@ export function insertKey(row: WorkerKeyRow): Write {
   return write(build.insertInto('worker_key').values(row), { rows: 1 });
 }
 
-/** A further key of a worker that has one: of one that is being removed there is none. */
-export function insertNextKey(row: WorkerKeyRow): Write {
+const REPLACED = {
+  rows: 1,
+  conflict: 'the key that the worker came with is not known any more: it has another one',
+};
+
+/** That a key is still known, and stays so until the set is durable: sets of one worker follow each other. */
+export function requireKey(worker_id: string, key_sha256: string): Write {
+  return write(
+    build
+      .updateTable('worker_key')
+      .set((row) => ({ worker_id: row.ref('worker_id') }))
+      .where('key_sha256', '=', key_sha256)
+      .where('worker_id', '=', worker_id),
+    REPLACED,
+  );
+}
+
+/** A further key of a worker, if it has fewer than `most`. */
+export function insertNextKey(row: WorkerKeyRow, most: number): Write {
   return write(
     build
       .insertInto('worker_key')
@@ -100,9 +117,17 @@ export function insertNextKey(row: WorkerKeyRow): Write {
             val(row.not_after_ms).as('not_after_ms'),
           ])
           .where('worker_id', '=', row.worker_id)
-          .limit(1),
+          .limit(1)
+          .where(
+            ({ selectFrom }) =>
+              selectFrom('worker_key as other')
+                .select(({ fn }) => fn.countAll().as('keys'))
+                .where('other.worker_id', '=', row.worker_id),
+            '<',
+            most,
+          ),
       ),
-    { rows: 1 },
+    { rows: 1, conflict: 'the worker has asked for many keys that it has not come with' },
   );
 }
 
@@ -117,13 +142,17 @@ export function deleteOlderKeys({ key_sha256, worker_id, not_after_ms }: WorkerK
   );
 }
 
-/** Keys of a worker but the one that it comes with. */
-export function deleteOtherKeys(worker_id: string, key_sha256: string): Write {
+/** Keys of a worker that it has not come with, and whose certificates end before a time. */
+export function deleteUnusedKeys(
+  { worker_id, key_sha256 }: { worker_id: string; key_sha256: string },
+  before_ms: number,
+): Write {
   return write(
     build
       .deleteFrom('worker_key')
       .where('worker_id', '=', worker_id)
-      .where('key_sha256', '<>', key_sha256),
+      .where('key_sha256', '<>', key_sha256)
+      .where('not_after_ms', '<', before_ms),
   );
 }
 

@@ -1,5 +1,6 @@
 import type { App } from '../../app/app.ts';
 import { reportOwnWorker } from './embedded.operations.ts';
+import { watchReports } from './status.operations.ts';
 import { REPORT_MS } from './worker.ts';
 
 /** How long a server that stops waits until its worker has said so. */
@@ -13,7 +14,7 @@ export function startReporting(app: App): void {
   let timer: NodeJS.Timeout | undefined;
   let reporting = Promise.resolve();
   const report = (): Promise<void> => {
-    reporting = reportOwnWorker(app, 'active');
+    reporting = reportOwnWorker(app, 'active').then(() => watchReports(app));
     return reporting;
   };
   app.barrier.onUnseal(async () => {

@@ -13,10 +13,10 @@ import { commitChange } from '../resource/operations.ts';
 import { formatTime, type Resource } from '../resource/resource.ts';
 import { deleteActivations, deleteKeys } from './enrolment.store.ts';
 import { joinTags } from './selection.ts';
-import { readReports } from './status.operations.ts';
+import { listAlive, readReports } from './status.operations.ts';
 import { countOpenConnections, deleteStatus } from './store.ts';
 import { faultOfAll, planTags, type Tags } from './tags.ts';
-import { isAlive, type WorkerBody } from './worker.ts';
+import type { WorkerBody } from './worker.ts';
 
 /** Fields that workers report of themselves; a request that carries one is refused. */
 const REPORTED = ['address', 'canonical_tags', 'config_tags', 'last_status_time'] as const;
@@ -93,9 +93,7 @@ export const workerDefinition: ResourceHandler<WorkerKind> = {
   planChange: async () => ({}),
   async planRemoval(app, _caller, worker) {
     const { node } = worker.body;
-    const reports = await readReports(app);
-    const report = reports.find((row) => row.worker_id === worker.id);
-    if (node !== '' && report && isAlive(report, app.now())) {
+    if (node !== '' && (await listAlive(app)).has(worker.id)) {
       refuseField(
         'id',
         'This worker is part of a running server: it can be deleted once that has stopped.',

@@ -9,9 +9,8 @@ import {
   joinTags,
   type SessionFilters,
 } from './selection.ts';
-import { readReports } from './status.operations.ts';
+import { listAlive, listSilent } from './status.operations.ts';
 import { listCarrying } from './store.ts';
-import { isAlive } from './worker.ts';
 import { readWorkers } from './worker-cache.operations.ts';
 
 /**
@@ -19,11 +18,7 @@ import { readWorkers } from './worker-cache.operations.ts';
  * seconds. This server's own one is alive as long as it can ask.
  */
 export async function listEligibleWorkers(app: App): Promise<EligibleWorker[]> {
-  const [workers, reports] = await Promise.all([readWorkers(app), readReports(app)]);
-  const now = app.now();
-  const alive = new Set(
-    reports.filter((report) => isAlive(report, now)).map((report) => report.worker_id),
-  );
+  const [workers, alive] = await Promise.all([readWorkers(app), listAlive(app)]);
   const own = ownWorker(app)?.id;
   return workers.flatMap((worker) => {
     const { address, config_tags, api_tags } = worker.body;
@@ -37,12 +32,11 @@ export async function listEligibleWorkers(app: App): Promise<EligibleWorker[]> {
 export async function listSilentWorkers(app: App): Promise<string[]> {
   const carrying = await listCarrying(app.db);
   if (carrying.length === 0) return [];
-  const now = app.now();
   const own = ownWorker(app)?.id;
-  const alive = new Set(
-    (await readReports(app)).flatMap((one) => (isAlive(one, now) ? [one.worker_id] : [])),
+  return listSilent(
+    app,
+    carrying.filter((id) => id !== own),
   );
-  return carrying.filter((id) => id !== own && !alive.has(id));
 }
 
 /** Which of some workers are known: those of servers that are there, and those that stand alone and have a key. */

@@ -15,21 +15,9 @@ export interface WorkerBody {
 export const ALONE_KEY = 'worker';
 
 /** A worker that has been silent for longer is given no sessions. */
-const GRACE_MS = 15_000;
+export const GRACE_MS = 15_000;
 /** How often a worker reports. */
 export const REPORT_MS = 5_000;
-
-/**
- * Says whether a worker can be given sessions, by its last report.
- *
- * @param now Unix milliseconds
- */
-export function isAlive(
-  report: { last_status_ms: number; operational_state: string },
-  now: number,
-): boolean {
-  return report.operational_state === 'active' && report.last_status_ms >= now - GRACE_MS;
-}
 
 /** `host:port` as clients dial it. */
 export function formatAddress({ host, port }: { host: string; port: number }): string {

@@ -10,6 +10,7 @@ import {
   LINK_PATH,
   LINK_PROTOCOL,
   MESSAGE_BYTES,
+  NOT_KNOWN_CODE,
 } from '../link/messages.ts';
 import type { Call } from '../upstream.ts';
 
@@ -41,20 +42,23 @@ export class ServerLink {
   readonly #ws: WebSocket;
   readonly #waiting = new Map<number, Waiting>();
   #next = 0;
-  /** Resolves, with why, when it is over. */
+  /** Resolves, with why, when it is over. @throws Failure `forbidden` when the server does not know this worker any more */
   readonly ended: Promise<string>;
 
   private constructor(ws: WebSocket, listening: Listening) {
     this.#ws = ws;
     ws.on('message', (data) => this.#hear(String(data), listening));
-    this.ended = new Promise((resolve) => {
+    this.ended = new Promise((resolve, reject) => {
       ws.once('close', (code, reason) => {
         const why = reason.length > 0 ? reason.toString() : `the connection was closed (${code})`;
         for (const { reject } of this.#waiting.values()) reject(unreachable());
         this.#waiting.clear();
-        resolve(why);
+        if (code === NOT_KNOWN_CODE) reject(new Failure('forbidden', NOT_KNOWN));
+        else resolve(why);
       });
     });
+    // It may be over before anybody asks.
+    this.ended.catch(() => {});
   }
 
   /**
@@ -90,7 +94,12 @@ export class ServerLink {
         reject(isKnown ? new Failure('unavailable', why) : new Failure('forbidden', NOT_KNOWN));
       });
       ws.on('error', (cause) => {
-        reject(new Failure('unavailable', `${at}: ${cause.message}`, { cause }));
+        const isStrange = STRANGE.has((cause as NodeJS.ErrnoException).code ?? '');
+        reject(
+          new Failure('unavailable', `${at}: ${isStrange ? OTHER_ROOTS : cause.message}`, {
+            cause,
+          }),
+        );
       });
     });
     return link;
@@ -163,6 +172,18 @@ function connectSoon(options: ConnectionOptions): Socket {
 
 const NOT_KNOWN =
   'the server does not know this worker any more: it was deleted, its certificate has run out, or the roots of workers were replaced';
+
+/** What OpenSSL calls a certificate that is under none of the roots that are known. */
+const STRANGE: ReadonlySet<string> = new Set([
+  'SELF_SIGNED_CERT_IN_CHAIN',
+  'DEPTH_ZERO_SELF_SIGNED_CERT',
+  'UNABLE_TO_GET_ISSUER_CERT_LOCALLY',
+  'UNABLE_TO_VERIFY_LEAF_SIGNATURE',
+]);
+
+/** Whoever is between the two could say so, too: the worker goes on asking. */
+const OTHER_ROOTS =
+  'it proves itself under roots that this worker does not know: they were replaced while it was away (create the worker anew then), or this is another server';
 
 export const unreachable = (): Failure =>
   new Failure('unavailable', 'the server cannot be reached');

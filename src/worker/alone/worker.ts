@@ -155,9 +155,10 @@ export class StandingWorker {
       },
     });
     link.say(this.#introduction());
-    const why = await link.ended;
-    this.#calls.leave(link);
-    if (this.#link === link) this.#link = undefined;
+    const why = await link.ended.finally(() => {
+      this.#calls.leave(link);
+      if (this.#link === link) this.#link = undefined;
+    });
     if (!this.#stopping.signal.aborted) log.warn({ why }, 'the connection to the server is over');
   }
 

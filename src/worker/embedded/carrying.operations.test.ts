@@ -1,11 +1,17 @@
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
+import { makeProject } from '../../../test/support/broker.ts';
 import { startTestServer } from '../../../test/support/server.ts';
+import { listConnectionsById } from '../../broker/sessions/connections/store.ts';
+import { ownWorker } from '../../broker/workers/embedded.operations.ts';
 import { GRACE_MS } from '../grace.ts';
+import { upstreamOf } from '../serving.operations.ts';
 import { beginCarrying } from './carrying.operations.ts';
 import { CarryingThread } from './carrying.pool.ts';
 
-const server = await startTestServer({ after }, { jobs: [] });
+let ahead_ms = 0;
+const server = await startTestServer({ after }, { jobs: [], now: () => Date.now() + ahead_ms });
+const project = await makeProject(server);
 
 for (const { past_ms, isCut } of [
   { past_ms: GRACE_MS - 1, isCut: false },
@@ -27,6 +33,42 @@ for (const { past_ms, isCut } of [
     t.mock.timers.tick(1_000);
     assert.equal(cutAll.mock.callCount(), isCut ? 1 : 0);
   });
+}
+
+for (const { what, open, isClosed } of [
+  { what: 'is not known', open: undefined, isClosed: false },
+  { what: 'is nothing', open: [], isClosed: true },
+]) {
+  test(`a connection of long ago is ${isClosed ? '' : 'not '}closed when what the thread carries ${what}`, async (t) => {
+    const { app } = server.running;
+    const connection_id = await makeConnection();
+    ahead_ms += 60_000;
+    t.mock.method(CarryingThread.prototype, 'traffic', async () => open);
+    const carrying = await beginCarrying(app);
+    t.after(() => carrying.close());
+    await carrying.begin();
+    await carrying.report();
+    const [row] = await listConnectionsById(app.db, [connection_id]);
+    assert.equal(row?.status === 'closed', isClosed);
+  });
+}
+
+/** One that this server's worker is said to carry. */
+async function makeConnection(): Promise<string> {
+  const { app } = server.running;
+  const target = await project.admin.call('POST', 'targets', {
+    scope_id: project.id,
+    type: 'tcp',
+    name: `carried-${performance.now()}`,
+    address: '127.0.0.1',
+    attributes: { default_port: 22 },
+  });
+  const at = `targets/${target.textAt('id')}:authorize-session`;
+  const session_id = (await project.admin.call('POST', at, {})).textAt('session_id');
+  const worker = upstreamOf(app, ownWorker(app)?.id ?? '');
+  await worker.activate({ session_id, tofu_token: 'abcdefghij0123456789', version: 1 });
+  const { connection_id } = await worker.authorize({ session_id });
+  return connection_id;
 }
 
 /** A query of whatever kind that is never answered. */

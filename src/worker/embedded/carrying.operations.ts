@@ -115,14 +115,17 @@ function proving(app: App, thread: CarryingThread): (root: string) => Promise<vo
   };
 }
 
-/** @returns ids of connections that are closed in the store and have to be ended */
+/**
+ * @param open what the thread carries; undefined when it does not say so: nothing is noted or closed then
+ * @returns ids of connections that are closed in the store and have to be ended
+ */
 async function report(
   app: App,
-  { open, changed }: { open: readonly Traffic[]; changed?: ChangedTraffic },
+  { open, changed }: { open: readonly Traffic[] | undefined; changed?: ChangedTraffic },
   before_ms: number,
 ): Promise<string[]> {
   const own = ownWorker(app);
-  if (!own || app.barrier.sealed) return [];
+  if (!own || !open || app.barrier.sealed) return [];
   try {
     await noteTraffic(app, own.id, changed?.of(open) ?? []);
     changed?.note(open);

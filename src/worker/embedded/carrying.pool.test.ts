@@ -5,6 +5,7 @@ import { type TestContext, test } from 'node:test';
 import type { Worker } from 'node:worker_threads';
 import { Failure } from '../../core/failure.ts';
 import { CarryingThread } from './carrying.pool.ts';
+import type { ToThread } from './messages.ts';
 
 const NOBODY = () => Promise.reject(new Failure('forbidden', 'there is no such session'));
 
@@ -68,4 +69,31 @@ test('an address that is taken is told with its code', async (t) => {
   const { thread } = await startThread(t, async () => {});
   const second = new CarryingThread(thread.address, { answer: NOBODY, onDeath: async () => {} });
   await assert.rejects(second.listen(), { code: 'EADDRINUSE', syscall: 'listen' });
+});
+
+/** Has a thread keep to itself what it carries. */
+function silence(worker: Worker | undefined): void {
+  assert.ok(worker);
+  const post = worker.postMessage.bind(worker);
+  worker.postMessage = (message: ToThread) => {
+    if (message.type !== 'traffic') post(message);
+  };
+}
+
+test('what a thread carries that does not answer in time is not known', async (t) => {
+  const { thread, workers } = await startThread(t, async () => {});
+  silence(workers[0]);
+  t.mock.timers.enable({ apis: ['setTimeout'] });
+  const traffic = thread.traffic();
+  t.mock.timers.tick(5_000);
+  t.mock.timers.reset();
+  assert.equal(await traffic, undefined);
+});
+
+test('a thread that dies while it is asked carries nothing', async (t) => {
+  const { thread, workers } = await startThread(t, async () => {});
+  silence(workers[0]);
+  const traffic = thread.traffic();
+  await workers[0]?.terminate();
+  assert.deepEqual(await traffic, []);
 });

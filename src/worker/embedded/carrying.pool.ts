@@ -6,7 +6,7 @@ import type { Call, Cut, Traffic } from '../upstream.ts';
 import type { Brought, Errand } from '../wire/hop.ts';
 import type { FromThread, ToThread } from './messages.ts';
 
-/** A thread that does not say what it carries within this is taken to carry nothing. */
+/** What a thread carries that does not say it within this is not known: it may only be busy. */
 const ANSWER_MS = 5_000;
 
 /** A thread that is sent somewhere has so long to come back. */
@@ -25,7 +25,7 @@ export type Answering = (call: Call) => Promise<unknown>;
 export class CarryingThread {
   readonly #answer: Answering;
   readonly #onDeath: (why: string) => Promise<unknown>;
-  readonly #traffic = new Map<number, (open: readonly Traffic[]) => void>();
+  readonly #traffic = new Map<number, (open: readonly Traffic[] | undefined) => void>();
   readonly #errands = new Map<number, PromiseWithResolvers<Brought>>();
   #credentials: WorkerCredentials | undefined;
   #worker: Worker | undefined;
@@ -124,18 +124,22 @@ export class CarryingThread {
     this.#tell({ type: 'cut all' });
   }
 
-  /** Bytes of all that it carries. */
-  traffic(): Promise<readonly Traffic[]> {
+  /**
+   * Bytes of all that it carries.
+   *
+   * @returns undefined when it does not answer: nobody knows then. A thread that has died carries nothing
+   */
+  traffic(): Promise<readonly Traffic[] | undefined> {
     const worker = this.#worker;
     if (!worker) return Promise.resolve([]);
     const id = this.#next++;
     return new Promise((resolve) => {
-      const done = (open: readonly Traffic[]): void => {
+      const done = (open: readonly Traffic[] | undefined): void => {
         clearTimeout(timer);
         this.#traffic.delete(id);
         resolve(open);
       };
-      const timer = setTimeout(() => done([]), ANSWER_MS);
+      const timer = setTimeout(() => done(undefined), ANSWER_MS);
       timer.unref();
       this.#traffic.set(id, done);
       this.#send(worker, { type: 'traffic', id });

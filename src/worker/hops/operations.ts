@@ -9,8 +9,7 @@ import {
   listEgressWorkers,
   listEligibleWorkers,
 } from '../../broker/workers/selection.operations.ts';
-import { readReports } from '../../broker/workers/status.operations.ts';
-import { isAlive } from '../../broker/workers/worker.ts';
+import { listAlive } from '../../broker/workers/status.operations.ts';
 import { readWorkers } from '../../broker/workers/worker-cache.operations.ts';
 import { BoundedMap } from '../../core/bounded-map.ts';
 import { Failure, isConflict } from '../../core/failure.ts';
@@ -18,6 +17,7 @@ import type { SessionConnectionRow } from '../../store/tables.ts';
 import type { ConnectionEnd } from '../upstream.ts';
 import type { Brought, Errand } from '../wire/hop.ts';
 import { TICKET_MS } from '../wire/hop.ts';
+import { askInTurn } from './asking.ts';
 import { sendersOf } from './senders.ts';
 import {
   answerErrand,
@@ -28,7 +28,7 @@ import {
   takeErrand,
 } from './store.ts';
 
-/** So many workers are asked, one after the other, and for so long in all. */
+/** So many workers are asked, in turn, and for so long in all. */
 const MOST_ASKED = 3;
 const PATIENCE_MS = 25_000;
 /** They are a connection's only until that is connected. */
@@ -73,21 +73,14 @@ export async function reachEndpoint(
     ...{ endpoint, session_id, connection_id },
     ...{ address: ingress.address, worker_id, ticket },
   };
-  const until = performance.now() + PATIENCE_MS;
-  const asked: { worker_id: string; why: string }[] = [];
-  for (const id of await listAsked(app, worker_filter, worker_id)) {
-    const left_ms = until - performance.now();
-    if (left_ms <= 0) break;
-    try {
-      const brought = await send(app, id, errand, left_ms);
-      await noteEgress(app, row, id);
-      return { ...brought, worker_id: id };
-    } catch (error) {
-      if (!(error instanceof Failure)) throw error;
-      asked.push({ worker_id: id, why: error.message });
-    }
+  const ids = await listAsked(app, worker_filter, worker_id);
+  const ask = (id: string, left_ms: number) => send(app, id, errand, left_ms);
+  const done = await askInTurn(ids, ask, PATIENCE_MS);
+  if ('answer' in done) {
+    await noteEgress(app, row, done.worker_id);
+    return { ...done.answer, worker_id: done.worker_id };
   }
-  app.log.warn({ session_id, connection_id, asked }, NOBODY);
+  app.log.warn({ session_id, connection_id, asked: done.refusals }, NOBODY);
   throw new Failure('unresolved', NOBODY);
 }
 
@@ -142,8 +135,7 @@ async function isThere(app: App, worker_id: string): Promise<boolean> {
   const near = sendersOf(app).get(worker_id);
   if (near) return near.isThere();
   if (app.store.engine === 'sqlite') return false;
-  const report = (await readReports(app)).find((one) => one.worker_id === worker_id);
-  return report !== undefined && isAlive(report, app.now());
+  return (await listAlive(app)).has(worker_id);
 }
 
 /** Those whose connection this server holds come first: they hear of it at once. */

@@ -6,11 +6,14 @@ import type { Tunnel } from '../../broker/workers/tunnels.ts';
 import type { ReachRules } from '../../config/reach-rules.ts';
 import { Failure } from '../../core/failure.ts';
 import type { Tickets } from '../carrying/tickets.ts';
+import type { Errand } from '../wire/hop.ts';
+import { within } from './asking.ts';
 import { sendFar } from './operations.ts';
-import { sendersOf } from './senders.ts';
+import { type Sender, sendersOf } from './senders.ts';
 import { openTunnelTo } from './tunnel.ts';
 
 const MOST_ASKED = 3;
+/** Each of them. */
 const PATIENCE_MS = 10_000;
 
 const NOBODY = 'no worker that the filter admits reaches the address';
@@ -38,7 +41,7 @@ export async function openTunnel(
       const { secure } = await tickets.meet(async (ticket) => {
         const errand = { endpoint, worker_id: SERVER_NAME, ticket, reach };
         const sender = senders.get(worker_id);
-        if (sender) await sender.bring({ ...errand, address: '' });
+        if (sender) await bringSoon(sender, { ...errand, address: '' });
         else await sendFar(app, worker_id, { ...errand, address: address ?? '' }, PATIENCE_MS);
         return { worker_id };
       });
@@ -51,4 +54,10 @@ export async function openTunnel(
     }
   }
   throw new Failure('unresolved', NOBODY);
+}
+
+/** @throws Failure `unresolved` when it hangs: others may reach it */
+async function bringSoon(sender: Sender, errand: Errand): Promise<void> {
+  const brought = await within(sender.bring(errand), PATIENCE_MS);
+  if (!brought) throw new Failure('unresolved', 'the worker does not answer');
 }

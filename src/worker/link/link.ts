@@ -19,12 +19,12 @@ import {
   base64,
   type FromServer,
   type FromWorker,
-  fromWorker,
   LINK_PROTOCOL,
   MESSAGE_BYTES,
   portable,
   requests,
 } from './messages.ts';
+import { parseMessage } from './reading.ts';
 
 /** What was carried is noted with every so many-th report. */
 const NOTED_EVERY = 2;
@@ -140,8 +140,8 @@ export class Link implements Sender {
     return performance.now() - this.#heard > GRACE_MS;
   }
 
-  close(why: string): void {
-    this.#ws.close(1008, beginningOf(why));
+  close(why: string, code = 1008): void {
+    this.#ws.close(code, beginningOf(why));
     // What does not answer is not waited for.
     setTimeout(() => this.#ws.terminate(), 1_000).unref();
   }
@@ -149,7 +149,7 @@ export class Link implements Sender {
   /** Never throws. */
   async #hear(text: string): Promise<void> {
     this.#heard = performance.now();
-    const message = parse(text);
+    const message = parseMessage(text);
     if (!message) {
       this.close('this is no message of a worker of this version');
       return;
@@ -261,12 +261,3 @@ function beginningOf(text: string): Buffer {
 }
 
 const lost = (): Failure => new Failure('unresolved', 'the worker does not answer');
-
-function parse(text: string): FromWorker | undefined {
-  try {
-    const read = fromWorker.safeParse(JSON.parse(text));
-    return read.success ? read.data : undefined;
-  } catch {
-    return undefined;
-  }
-}

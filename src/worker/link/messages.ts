@@ -13,6 +13,12 @@ export const LINK_PATH = '/v1/link';
 export const LINK_PROTOCOL = 'gatehouse-worker-v1';
 export const ENROL_PATH = '/v1/enrol';
 
+/**
+ * What the connection of a worker is closed with whose key is not known any more (RFC 6455 §7.4.2). It is told so while
+ * both sides still know each other: where the roots were replaced, it would not know who tells it afterwards.
+ */
+export const NOT_KNOWN_CODE = 4403;
+
 /** A longer message is none. */
 export const MESSAGE_BYTES = 4 << 20;
 /** How often a worker reports, and how many connections one report may have. */
@@ -38,6 +44,18 @@ const content = z
   .transform((text) => Buffer.from(text, 'base64'));
 const piece = { id, at: count, bytes: content, bytes_up: count, bytes_down: count };
 
+/** A list that is read up to its first fault: one of thousands takes as many times as long to put into words. */
+const listOf = <Item>(item: z.ZodType<Item>, most: number) =>
+  z.custom<Item[]>(
+    (value) =>
+      Array.isArray(value) &&
+      value.length <= most &&
+      value.every((one) => item.safeParse(one).success),
+  );
+
+/** So many ends are told by one call. */
+export const MOST_ENDS = 1_000;
+
 /** The calls, as they come over the link. */
 export const requests = {
   lookUp: z.strictObject({ session_id: id }),
@@ -54,18 +72,17 @@ export const requests = {
   }),
   logIn: z.strictObject({ session_id: id }),
   close: z.strictObject({
-    ends: z
-      .array(
-        z.strictObject({
-          connection_id: id,
-          bytes_up: count,
-          bytes_down: count,
-          reason: z.enum(CLOSED_REASONS),
-          egress_worker_id: id.optional(),
-          because: words.optional(),
-        }),
-      )
-      .max(1_000),
+    ends: listOf(
+      z.strictObject({
+        connection_id: id,
+        bytes_up: count,
+        bytes_down: count,
+        reason: z.enum(CLOSED_REASONS),
+        egress_worker_id: id.optional(),
+        because: words.optional(),
+      }),
+      MOST_ENDS,
+    ),
   }),
   record: z.discriminatedUnion('step', [
     z.strictObject({ step: z.literal('begin'), connection_id: id }),
@@ -104,9 +121,10 @@ export const fromWorker = z.discriminatedUnion('type', [
     /** Said again once the report is taken in. */
     report_id: count,
     state: z.enum(['active', 'shutdown']),
-    open: z
-      .array(z.strictObject({ connection_id: id, bytes_up: count, bytes_down: count }))
-      .max(MOST_OPEN),
+    open: listOf(
+      z.strictObject({ connection_id: id, bytes_up: count, bytes_down: count }),
+      MOST_OPEN,
+    ),
   }),
   z.strictObject({
     type: z.literal('call'),

@@ -4,6 +4,9 @@ import { tunnelsOf } from '../../broker/workers/tunnels.ts';
 import { openTunnel } from '../hops/tunnels.operations.ts';
 import { type AddressedCut, cutsOf } from '../upstream.ts';
 import { WorkerListener } from './listener.ts';
+import { NOT_KNOWN_CODE } from './messages.ts';
+
+const NOT_KNOWN = 'the worker’s key is not known any more';
 
 /** This server's connections to workers that stand alone: what it does about them at intervals. */
 interface Linking {
@@ -46,7 +49,7 @@ export async function beginLinking(app: App): Promise<Linking | undefined> {
           app.now(),
         );
         for (const link of links) {
-          if (!known.has(link.key_sha256)) link.close('the worker’s key is not known any more');
+          if (!known.has(link.key_sha256)) link.close(NOT_KNOWN, NOT_KNOWN_CODE);
           else if (link.isSilent) link.close('nothing was heard of the worker');
         }
       } catch (err) {
