@@ -345,11 +345,12 @@ test('a client that never reads is asked nothing: its pings are not answered wit
     Array.from({ length: 2000 }, () => frameOf(OPCODE.ping, Buffer.alloc(125))),
   );
   const before = process.memoryUsage().external + process.memoryUsage().heapUsed;
-  for (let n = 0; n < 40; n++) {
+  for (let n = 0; n < 240; n++) {
     if (!heard.socket.write(pings)) await once(heard.socket, 'drain');
   }
   const grown = process.memoryUsage().external + process.memoryUsage().heapUsed - before;
-  assert.ok(grown < 8 << 20, `${grown} bytes`);
+  // What other tests have left is among it: of all pings the answers would be 60 MB.
+  assert.ok(grown < 32 << 20, `${grown} bytes`);
   assert.equal(carrier.traffic().length, 1);
 });
 

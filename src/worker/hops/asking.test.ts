@@ -30,7 +30,8 @@ const CASES: [workers: Habit[], by: number | undefined, asked: number][] = [
 ];
 for (const [workers, by, most] of CASES) {
   const whose = by === undefined ? 'nobody' : `number ${by + 1}`;
-  test(`of workers of which one after the other ${workers.join(', ') || 'is not there'}, ${whose} brings it`, async () => {
+  const named = workers.join(', ') || 'is not there';
+  test(`of workers of which one after the other ${named}, ${whose} brings it`, async () => {
     const asked: string[] = [];
     const ids = workers.map((_, at) => `w_${at}`);
     const ask = (id: string) => {
