@@ -4,6 +4,7 @@ import { Failure } from '../../core/failure.ts';
 import type { WorkerCredentials } from '../carrying/worker-credentials.ts';
 import type { Call, Cut, Traffic } from '../upstream.ts';
 import type { Brought, Errand } from '../wire/hop.ts';
+import { batched } from './batched.ts';
 import type { FromThread, ToThread } from './messages.ts';
 
 /** What a thread carries that does not say it within this is not known: it may only be busy. */
@@ -27,6 +28,7 @@ export class CarryingThread {
   readonly #onDeath: (why: string) => Promise<unknown>;
   readonly #traffic = new Map<number, (open: readonly Traffic[] | undefined) => void>();
   readonly #errands = new Map<number, PromiseWithResolvers<Brought>>();
+  readonly #says = new WeakMap<Worker, (message: ToThread) => void>();
   #credentials: WorkerCredentials | undefined;
   #worker: Worker | undefined;
   #at: { host: string; port: number };
@@ -60,7 +62,7 @@ export class CarryingThread {
     });
     this.#worker = worker;
     const listening = Promise.withResolvers<void>();
-    worker.on('message', (message: FromThread) => {
+    const hear = (message: FromThread): void => {
       if (message.type === 'listening') {
         this.#at = { host, port: message.port };
         listening.resolve();
@@ -70,6 +72,9 @@ export class CarryingThread {
         // As the system said it: whoever started the server is told which listener it is.
         listening.reject(Object.assign(error, { code, port: wanted, syscall: 'listen' }));
       } else this.#hear(worker, message);
+    };
+    worker.on('message', (messages: readonly FromThread[]) => {
+      for (const message of messages) hear(message);
     });
     worker.on('error', (error: unknown) => listening.reject(asError(error)));
     worker.on('exit', (code) => {
@@ -200,7 +205,12 @@ export class CarryingThread {
   }
 
   #send(worker: Worker, message: ToThread): void {
-    worker.postMessage(message);
+    let say = this.#says.get(worker);
+    if (!say) {
+      say = batched<ToThread>((messages) => worker.postMessage(messages));
+      this.#says.set(worker, say);
+    }
+    say(message);
   }
 }
 

@@ -2,6 +2,7 @@ import { parentPort } from 'node:worker_threads';
 import { Failure } from '../../core/failure.ts';
 import { Carrier } from '../carrying/carrier.ts';
 import type { Call } from '../upstream.ts';
+import { batched } from './batched.ts';
 import type { FromThread, ToThread } from './messages.ts';
 
 // The entry of a thread that carries sessions: what flows through them holds up nobody else.
@@ -9,9 +10,7 @@ import type { FromThread, ToThread } from './messages.ts';
 const waiting = new Map<number, PromiseWithResolvers<unknown>>();
 let next = 0;
 
-function send(message: FromThread): void {
-  parentPort?.postMessage(message);
-}
+const send = batched<FromThread>((messages) => parentPort?.postMessage(messages));
 
 /** The server's answers are of the calls' own types: both are one program. */
 function ask(call: Call): Promise<never> {
@@ -56,10 +55,15 @@ async function bring({ id, errand }: ToThread & { type: 'bring' }): Promise<void
 async function close(): Promise<void> {
   await carrier.close();
   send({ type: 'closed' });
-  parentPort?.close();
+  // Behind what was said.
+  setImmediate(() => parentPort?.close());
 }
 
-parentPort?.on('message', (message: ToThread) => {
+parentPort?.on('message', (messages: readonly ToThread[]) => {
+  for (const message of messages) hear(message);
+});
+
+function hear(message: ToThread): void {
   switch (message.type) {
     case 'listen':
       void listen(message);
@@ -91,4 +95,4 @@ parentPort?.on('message', (message: ToThread) => {
       void close();
       break;
   }
-});
+}
