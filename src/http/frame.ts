@@ -29,15 +29,22 @@ export const answerWatch = perApp<{
   see?: (route: FramedRoute | undefined, answer: HttpResponse) => HttpResponse;
 }>(() => ({}));
 
+/** By which a request has come: the API's listener, or the one for relying parties, which has less to give. */
+export type Door = 'api' | 'relying parties';
+
 /** Answers what is answered in one place for several threads; absent on the thread that does, and where there is one. */
 export const answeredElsewhere = perApp<{
-  ask?: (request: HttpRequest) => Promise<SentResponse>;
+  ask?: (request: HttpRequest, door: Door) => Promise<SentResponse>;
 }>(() => ({}));
 
-export function handlerOf<S extends Stages>(app: App, dialect: Dialect<S>): RequestHandler {
+export function handlerOf<S extends Stages>(
+  app: App,
+  dialect: Dialect<S>,
+  door: Door = 'api',
+): RequestHandler {
   return {
     accepts: dialect.accepts,
-    handle: (request) => handle(app, dialect, request),
+    handle: (request) => handle(app, dialect, request, door),
     encodeFault: dialect.encodeFault,
     refuseUnread: (request, fault) => refuseUnread(app, dialect, request, fault),
   };
@@ -47,6 +54,7 @@ async function handle<S extends Stages>(
   app: App,
   dialect: Dialect<S>,
   request: HttpRequest,
+  door: Door,
 ): Promise<SentResponse> {
   const started = performance.now();
   const trace = startTrace(randomUUID(), request.remote_address);
@@ -56,7 +64,7 @@ async function handle<S extends Stages>(
   if (ask) {
     const finding = findHere(app, dialect, exchange);
     found = finding instanceof Promise ? await finding : finding;
-    if (!found) return ask(request);
+    if (!found) return ask(request, door);
   }
   const greeting = dialect.greet?.(app, request);
   let response = greeting?.answered;

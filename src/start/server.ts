@@ -144,7 +144,10 @@ async function answerOnThreads(
   closers: (() => Promise<void> | void)[],
 ): Promise<Listening> {
   const closing = { isClosing: false };
-  const threads = new AnsweringThreads(app, compileDialects(app, routers, closing));
+  const threads = new AnsweringThreads(app, {
+    api: compileDialects(app, routers, closing),
+    'relying parties': compileRelyingParties(app, relyingPartyRouters()),
+  });
   closers.push(() => {
     closing.isClosing = true;
     return threads.stop();

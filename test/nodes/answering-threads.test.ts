@@ -4,6 +4,7 @@
 import assert from 'node:assert/strict';
 import { Agent, request } from 'node:http';
 import { test } from 'node:test';
+import { PUBLIC_CONNECTION_DEFAULTS } from '../../src/config/connections.ts';
 import { eachPlace, type Place } from '../support/engines.ts';
 import { storageOf } from '../support/seeded-broker.ts';
 import { type Client, startTestServer } from '../support/server.ts';
@@ -170,6 +171,42 @@ eachPlace('answering threads', (newPlace) => {
     assert.equal((await call('PUT', 'sys/seal')).status, 204);
     assert.deepEqual(await everywhere.statuses('POST', 'pki/issue/web', ISSUE), [503]);
     assert.ok(running.app.barrier.sealed);
+  });
+
+  test('by the listener for relying parties nothing is asked of one that is not for them', async (t) => {
+    const place = await newPlace();
+    const { running, call } = await startTestServer(t, {
+      config: {
+        threads: THREADS,
+        storage: storageOf(place),
+        public_listener: {
+          listen: { host: '127.0.0.1', port: 0 },
+          tls: undefined,
+          allowed_hosts: undefined,
+          connections: PUBLIC_CONNECTION_DEFAULTS,
+        },
+      },
+      jobs: [],
+    });
+    await call('POST', 'sys/mounts/pki', { type: 'pki' });
+    await call('POST', 'pki/root/generate/internal', { common_name: 'Root', key_type: 'ec' });
+    const url = `http://127.0.0.1:${running.public_address?.port}/v1`;
+    for (const [path, status] of [
+      ['pki/ca/pem', 200],
+      ['pki/crl/pem', 200],
+      ['pki/cert/ca', 200],
+      ['pki/certs?list=true', 404],
+      ['scopes', 404],
+      ['sys/health', 404],
+      ['sys/seal-status', 404],
+      ['sys/internal/ui/mounts', 404],
+      ['nothing', 404],
+    ] as const) {
+      const asked = Array.from({ length: 16 }, () =>
+        fetch(`${url}/${path}`).then((one) => one.status),
+      );
+      assert.deepEqual([...new Set(await Promise.all(asked))], [status], path);
+    }
   });
 
   test('metrics are of all of them together, and tell of the loop of each', async (t) => {

@@ -1,4 +1,5 @@
 import type { App } from '../../app/app.ts';
+import type { Dialect } from '../dialect.ts';
 import { handlerOf, type RequestHandler } from '../frame.ts';
 import type { HttpRequest } from '../request.ts';
 import { type VaultStages, vaultDialect } from './dialect.ts';
@@ -16,13 +17,14 @@ export function compileRelyingParties(
   routers: VaultRouters,
 ): (target: string) => RequestHandler {
   const dialect = vaultDialect(routers);
-  const handler = handlerOf<VaultStages>(app, {
+  const relying: Dialect<VaultStages> = {
     ...dialect,
     requireHead: (exchange, found) => {
       dialect.requireHead(exchange, found);
       if (!found.route) throw unrouted(found.path);
     },
-  });
+  };
+  const handler = handlerOf(app, relying, 'relying parties');
   const open: RequestHandler = {
     ...handler,
     handle: (request) => handler.handle(withoutCredentials(request)),

@@ -5,10 +5,9 @@ import { type Keyring, memoryOf } from '../../barrier/keyring.ts';
 import type { Config } from '../../config/config.ts';
 import { Failure } from '../../core/failure.ts';
 import { SharedBytes } from '../../core/fairness/shared-bytes.ts';
-import type { RequestHandler } from '../../http/frame.ts';
 import { type Measured, otherMeters } from '../../metrics/meters.operations.ts';
 import { Dialogue } from './dialogue.ts';
-import { Forwarded } from './forwarding.ts';
+import { Forwarded, type Handlers } from './forwarding.ts';
 import type { AnsweringOptions, Asked, Said } from './messages.ts';
 import { shareOfThread } from './share.ts';
 
@@ -38,7 +37,7 @@ interface Answering {
 /** The threads that answer, and what each of them is told. */
 export class AnsweringThreads {
   readonly #app: App;
-  readonly #handlerOf: (target: string) => RequestHandler;
+  readonly #handlers: Handlers;
   readonly #bodies = new SharedBytes(BODY_BYTES);
   readonly #threads = new Set<Answering>();
   #config: Config;
@@ -46,11 +45,11 @@ export class AnsweringThreads {
   #isStopping = false;
   #onDeath: (death: Failure) => void = () => {};
 
-  /** @param handlerOf finds who answers what is answered in one place */
-  constructor(app: App, handlerOf: (target: string) => RequestHandler) {
+  /** @param handlers find who answers what is answered in one place */
+  constructor(app: App, handlers: Handlers) {
     this.#app = app;
     this.#config = shareOfThread(app.config);
-    this.#handlerOf = handlerOf;
+    this.#handlers = handlers;
     otherMeters(app).ask = () => this.#readMeters();
     app.barrier.onUnseal(() => this.#handOutKeys());
     app.barrier.onReload(() => this.#handOutKeys());
@@ -124,7 +123,7 @@ export class AnsweringThreads {
         else if (said.type === 'let go') forwarded.letGo(said.request);
       },
     });
-    const forwarded = new Forwarded(dialogue, this.#handlerOf, this.#bodies);
+    const forwarded = new Forwarded(dialogue, this.#handlers, this.#bodies);
     const thread: Answering = { worker, dialogue, forwarded };
     this.#threads.add(thread);
     let has_begun = false;

@@ -1,7 +1,7 @@
 import { doRequest } from '../../core/fairness/asking.ts';
 import { partyOf } from '../../core/fairness/party.ts';
 import type { SharedBytes } from '../../core/fairness/shared-bytes.ts';
-import type { RequestHandler } from '../../http/frame.ts';
+import type { Door, RequestHandler } from '../../http/frame.ts';
 import type { HttpRequest } from '../../http/request.ts';
 import { refuseForRoom } from '../../http/request-body.ts';
 import type { SentResponse } from '../../http/response.ts';
@@ -22,12 +22,12 @@ export class Forwarding {
   }
 
   /** Has a request answered by the supervisor. @throws Failure `unavailable` when that has ended */
-  async forward(request: HttpRequest): Promise<SentResponse> {
+  async forward(request: HttpRequest, door: Door): Promise<SentResponse> {
     const id = this.#next++;
     this.#requests.set(id, request);
     const stop = request.onGone?.(() => this.#dialogue.say({ type: 'gone', request: id }));
     try {
-      const head = headOf(request);
+      const head = { door, ...headOf(request) };
       const answer = await this.#dialogue.ask({ type: 'request', request: id, head });
       return this.#responseOf(id, answer as ForwardedAnswer);
     } finally {
@@ -74,7 +74,7 @@ export class Forwarding {
   }
 }
 
-const headOf = (request: HttpRequest): ForwardedHead => ({
+const headOf = (request: HttpRequest): Omit<ForwardedHead, 'door'> => ({
   method: request.method,
   url: request.url,
   headers: request.headers,
@@ -93,25 +93,24 @@ interface Kept {
   pieces: AsyncIterator<Uint8Array> | undefined;
 }
 
+/** Who answers a target, by the door by which it was asked for. */
+export type Handlers = Readonly<Record<Door, (target: string) => RequestHandler>>;
+
 /** The supervisor's side, for one thread. */
 export class Forwarded {
   readonly #dialogue: Dialogue;
-  readonly #handlerOf: (target: string) => RequestHandler;
+  readonly #handlers: Handlers;
   /** Where bytes are counted that are made of bodies. */
   readonly #bodies: SharedBytes;
   readonly #requests = new Map<number, Kept>();
 
-  constructor(
-    dialogue: Dialogue,
-    handlerOf: (target: string) => RequestHandler,
-    bodies: SharedBytes,
-  ) {
+  constructor(dialogue: Dialogue, handlers: Handlers, bodies: SharedBytes) {
     this.#dialogue = dialogue;
-    this.#handlerOf = handlerOf;
+    this.#handlers = handlers;
     this.#bodies = bodies;
   }
 
-  async answer(id: number, head: ForwardedHead): Promise<ForwardedAnswer> {
+  async answer(id: number, { door, ...head }: ForwardedHead): Promise<ForwardedAnswer> {
     const kept: Kept = { gone: new Set(), is_gone: false, pieces: undefined };
     this.#requests.set(id, kept);
     const hold = this.#bodies.hold(partyOf(head.remote_address), () => {});
@@ -127,7 +126,7 @@ export class Forwarded {
         },
         onGone: (listener) => onGone(kept, listener),
       };
-      const handler = this.#handlerOf(head.url);
+      const handler = this.#handlers[door](head.url);
       const response = await doRequest(head.remote_address, () => handler.handle(request));
       return await this.#sendOff(kept, response);
     } finally {

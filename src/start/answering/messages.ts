@@ -1,6 +1,7 @@
 import type { Keyring } from '../../barrier/keyring.ts';
 import type { Config } from '../../config/config.ts';
 import type { FailureDetail, FailureKind } from '../../core/failure.ts';
+import type { Door } from '../../http/frame.ts';
 import type { SharedStore } from '../../store/store.ts';
 
 /** What a thread that answers is started with. */
@@ -13,6 +14,7 @@ export interface AnsweringOptions {
 
 /** A request as it is handed on; its body stays where it came until it is asked for. */
 export interface ForwardedHead {
+  door: Door;
   method: string;
   url: string;
   headers: Readonly<Record<string, string | string[] | undefined>>;

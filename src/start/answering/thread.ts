@@ -43,7 +43,7 @@ const store = joinStore(
 const closers: (() => Promise<void> | void)[] = [() => store.close()];
 const app = buildApp(config, store, log, Date.now, closers);
 oneForAll(app).ask = (name, argument) => dialogue.ask({ type: 'do', name, argument });
-answeredElsewhere(app).ask = (request) => forwarding.forward(request);
+answeredElsewhere(app).ask = (request, door) => forwarding.forward(request, door);
 if (keyring) await app.barrier.follow(keyring);
 
 const routers = compileRouters();
