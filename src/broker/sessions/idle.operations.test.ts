@@ -96,7 +96,9 @@ eachEngine('idle sessions', (open) => {
     wait(LATE_MS);
     assert.deepEqual(await listToCut(app), []);
     assert.deepEqual(await runIdle(app), [id]);
-    assert.deepEqual(await listToCut(app), [{ session_id: id, reason: 'timed out' }]);
+    const [cut, ...others] = await listToCut(app);
+    assert.deepEqual([cut?.session_id, cut?.reason, others], [id, 'timed out', []]);
+    assert.deepEqual(cut?.worker_ids.toSorted(), ['w_1', 'w_2']);
     assert.deepEqual(await runIdle(app), [], 'once');
     await assert.rejects(connect(id), (error) => error instanceof Failure);
     await close(one);
