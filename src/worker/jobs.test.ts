@@ -66,7 +66,7 @@ const runJob = async (): Promise<void> => {
 };
 
 /** Of the clock that only goes on: it stands still but for what is said here. */
-let gone_ms = performance.now();
+let gone_ms = Math.ceil(performance.now());
 mock.method(performance, 'now', () => gone_ms);
 
 /** Lets time pass, by both clocks: what was read before is read anew. */
