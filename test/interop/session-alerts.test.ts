@@ -1,40 +1,9 @@
 import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';
-import { after, test } from 'node:test';
-import { Failure } from '../../src/core/failure.ts';
-import { Carrier } from '../../src/worker/carrying/carrier.ts';
-import type { SessionGrant, Upstream } from '../../src/worker/upstream.ts';
-import { makeSessionSecrets } from '../support/session-client.ts';
+import { test } from 'node:test';
+import { startRefusingCarrier } from '../support/refusing-carrier.ts';
 
-const session = makeSessionSecrets();
-const grant: SessionGrant = {
-  ...session,
-  tofu_token: '',
-  version: 1,
-  status: 'pending',
-  expires_ms: Date.now() + 600_000,
-  connection_limit: -1,
-  recording_id: '',
-  injects: false,
-  dials: true,
-  endpoint: 'tcp://127.0.0.1:1',
-};
-const refuse = () => Promise.reject(new Failure('forbidden', 'no'));
-const upstream: Upstream = {
-  lookUp: async () => grant,
-  activate: refuse,
-  cancel: refuse,
-  authorize: refuse,
-  reach: refuse,
-  connect: refuse,
-  logIn: refuse,
-  close: refuse,
-  record: refuse,
-};
-
-const carrier = new Carrier(upstream);
-after(() => carrier.close());
-const { port } = await carrier.listen({ host: '127.0.0.1', port: 0 });
+const { session, port } = await startRefusingCarrier();
 
 /** What OpenSSL's client says of a handshake without a certificate. */
 function shakeHands(): Promise<string> {

@@ -1,43 +1,13 @@
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
-import { after, type TestContext, test } from 'node:test';
+import { type TestContext, test } from 'node:test';
 import { setTimeout as wait } from 'node:timers/promises';
 import { connect as connectSecure, type TLSSocket } from 'node:tls';
-import { makeSessionSecrets, openSecure } from '../../../test/support/session-client.ts';
-import { Failure } from '../../core/failure.ts';
-import type { SessionGrant, Upstream } from '../upstream.ts';
-import { Carrier } from './carrier.ts';
+import { startRefusingCarrier } from '../../../test/support/refusing-carrier.ts';
+import { openSecure } from '../../../test/support/session-client.ts';
 
-const session = makeSessionSecrets();
-const grant: SessionGrant = {
-  ...session,
-  tofu_token: '',
-  version: 1,
-  status: 'pending',
-  expires_ms: Date.now() + 600_000,
-  connection_limit: -1,
-  recording_id: '',
-  injects: false,
-  dials: true,
-  endpoint: 'tcp://127.0.0.1:1',
-};
-const refuse = () => Promise.reject(new Failure('forbidden', 'no'));
-const upstream: Upstream = {
-  lookUp: async () => grant,
-  activate: refuse,
-  cancel: refuse,
-  authorize: refuse,
-  reach: refuse,
-  connect: refuse,
-  logIn: refuse,
-  close: refuse,
-  record: refuse,
-};
-
-const carrier = new Carrier(upstream);
-after(() => carrier.close());
-const { port } = await carrier.listen({ host: '127.0.0.1', port: 0 });
+const { session, port } = await startRefusingCarrier();
 
 /** @returns the port of a line to the carrier on which all that it says comes so much later */
 async function slowLine(t: TestContext, delay_ms: number): Promise<number> {
