@@ -6,6 +6,7 @@ import { buildOpenApi } from '../../src/http/openapi.ts';
 import type { HttpResponse } from '../../src/http/response.ts';
 import { declaredRoutes } from '../../src/start/routes.ts';
 import { listWholeApi } from '../../src/start/specs.ts';
+import { lookOn } from './cpu-time.ts';
 import { judgeValue, type Schema } from './schema-judge.ts';
 
 interface Operation {
@@ -87,9 +88,8 @@ export function watchAnswer(
   const operation = route && OPERATIONS.get(route.id);
   if (!route || !operation) return answer;
   const judge = (body: Uint8Array | string): void => {
-    for (const fault of judgeAnswer(operation, { ...answer, body })) {
-      complain(`${route.id} ${answer.status}: ${fault}`);
-    }
+    const faults = lookOn(() => judgeAnswer(operation, { ...answer, body }));
+    for (const fault of faults) complain(`${route.id} ${answer.status}: ${fault}`);
   };
   const { body = '' } = answer;
   if (typeof body === 'string' || body instanceof Uint8Array) {

@@ -1,3 +1,4 @@
+import { cpuTime } from './cpu-time.ts';
 import { holdBounds, type Leniency } from './machine.ts';
 
 /** Milliseconds of CPU time between two turns of the loop, the client's own share included. */
@@ -42,9 +43,4 @@ export async function longestTurn(work: () => Promise<void>): Promise<number> {
     clearInterval(timer);
   }
   return longest;
-}
-
-function cpuTime(): number {
-  const { user, system } = process.threadCpuUsage();
-  return (user + system) / 1000;
 }
