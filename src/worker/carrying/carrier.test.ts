@@ -287,6 +287,9 @@ const heads: [why: string, from: string, to: string, status: string][] = [
   ['another subprotocol', 'proxy-v1', 'proxy-v2', '500'],
   ['a subprotocol among others', 'boundary-tcp', 'a, boundary-tcp', '101'],
   ['no upgrade', 'Connection: Upgrade\r\n', '', '404'],
+  ['the length of a body', 'Host', 'Content-Length: 5\r\nHost', '400'],
+  ['a body in chunks', 'Host', 'Transfer-Encoding: chunked\r\nHost', '400'],
+  ['the length of no body', 'Host', 'Content-Length: 0\r\nHost', '101'],
   ['a key that is none', 'dGhlIHNhbXBsZSBub25jZQ==', 'short', '400'],
 ];
 

@@ -10,6 +10,7 @@ import type { ClosedReason } from '../../broker/sessions/connections/connection.
 import { shakeInTurns } from '../../sockets/handshakes.ts';
 import { KEEP_ALIVE_MS } from '../../sockets/keep-alive.ts';
 import { readAnswerLater } from '../../sockets/reading.ts';
+import { refuseUpgrade, takeUpgrades } from '../../sockets/upgrades.ts';
 import type { Cut, SessionGrant, Traffic, Upstream } from '../upstream.ts';
 import { PROXY_PATH, SUBPROTOCOL } from '../wire/handshake.ts';
 import { readHelloNames, sessionOf } from '../wire/hello-names.ts';
@@ -250,9 +251,7 @@ export class Carrier {
     server.on('request', (_request, response) => {
       response.writeHead(404, { connection: 'close' }).end();
     });
-    server.on('upgrade', (request, socket, head) =>
-      this.#upgrade(request, socket as TLSSocket, head),
-    );
+    takeUpgrades(server, (request, secure, head) => this.#upgrade(request, secure, head));
     server.on('clientError', (_error, socket) => socket.destroy());
     return server;
   }
@@ -261,11 +260,11 @@ export class Carrier {
     const admitted = this.#admitted.get(secure);
     const [path] = (request.url ?? '').split('?');
     if (path !== PROXY_PATH) {
-      refuse(secure, '404 Not Found');
+      refuseUpgrade(secure, '404 Not Found');
       return;
     }
     if (!admitted || !offers(request, SUBPROTOCOL)) {
-      refuse(secure, '500 Internal Server Error');
+      refuseUpgrade(secure, '500 Internal Server Error');
       return;
     }
     const { session, patience } = admitted;
@@ -285,8 +284,3 @@ export class Carrier {
 
 const offers = ({ headers }: IncomingMessage, protocol: string): boolean =>
   (headers['sec-websocket-protocol'] ?? '').split(',').some((one) => one.trim() === protocol);
-
-function refuse(secure: TLSSocket, status: string): void {
-  secure.write(`HTTP/1.1 ${status}\r\nConnection: close\r\nContent-Length: 0\r\n\r\n`);
-  secure.destroySoon();
-}

@@ -10,7 +10,7 @@ import type { ToThread } from './messages.ts';
 const NOBODY = () => Promise.reject(new Failure('forbidden', 'there is no such session'));
 
 /** A thread, and the worker that it runs in at any time. */
-async function startThread(t: TestContext, onDeath: () => Promise<unknown>) {
+async function startThread(t: TestContext, onDeath: (why: string) => Promise<unknown>) {
   const workers: Worker[] = [];
   const note = (worker: Worker): void => void workers.push(worker);
   process.on('worker', note);
@@ -50,6 +50,14 @@ test('a thread that is killed is replaced at the same address, once what it carr
   while (!(await connects(port))) await new Promise((resolve) => setTimeout(resolve, 20));
   assert.equal(workers.length, 2);
   assert.equal(thread.address.port, port);
+});
+
+test('of a thread that fails it is said why and where', async (t) => {
+  const died = Promise.withResolvers<string>();
+  const { workers } = await startThread(t, async (why) => died.resolve(why));
+  // No message of the server's: the thread fails at it.
+  workers[0]?.postMessage(null);
+  assert.match(await died.promise, /TypeError: .*\n +at .*thread\.[jt]s/);
 });
 
 test('a thread that is closed is not replaced', async (t) => {

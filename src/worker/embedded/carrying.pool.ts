@@ -76,10 +76,15 @@ export class CarryingThread {
     worker.on('message', (messages: readonly FromThread[]) => {
       for (const message of messages) hear(message);
     });
-    worker.on('error', (error: unknown) => listening.reject(asError(error)));
+    let fault: Error | undefined;
+    worker.on('error', (error: unknown) => {
+      fault = asError(error);
+      listening.reject(fault);
+    });
     worker.on('exit', (code) => {
       listening.reject(new Error(`exit code ${code}`));
-      void this.#lose(worker, `exit code ${code}`);
+      // Where it failed, too: nothing else tells of it.
+      void this.#lose(worker, fault?.stack ?? `exit code ${code}`);
     });
     this.#send(worker, { type: 'listen', host, port });
     try {

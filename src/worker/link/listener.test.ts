@@ -66,6 +66,24 @@ for (const path of [LINK_PATH, '/elsewhere']) {
   });
 }
 
+test('a stranger who asks for a link with a body writes nothing into the log', async (t) => {
+  const { at } = await startListener(t);
+  const warn = t.mock.method(server.running.app.log, 'warn', () => {});
+  const secure = await shake(at);
+  const closed = closeOf(secure);
+  let heard = '';
+  secure.on('data', (data: Buffer) => {
+    heard += data.toString();
+  });
+  secure.write(
+    `GET ${LINK_PATH} HTTP/1.1\r\nHost: x\r\nConnection: Upgrade\r\nUpgrade: websocket\r\nContent-Length: 5\r\n\r\n`,
+  );
+  secure.once('end', () => secure.end());
+  await closed;
+  assert.match(heard, /^HTTP\/1\.1 400 /);
+  assert.equal(warn.mock.callCount(), 0);
+});
+
 test('of too many strangers the oldest gives way', async (t) => {
   const newcomers = new Newcomers(3);
   const { at } = await startListener(t, newcomers);

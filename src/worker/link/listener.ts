@@ -15,6 +15,7 @@ import { makeWorkerLeaf } from '../../broker/workers/root/operations.ts';
 import { Failure } from '../../core/failure.ts';
 import { encodePem } from '../../core/pem.ts';
 import { shakeInTurns } from '../../sockets/handshakes.ts';
+import { refuseUpgrade, takeUpgrades } from '../../sockets/upgrades.ts';
 import { Newcomers } from '../carrying/newcomers.ts';
 import { Tickets } from '../carrying/tickets.ts';
 import { addSender } from '../hops/senders.ts';
@@ -64,8 +65,8 @@ export class WorkerListener {
     shakeInTurns(this.#server, PATIENCE_MS);
     this.#server.prependListener('connection', (socket: Socket) => newcomers.add(socket));
     this.#server.on('request', (request, response) => void this.#answer(request, response));
-    this.#server.on('upgrade', (request, socket, head) => {
-      this.#link(request, socket as TLSSocket, head).catch((err: unknown) => {
+    takeUpgrades(this.#server, (request, socket, head) => {
+      this.#link(request, socket, head).catch((err: unknown) => {
         this.#app.log.warn({ err }, 'a worker could not be let in');
         socket.destroy();
       });
@@ -185,11 +186,7 @@ export class WorkerListener {
     if (socket.destroyed) return;
     if (!key || !found || 'status' in found) {
       const refused = isFor ? '403 Forbidden' : '404 Not Found';
-      const status = found && 'status' in found ? found.status : refused;
-      socket.write(`HTTP/1.1 ${status}\r\nConnection: close\r\nContent-Length: 0\r\n\r\n`);
-      // Nothing is read here: whoever stays would not be seen to leave.
-      socket.destroySoon();
-
+      refuseUpgrade(socket, found && 'status' in found ? found.status : refused);
       return;
     }
     const { worker_id } = found;
