@@ -1,5 +1,6 @@
 import type { EventEmitter } from 'node:events';
 import type { IncomingMessage } from 'node:http';
+import type { Duplex } from 'node:stream';
 import type { TLSSocket } from 'node:tls';
 
 /** Takes a connection over once its client has asked for another protocol; `head` is what came behind the request. */
@@ -7,11 +8,16 @@ type Taking = (request: IncomingMessage, secure: TLSSocket, head: Buffer) => voi
 
 /** Has the upgrades of a server over TLS taken that have no body. */
 export function takeUpgrades(server: EventEmitter, take: Taking): void {
-  server.on('upgrade', (request: IncomingMessage, given: unknown, head: Buffer) => {
+  server.on('upgrade', (request: IncomingMessage, given: Duplex, head: Buffer) => {
     const secure = request.socket as TLSSocket;
     // Until a body is there, the runtime hands over a stream that is not the connection and lacks most of what one has.
-    if (given === secure) take(request, secure, head);
-    else refuseUpgrade(secure, '400 Bad Request');
+    if (given === secure) {
+      take(request, secure, head);
+      return;
+    }
+    // It fails with the connection, and an error that nobody hears ends the thread and all that it carries.
+    given.on('error', () => {});
+    refuseUpgrade(secure, '400 Bad Request');
   });
 }
 
