@@ -238,6 +238,31 @@ for (const front of ['embedded', 'alone'] as const) {
   }
 }
 
+test('what runs through a worker that hangs ends when that is taken for dead', async (t) => {
+  const server = await startCarryingServer(t);
+  const { port } = await startEcho(t);
+  const begin = async (name: string) => {
+    const inner = { name, listener: null, tags: { type: [name] } };
+    const { worker } = await addWorker(t, server, inner);
+    const filters = { egress_worker_filter: IS(name), ingress_worker_filter: IS('embedded') };
+    const attributes = { default_port: port };
+    const session = await beginSession(server, await addTarget(server, { ...filters, attributes }));
+    const stream = await session.open();
+    await echo(stream, 'before');
+    return { worker, session, stream };
+  };
+  const [lost, kept] = [await begin('hangs'), await begin('works')];
+  t.after(() => lost.worker.kill('SIGCONT'));
+  // The system goes on answering for it: to whoever holds a connection, it is there.
+  lost.worker.kill('SIGSTOP');
+  await overOf(lost.stream);
+  await eventually(async () => {
+    const [connection] = await connectionsOf(server, lost.session.id);
+    assert.equal(connection?.closed_reason, 'system error');
+  }, 5_000);
+  await echo(kept.stream, 'through the other one it goes on');
+});
+
 test('the server’s own worker goes out for others, and an endpoint that nobody reaches is said so', async (t) => {
   const server = await startCarryingServer(t);
   const { port } = await startEcho(t);

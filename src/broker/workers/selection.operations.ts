@@ -40,9 +40,18 @@ export async function listSilentWorkers(app: App): Promise<string[]> {
 }
 
 /** Which of some workers are known: those of servers that are there, and those that stand alone and have a key. */
-export async function listKnownWorkers(app: App, ids: readonly string[]): Promise<Set<string>> {
+async function listKnownWorkers(app: App, ids: readonly string[]): Promise<Set<string>> {
   const known = await listWorkersWithKeys(app.db, ids);
   for (const { id, body } of await readWorkers(app)) if (body.node !== '') known.add(id);
+  return known;
+}
+
+/** Which of some workers that carry something can go on with it: they are known, and have not fallen silent. */
+export async function listUsableWorkers(app: App, ids: readonly string[]): Promise<Set<string>> {
+  const known = await listKnownWorkers(app, ids);
+  const own = ownWorker(app)?.id;
+  const others = [...known].filter((id) => id !== own && ids.includes(id));
+  for (const id of await listSilent(app, others)) known.delete(id);
   return known;
 }
 

@@ -3,7 +3,7 @@ import type { Caller } from '../../../app/caller.ts';
 import { Failure, isConflict } from '../../../core/failure.ts';
 import type { SessionConnectionRow } from '../../../store/tables.ts';
 import { newResourceId } from '../../resource/ids.ts';
-import { listKnownWorkers } from '../../workers/selection.operations.ts';
+import { listUsableWorkers } from '../../workers/selection.operations.ts';
 import { connectionsLeft } from '../session.ts';
 import {
   planCredentialsEnd,
@@ -185,8 +185,8 @@ export async function closeOverdue(app: App, caller: Caller): Promise<string[]> 
 const MOST_LOST = 1_000;
 
 /**
- * What runs through two workers of which one is not known any more: deleted, or its key taken away. Both have to end it, and
- * one of them may not obey.
+ * What runs through two workers of which one is not known any more (deleted, or its key taken away) or has fallen silent. Both
+ * have to end it, and one of them may not obey.
  *
  * @returns ids of connections, by worker
  */
@@ -195,10 +195,10 @@ export async function listLostHops(app: App): Promise<Map<string, string[]>> {
   const pairs = await listOpenPairs(app.db);
   if (pairs.length === 0) return lost;
   const ids = pairs.flatMap(({ worker_id, egress_worker_id }) => [worker_id, egress_worker_id]);
-  const known = await listKnownWorkers(app, ids);
+  const usable = await listUsableWorkers(app, ids);
   for (const pair of pairs) {
     const both = [pair.worker_id, pair.egress_worker_id];
-    if (both.every((id) => known.has(id))) continue;
+    if (both.every((id) => usable.has(id))) continue;
     const connection_ids = await listOpenOfPair(app.db, pair, MOST_LOST);
     for (const id of both) lost.set(id, [...(lost.get(id) ?? []), ...connection_ids]);
   }
