@@ -2,73 +2,15 @@
 // them before the request that did it is answered.
 
 import assert from 'node:assert/strict';
-import { Agent, request } from 'node:http';
 import { test } from 'node:test';
 import { PUBLIC_CONNECTION_DEFAULTS } from '../../src/config/connections.ts';
 import { eachPlace, type Place } from '../support/engines.ts';
+import { CONNECTIONS, Everywhere } from '../support/everywhere.ts';
 import { storageOf } from '../support/seeded-broker.ts';
-import { type Client, startTestServer } from '../support/server.ts';
+import { startTestServer } from '../support/server.ts';
 
 const THREADS = 4;
-/** The system spreads connections among the threads: of so many none is left out, but for once in ten thousand times. */
-const CONNECTIONS = 40;
-
-interface Reply {
-  status: number;
-  body: string;
-}
-
 type Scope = { after(stop: () => void | Promise<void>): void };
-
-/** Connections that stay open, to all threads. */
-class Everywhere {
-  readonly #port: number;
-  readonly #agents = Array.from(
-    { length: CONNECTIONS },
-    () => new Agent({ keepAlive: true, maxSockets: 1 }),
-  );
-
-  constructor(test: Scope, client: Client) {
-    this.#port = Number(new URL(client.url).port);
-    test.after(() => {
-      for (const agent of this.#agents) agent.destroy();
-    });
-  }
-
-  /** The same request by each connection. @returns the statuses, each once */
-  async statuses(method: string, path: string, body?: object, token = 'root'): Promise<number[]> {
-    const replies = await this.ask(method, path, body, token);
-    return [...new Set(replies.map(({ status }) => status))].sort();
-  }
-
-  ask(method: string, path: string, body?: object, token = 'root'): Promise<Reply[]> {
-    return Promise.all(
-      this.#agents.map((agent) => this.#ask(agent, method, path, { body, token })),
-    );
-  }
-
-  #ask(
-    agent: Agent,
-    method: string,
-    path: string,
-    { body, token }: { body: object | undefined; token: string },
-  ): Promise<Reply> {
-    return new Promise((resolve, reject) => {
-      const options = { agent, port: this.#port, method, path: `/v1/${path}` };
-      const headers = { 'x-vault-token': token };
-      const asked = request({ ...options, headers }, (response) => {
-        let text = '';
-        response.setEncoding('utf8').on('data', (piece: string) => {
-          text += piece;
-        });
-        response.once('end', () => resolve({ status: response.statusCode ?? 0, body: text }));
-        response.once('error', reject);
-      });
-      asked.once('error', reject);
-      asked.end(body === undefined ? undefined : JSON.stringify(body));
-    });
-  }
-}
 
 async function start(test: Scope, place: Place) {
   const client = await startTestServer(test, {

@@ -1,0 +1,77 @@
+import { Agent, request } from 'node:http';
+import type { App } from '../../src/app/app.ts';
+import { answerWatch } from '../../src/http/frame.ts';
+import type { Client } from './server.ts';
+
+/** The system spreads connections among four threads: of so many none is left out, but for once in ten thousand times. */
+export const CONNECTIONS = 40;
+
+interface Answered {
+  status: number;
+  body: string;
+}
+
+type Scope = { after(stop: () => void | Promise<void>): void };
+
+/** Connections that stay open, to all threads of a server. */
+export class Everywhere {
+  readonly #port: number;
+  readonly #agents = Array.from(
+    { length: CONNECTIONS },
+    () => new Agent({ keepAlive: true, maxSockets: 1 }),
+  );
+
+  constructor(test: Scope, { url }: Pick<Client, 'url'>) {
+    this.#port = Number(new URL(url).port);
+    test.after(() => {
+      for (const agent of this.#agents) agent.destroy();
+    });
+  }
+
+  /** The same request by each connection. @returns the statuses, each once */
+  async statuses(method: string, path: string, body?: object, token = 'root'): Promise<number[]> {
+    const replies = await this.ask(method, path, body, token);
+    return [...new Set(replies.map(({ status }) => status))].sort();
+  }
+
+  /** The same request by each connection. */
+  ask(method: string, path: string, body?: object, token = 'root'): Promise<Answered[]> {
+    return Promise.all(
+      this.#agents.map((agent) => this.#ask(agent, method, path, { body, token })),
+    );
+  }
+
+  #ask(
+    agent: Agent,
+    method: string,
+    path: string,
+    { body, token }: { body: object | undefined; token: string },
+  ): Promise<Answered> {
+    return new Promise((resolve, reject) => {
+      const options = { agent, port: this.#port, method, path: `/v1/${path}` };
+      const headers = token === '' ? {} : { 'x-vault-token': token };
+      const asked = request({ ...options, headers }, (response) => {
+        let text = '';
+        response.setEncoding('utf8').on('data', (piece: string) => {
+          text += piece;
+        });
+        response.once('end', () => resolve({ status: response.statusCode ?? 0, body: text }));
+        response.once('error', reject);
+      });
+      asked.once('error', reject);
+      asked.end(body === undefined ? undefined : JSON.stringify(body));
+    });
+  }
+}
+
+/** Endpoints of the requests that the supervising thread answers from now on, handed on by others. */
+export function watchHandedOn(app: App): string[] {
+  const handed: string[] = [];
+  const watch = answerWatch(app);
+  const { see } = watch;
+  watch.see = (route, answer) => {
+    handed.push(route?.id ?? '');
+    return see ? see(route, answer) : answer;
+  };
+  return handed;
+}
