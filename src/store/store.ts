@@ -74,6 +74,8 @@ export interface Store {
   catchUp(): void;
   /** Calls back some time after another thread has written. */
   onOthers(listener: () => void): void;
+  /** Whether others write that a request here knows nothing of: other nodes, or threads of this one. */
+  readonly hasOthers: boolean;
   /** For another thread of this process that reads and writes: see {@link joinStore}. */
   share(): SharedStore;
   /** Calls back when this process can never write again; it should end. */
@@ -113,6 +115,7 @@ async function openSqlite(directory: string, node: string, log: StoreLog): Promi
     const place = { engine: 'sqlite' as const, file };
     const reader = new SqliteReader(file);
     const db = createDb(reader);
+    let isShared = false;
     return {
       engine: 'sqlite',
       db,
@@ -122,7 +125,13 @@ async function openSqlite(directory: string, node: string, log: StoreLog): Promi
       // Every change passes through here.
       refreshConfig: async () => committer.written.catchUp(),
       ...listenersOf(committer),
-      share: () => ({ place, counts: counts.shared, port: committer.connect() }),
+      get hasOthers() {
+        return isShared;
+      },
+      share() {
+        isShared = true;
+        return { place, counts: counts.shared, port: committer.connect() };
+      },
       onDeath: (listener) => committer.onDeath(listener),
       stats: () => committer.stats(),
       close: async () => {
@@ -172,6 +181,7 @@ async function openPostgres(
       configVersion: () => started.version(),
       refreshConfig: () => started.refresh(),
       ...listenersOf(committer),
+      hasOthers: true,
       share: () => ({ place, counts: counts.shared, port: committer.connect() }),
       onDeath(listener) {
         committer.onDeath(listener);
@@ -246,6 +256,7 @@ export function joinStore(
       committer.written.catchUp();
     },
     ...listenersOf(committer),
+    hasOthers: true,
     share() {
       throw new TypeError('a store is shared by the thread that opened it');
     },
