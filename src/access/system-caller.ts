@@ -18,6 +18,27 @@ export const SERVER_MOUNT: Mount = {
   config: EMPTY_CONFIG,
 };
 
+/** As another thread can be told who calls. */
+export interface ToldCaller {
+  mount: Mount;
+  remote_address: string;
+}
+
+export const toldOf = ({ mount, record: { remote_address } }: Caller): ToldCaller => ({
+  mount,
+  remote_address,
+});
+
+/** Stands for a caller on another thread, in work that is not recorded as theirs. @param work as {@link systemCaller} */
+export function callerTold(
+  request_id: string,
+  work: string,
+  { mount, remote_address }: ToldCaller,
+): Caller {
+  const { record, ...caller } = systemCaller(request_id, work);
+  return { ...caller, mount, record: { ...record, remote_address } };
+}
+
 /**
  * The caller of what the server does by itself.
  *

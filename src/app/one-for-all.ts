@@ -4,11 +4,22 @@ type Work = (app: App, argument: unknown) => Promise<unknown>;
 
 /** What is done in one place, by its name. */
 const works = new Map<string, Work>();
+/** What a thread does that is told of something, by its name. */
+const hearers = new Map<string, (app: App, told: unknown) => void>();
 
-/** On a thread that answers: asks the one that does it for all. Absent there, and where there is one thread. */
-export const oneForAll = perApp<{
+/** How threads reach each other; nothing of it is there where there is one thread. */
+interface Reach {
+  /** On a thread that answers: asks the one that does it for all. */
   ask?: (name: string, argument: unknown) => Promise<unknown>;
-}>(() => ({}));
+  /** There as well: tells it, and waits for nothing. */
+  tell?: (name: string, told: unknown) => void;
+  /** There as well: from 1, its place among them, which no other one has while it is there. */
+  place?: number;
+  /** On the one that supervises: tells all that answer. What is told before something is answered is heard before that. */
+  tellAll?: (name: string, told: unknown) => void;
+}
+
+export const oneForAll = perApp<Reach>(() => ({}));
 
 /**
  * Declares work that is done in one place, however many threads answer: what it keeps in memory is there once.
@@ -33,4 +44,46 @@ export function doForOthers(app: App, name: string, argument: unknown): Promise<
   const work = works.get(name);
   if (!work) throw new TypeError(`nobody does ${name}`);
   return work(app, argument);
+}
+
+/**
+ * Declares what is noted in one place, as {@link inOnePlace}, where nobody waits for it.
+ *
+ * @returns has it noted there, wherever it is called
+ */
+export function notedInOnePlace<Told>(
+  name: string,
+  note: (app: App, told: Told) => void,
+): (app: App, told: Told) => void {
+  declareHearer(name, note);
+  return (app, told) => {
+    const { tell } = oneForAll(app);
+    if (tell) tell(name, told);
+    else note(app, told);
+  };
+}
+
+/**
+ * Declares what the threads that answer are told by the one that supervises.
+ *
+ * @returns tells all of them; where there are none, nobody
+ */
+export function heardOnThreads<Told>(
+  name: string,
+  hear: (app: App, told: Told) => void,
+): (app: App, told: Told) => void {
+  declareHearer(name, hear);
+  return (app, told) => oneForAll(app).tellAll?.(name, told);
+}
+
+function declareHearer<Told>(name: string, hear: (app: App, told: Told) => void): void {
+  if (hearers.has(name)) throw new TypeError(`${name} is heard in two ways`);
+  hearers.set(name, (app, told) => hear(app, told as Told));
+}
+
+/** Hears what another thread has told. */
+export function hearFromOthers(app: App, name: string, told: unknown): void {
+  const hear = hearers.get(name);
+  if (!hear) throw new TypeError(`nobody hears ${name}`);
+  hear(app, told);
 }

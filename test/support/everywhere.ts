@@ -9,7 +9,11 @@ export const CONNECTIONS = 40;
 interface Answered {
   status: number;
   body: string;
+  bytes: Buffer;
 }
+
+/** JSON unless it is bytes. */
+type Sent = object | Uint8Array;
 
 type Scope = { after(stop: () => void | Promise<void>): void };
 
@@ -29,37 +33,45 @@ export class Everywhere {
   }
 
   /** The same request by each connection. @returns the statuses, each once */
-  async statuses(method: string, path: string, body?: object, token = 'root'): Promise<number[]> {
+  async statuses(method: string, path: string, body?: Sent, token = 'root'): Promise<number[]> {
     const replies = await this.ask(method, path, body, token);
     return [...new Set(replies.map(({ status }) => status))].sort();
   }
 
   /** The same request by each connection. */
-  ask(method: string, path: string, body?: object, token = 'root'): Promise<Answered[]> {
+  ask(method: string, path: string, body?: Sent, token = 'root'): Promise<Answered[]> {
     return Promise.all(
       this.#agents.map((agent) => this.#ask(agent, method, path, { body, token })),
     );
+  }
+
+  /** By one connection; another number may be another one. */
+  askOne(number: number, method: string, path: string, body?: Sent): Promise<Answered> {
+    const agent = this.#agents[number % CONNECTIONS] as Agent;
+    return this.#ask(agent, method, path, { body, token: 'root' });
   }
 
   #ask(
     agent: Agent,
     method: string,
     path: string,
-    { body, token }: { body: object | undefined; token: string },
+    { body, token }: { body: Sent | undefined; token: string },
   ): Promise<Answered> {
     return new Promise((resolve, reject) => {
       const options = { agent, port: this.#port, method, path: `/v1/${path}` };
       const headers = token === '' ? {} : { 'x-vault-token': token };
       const asked = request({ ...options, headers }, (response) => {
-        let text = '';
-        response.setEncoding('utf8').on('data', (piece: string) => {
-          text += piece;
+        const pieces: Buffer[] = [];
+        response.on('data', (piece: Buffer) => pieces.push(piece));
+        response.once('end', () => {
+          const bytes = Buffer.concat(pieces);
+          resolve({ status: response.statusCode ?? 0, body: bytes.toString(), bytes });
         });
-        response.once('end', () => resolve({ status: response.statusCode ?? 0, body: text }));
         response.once('error', reject);
       });
       asked.once('error', reject);
-      asked.end(body === undefined ? undefined : JSON.stringify(body));
+      if (body === undefined || body instanceof Uint8Array) asked.end(body);
+      else asked.end(JSON.stringify(body));
     });
   }
 }

@@ -50,3 +50,29 @@ test('CRLs of nothing take room, too, and more with the issuers that their scope
   assert.equal(cache.findAny('950'), undefined);
   assert.ok(cache.findAny('999'));
 });
+
+test('what other threads read counts as used, and they hear when it is not kept any more', () => {
+  const cache = new CrlCache(110 << 10);
+  const passed: object[] = [];
+  cache.onPassed((one) => passed.push(one));
+  assert.equal(cache.handOver('a', 1), undefined);
+  cache.put('a', 1, crlOf(50 << 10));
+  const handed = cache.handOver('a', 1);
+  assert.ok(handed);
+  assert.equal(handed.der, cache.findAny('a')?.crl.der);
+  assert.equal(cache.handOver('a', 2), undefined);
+  cache.put('b', 1, crlOf(50 << 10));
+  Atomics.store(handed.used, 0, 1);
+  cache.put('c', 1, crlOf(50 << 10));
+  assert.ok(cache.findAny('a'), 'it was read since');
+  assert.equal(cache.findAny('b'), undefined);
+  assert.deepEqual(passed, [], 'nobody was given the other one');
+  cache.put('d', 1, crlOf(50 << 10));
+  assert.equal(cache.findAny('c'), undefined, 'it comes behind what was read');
+  cache.put('e', 1, crlOf(50 << 10));
+  assert.equal(cache.findAny('a'), undefined, 'it was not read since');
+  assert.deepEqual(passed, [{ place: 'a', number: 1 }]);
+  cache.handOver('d', 1);
+  cache.put('d', 2, crlOf(10));
+  assert.deepEqual(passed[1], { place: 'd', number: 1 });
+});

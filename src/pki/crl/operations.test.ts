@@ -13,7 +13,8 @@ import { build } from '../../store/database.ts';
 import { write } from '../../store/write.ts';
 import { readMountState } from '../mount-state/operations.ts';
 import type { CrlPatch } from './config.ts';
-import { readCrl, rotateCrls } from './operations.ts';
+import { readCrl } from './operations.ts';
+import { rotateCrls } from './rotation.operations.ts';
 import { writeCrlConfig } from './settings.operations.ts';
 
 const revoke = (app: App, mount: Mount, issuer_id: string, from: number, to: number) =>

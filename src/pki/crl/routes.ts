@@ -10,7 +10,8 @@ import { certificateReading, describeUnrevocable } from '../certificates/reading
 import { derBody, pemBody } from './bodies.ts';
 import { crlConfigSchema, crlPatchSchema } from './config.ts';
 import { COMPLETE, type CrlKind, DELTA, UNIFIED, UNIFIED_DELTA } from './kind.ts';
-import { readCrl, requireCrl, rotateCrls, rotateDeltaCrls } from './operations.ts';
+import { readCrl, requireCrl } from './operations.ts';
+import { rotateCrls, rotateDeltaCrls } from './rotation.operations.ts';
 import { readCrlConfig, writeCrlConfig } from './settings.operations.ts';
 
 const publicRead = {
@@ -19,6 +20,7 @@ const publicRead = {
   access: 'public',
   relying_parties: true,
   counted: true,
+  on_any_thread: true,
   statuses: [304],
   failures: ['unresolved', 'conflict', 'unavailable'],
 } as const;

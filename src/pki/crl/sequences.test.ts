@@ -20,8 +20,9 @@ import { formatSerial } from '../../x509/serial.ts';
 import { readMountState } from '../mount-state/operations.ts';
 import { insertRevocation } from '../mount-state/revocations.store.ts';
 import { COMPLETE, type CrlKind, DELTA } from './kind.ts';
-import { readCrl, rotateCrls, rotateDeltaCrls } from './operations.ts';
+import { readCrl } from './operations.ts';
 import { renewDueCrls } from './renewal.operations.ts';
+import { rotateCrls, rotateDeltaCrls } from './rotation.operations.ts';
 import { writeCrlConfig } from './settings.operations.ts';
 import { isWithin, MOST_SHARDS, nameShard, rangeOf, type Shard } from './shards.ts';
 

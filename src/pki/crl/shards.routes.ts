@@ -13,6 +13,7 @@ const read = {
   access: 'public',
   relying_parties: true,
   counted: true,
+  on_any_thread: true,
   statuses: [304],
   path_forms: { crl_shard: /^(?:all|\d{1,4}-of-\d{1,4})$/ },
   failures: ['not_found', 'unresolved', 'conflict', 'unavailable'],

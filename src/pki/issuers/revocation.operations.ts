@@ -6,7 +6,7 @@ import type { DataResult } from '../../app/output.ts';
 import type { Effect } from '../../store/write.ts';
 import { findCertificate, insertCertificate } from '../certificates/store.ts';
 import { classIdOf, numberWarnings, planClass, warnOfUnsigned } from '../crl/issuer-class.ts';
-import { scheduleCrl } from '../crl/operations.ts';
+import { scheduleCrl } from '../crl/scheduling.operations.ts';
 import { planBlock, planLateBlock } from '../keys/blocked.operations.ts';
 import { isRoot } from '../mount-state/chain.ts';
 import {

@@ -3,7 +3,7 @@ import type { Job, JobRun } from '../../app/job.ts';
 import { isConflict } from '../../core/failure.ts';
 import { Breath } from '../../core/fairness/breath.ts';
 import { findMountById } from '../../mounts/operations.ts';
-import { scheduleCrl } from '../crl/operations.ts';
+import { scheduleCrl } from '../crl/scheduling.operations.ts';
 import { readCrlConfig } from '../crl/settings.operations.ts';
 import { planCarryingOut } from './requests.operations.ts';
 import { listRequestsTo, type RevocationRequest } from './requests.store.ts';

@@ -2,11 +2,14 @@ import type { KeyObject } from 'node:crypto';
 import { z } from 'zod';
 import { signInTurn } from '../../access/concurrency/operations.ts';
 import { commitPlanned } from '../../access/standing/attempts.operations.ts';
+import { callerTold, type ToldCaller, toldOf } from '../../access/system-caller.ts';
 import type { App, LeaseKind } from '../../app/app.ts';
 import type { Caller } from '../../app/caller.ts';
+import { inOnePlace, oneForAll } from '../../app/one-for-all.ts';
 import { firstCluster, isOfCluster } from '../../core/clusters.ts';
 import { invalid, isConflict } from '../../core/failure.ts';
 import type { Effect } from '../../store/write.ts';
+import { isCheap } from '../../x509/algorithms.ts';
 import { parseCertificate } from '../../x509/certificate.ts';
 import { describePublicKey } from '../../x509/keys.ts';
 import { parsePrivateKey, provePair } from '../../x509/private-keys.ts';
@@ -14,7 +17,7 @@ import { findCertificate, insertCertificate } from '../certificates/store.ts';
 import { findClassOf, numberWarnings, warnOfUnsigned } from '../crl/issuer-class.ts';
 import { kindToBuild } from '../crl/kind.ts';
 import { warnOfLength } from '../crl/length.operations.ts';
-import { scheduleCrl } from '../crl/operations.ts';
+import { scheduleCrl } from '../crl/scheduling.operations.ts';
 import { readCrlConfig } from '../crl/settings.operations.ts';
 import { readMountState } from '../mount-state/operations.ts';
 import { findRevocation } from '../mount-state/revocations.store.ts';
@@ -59,13 +62,32 @@ export async function revokeWithKey(
   if (isElsewhere(app, input, target)) throw refuseElsewhere(input.serial_number ?? '');
   // By a signature: somebody else's public part set beside any private one proves nothing.
   const { subjectPublicKeyInfo } = target.certificate ?? parseCertificate(target.der);
-  // With a key of the caller's, which may be long, or made to take long.
-  const kind = describePublicKey(subjectPublicKeyInfo);
-  if (!(await signInTurn(app, caller, kind, () => provePair(key, subjectPublicKeyInfo)))) {
+  if (!(await prove(app, caller, { key, subjectPublicKeyInfo }))) {
     throw invalid("provided private key does not match certificate's public key");
   }
   return revoke(app, caller, target, reason);
 }
+
+interface Pair {
+  key: KeyObject;
+  subjectPublicKeyInfo: Uint8Array;
+}
+
+/** With a key of the caller's, which may be long, or made to take long: such ones wait in one line, whoever answers. */
+function prove(app: App, caller: Caller, pair: Pair): Promise<boolean> {
+  const { key, subjectPublicKeyInfo } = pair;
+  const kind = describePublicKey(subjectPublicKeyInfo);
+  if (oneForAll(app).ask && !isCheap(kind)) {
+    return proveInOnePlace(app, { caller: toldOf(caller), ...pair });
+  }
+  return signInTurn(app, caller, kind, () => provePair(key, subjectPublicKeyInfo));
+}
+
+const proveInOnePlace = inOnePlace(
+  'pki/prove-pair',
+  (app, { caller, ...pair }: Pair & { caller: ToldCaller }) =>
+    prove(app, callerTold(app.newId(), 'revoke-with-key', caller), pair),
+);
 
 const PENDING =
   'Another cluster issued the certificate and is asked to revoke it: that is pending until a node of that cluster has done so. Requests that none has carried out can be tidied up.';

@@ -37,6 +37,7 @@ export const revocationRoutes: AnyRoute[] = [
     path: '/v1/{mount}/revoke',
     summary: 'Revoke a certificate',
     access: { capability: 'update' },
+    on_any_thread: true,
     audit: ['serial_number', 'reason'],
     input: z.object(which),
     output: either(revoked, pending, nothing),
@@ -49,6 +50,7 @@ export const revocationRoutes: AnyRoute[] = [
     path: '/v1/{mount}/revoke-with-key',
     summary: 'Revoke a certificate whose private key the caller has',
     access: { capability: 'update' },
+    on_any_thread: true,
     audit: ['serial_number', 'reason'],
     input: z.object({
       ...which,

@@ -1,12 +1,11 @@
 import { type MessagePort, Worker } from 'node:worker_threads';
 import type { App } from '../../app/app.ts';
-import { doForOthers } from '../../app/one-for-all.ts';
+import { doForOthers, hearFromOthers, oneForAll } from '../../app/one-for-all.ts';
 import { type Keyring, memoryOf } from '../../barrier/keyring.ts';
 import type { Config } from '../../config/config.ts';
 import { Failure } from '../../core/failure.ts';
 import { SharedBytes } from '../../core/fairness/shared-bytes.ts';
 import { type Measured, otherMeters } from '../../metrics/meters.operations.ts';
-import { otherEncryptions } from '../../seal/key-status.operations.ts';
 import { Dialogue } from './dialogue.ts';
 import { Forwarded, type Handlers } from './forwarding.ts';
 import type { AnsweringOptions, Asked, Said } from './messages.ts';
@@ -30,6 +29,7 @@ interface Place {
 }
 
 interface Answering {
+  place: number;
   worker: Worker;
   dialogue: Dialogue;
   forwarded: Forwarded;
@@ -51,9 +51,10 @@ export class AnsweringThreads {
     this.#app = app;
     this.#config = shareOfThread(app.config);
     this.#handlers = handlers;
+    oneForAll(app).tellAll = (name, told) => {
+      for (const { dialogue } of this.#threads) dialogue.say({ type: 'tell', name, told });
+    };
     otherMeters(app).ask = () => this.#readMeters();
-    otherEncryptions(app).ask = async () =>
-      (await this.#readMeters()).reduce((sum, { encryptions }) => sum + encryptions, 0);
     app.barrier.onUnseal(() => this.#handOutKeys());
     app.barrier.onReload(() => this.#handOutKeys());
     app.barrier.onSeal(() => this.#seal());
@@ -116,7 +117,8 @@ export class AnsweringThreads {
   }
 
   async #start(): Promise<{ address: Place; public_address: Place | undefined }> {
-    const { worker, keyring } = this.#open();
+    const place = this.#freePlace();
+    const { worker, keyring } = this.#open(place);
     const listening = Promise.withResolvers<Extract<Said, { type: 'listening' }>>();
     const dialogue = new Dialogue(worker, {
       answer: (asked) => this.#answer(forwarded, asked),
@@ -124,10 +126,11 @@ export class AnsweringThreads {
         if (said.type === 'listening') listening.resolve(said);
         else if (said.type === 'gone') forwarded.gone(said.request);
         else if (said.type === 'let go') forwarded.letGo(said.request);
+        else if (said.type === 'tell') hearFromOthers(this.#app, said.name, said.told);
       },
     });
     const forwarded = new Forwarded(dialogue, this.#handlers, this.#bodies);
-    const thread: Answering = { worker, dialogue, forwarded };
+    const thread: Answering = { place, worker, dialogue, forwarded };
     this.#threads.add(thread);
     let has_begun = false;
     worker.on('error', (error: unknown) => {
@@ -145,10 +148,18 @@ export class AnsweringThreads {
     return listens;
   }
 
-  #open(): { worker: Worker; keyring: Keyring | undefined } {
+  /** That of one that has ended is the next one's. */
+  #freePlace(): number {
+    const taken = new Set([...this.#threads].map((one) => one.place));
+    let place = 1;
+    while (taken.has(place)) place += 1;
+    return place;
+  }
+
+  #open(place: number): { worker: Worker; keyring: Keyring | undefined } {
     const store = this.#app.store.share();
     const keyring = this.#app.barrier.copyKeyring();
-    const options: AnsweringOptions = { config: this.#config, store, keyring };
+    const options: AnsweringOptions = { place, config: this.#config, store, keyring };
     const extension = import.meta.url.endsWith('.ts') ? 'ts' : 'js';
     const moved: (MessagePort | ArrayBuffer)[] = [store.port, ...memory(keyring)];
     const worker = new Worker(new URL(`./thread.${extension}`, import.meta.url), {

@@ -6,6 +6,8 @@ import type { SharedStore } from '../../store/store.ts';
 
 /** What a thread that answers is started with. */
 export interface AnsweringOptions {
+  /** Among the threads that answer, from 1. */
+  place: number;
   config: Config;
   store: SharedStore;
   /** Absent while the server is sealed. */
@@ -68,4 +70,6 @@ export type Said =
     }
   | { type: 'gone'; request: number }
   | { type: 'let go'; request: number }
+  /** See `notedInOnePlace` and `heardOnThreads`. */
+  | { type: 'tell'; name: string; told: unknown }
   | { type: 'reload tls' };

@@ -3,7 +3,7 @@ import { setFlagsFromString } from 'node:v8';
 import { parentPort, workerData } from 'node:worker_threads';
 import { pino } from 'pino';
 import { namesOfPaths } from '../../access/capabilities/operations.ts';
-import { oneForAll } from '../../app/one-for-all.ts';
+import { hearFromOthers, oneForAll } from '../../app/one-for-all.ts';
 import { Failure } from '../../core/failure.ts';
 import { compileDialects } from '../../http/dialects.ts';
 import { answeredElsewhere } from '../../http/frame.ts';
@@ -22,7 +22,7 @@ import type { AnsweringOptions, Asked, Said } from './messages.ts';
 // One of the threads that answer: it has connections of its own, reads for itself, and writes by the committer that all
 // have. What is in one place for all is asked of the supervisor.
 
-const { config, store: shared, keyring }: AnsweringOptions = workerData;
+const { place, config, store: shared, keyring }: AnsweringOptions = workerData;
 const port = parentPort;
 if (!port) throw new TypeError('this is started as a thread');
 
@@ -42,7 +42,11 @@ const store = joinStore(
 );
 const closers: (() => Promise<void> | void)[] = [() => store.close()];
 const app = buildApp(config, store, log, Date.now, closers);
-oneForAll(app).ask = (name, argument) => dialogue.ask({ type: 'do', name, argument });
+Object.assign(oneForAll(app), {
+  place,
+  ask: (name: string, argument: unknown) => dialogue.ask({ type: 'do', name, argument }),
+  tell: (name: string, told: unknown) => dialogue.say({ type: 'tell', name, told }),
+});
 answeredElsewhere(app).ask = (request, door) => forwarding.forward(request, door);
 if (keyring) await app.barrier.follow(keyring);
 
@@ -78,6 +82,7 @@ function answer(asked: Asked): unknown {
 }
 
 function hear(said: Said): void {
+  if (said.type === 'tell') hearFromOthers(app, said.name, said.told);
   if (said.type !== 'reload tls') return;
   try {
     http.reloadTls();
