@@ -23,14 +23,7 @@ const REQUEST: HttpRequest = {
 
 type Step = Exclude<
   keyof Dialect<Stages>,
-  | 'accepts'
-  | 'isForAny'
-  | 'sealed'
-  | 'listCredentials'
-  | 'encodeFailure'
-  | 'encodeFault'
-  | 'rescue'
-  | 'bearerOf'
+  'accepts' | 'sealed' | 'listCredentials' | 'encodeFailure' | 'encodeFault' | 'rescue' | 'bearerOf'
 >;
 
 const STEPS: readonly Step[] = [
@@ -66,7 +59,6 @@ function echo({ at = () => {}, route = ROUTE }: { at?(step: Step): void; route?:
       trace.route = route;
       return go('find', { route });
     },
-    isForAny: () => true,
     requireHead: () => go('requireHead', undefined),
     findCredentials: () => go('findCredentials', { text: '', living: undefined }),
     takeQuota: (_app, { headers }) => {

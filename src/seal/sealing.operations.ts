@@ -9,7 +9,6 @@ import { judgeAccess } from '../acl/acl.ts';
 import { refuse } from '../acl/verdict.ts';
 import { type App, perApp } from '../app/app.ts';
 import type { TokenFacts } from '../app/caller.ts';
-import { inOnePlace, oneForAll } from '../app/one-for-all.ts';
 import { judgeAddress } from '../config/cidrs.ts';
 import { BoundedMap } from '../core/bounded-map.ts';
 import { Failure } from '../core/failure.ts';
@@ -22,16 +21,10 @@ import type { Soon } from '../core/steps.ts';
  * emergency, and it only ever takes something away: whoever was permitted to lately still is.
  */
 interface Sealers {
-  may: Map<string, Sealer>;
+  /** With the version of what is permitted; undefined for whom that does not matter. */
+  may: Map<string, { token: TokenFacts; judged_at: number; version: number | undefined }>;
   /** When the others were judged, by their ids. */
   others: Map<string, number>;
-}
-
-interface Sealer {
-  token: TokenFacts;
-  judged_at: number;
-  /** Of what is permitted; undefined for whom that does not matter. */
-  version: number | undefined;
 }
 
 const sealersOf = perApp<Sealers>((app) => {
@@ -40,8 +33,6 @@ const sealersOf = perApp<Sealers>((app) => {
     sealers.may.clear();
     sealers.others.clear();
   });
-  // Of several threads the one that seals looks for all.
-  if (oneForAll(app).ask) return sealers;
   const look = onceAtATime(() => forgetEnded(app, sealers));
   app.store.onWrite('token', look);
   app.store.onConfigChange(look);
@@ -123,36 +114,16 @@ async function judgeSealer(app: App, known: Authenticated): Promise<void> {
   const { allowed } = isHeld ? verdict : await verdict;
   // It may have ended while it was judged.
   if (allowed && (isHeld || (await findToken(app.db, id)))) {
-    const sealer = { token, judged_at: now, version };
-    may.set(id, sealer);
-    // No request is refused for this.
-    if (oneForAll(app).ask) await keepInOnePlace(app, { id, sealer }).catch(() => {});
+    may.set(id, { token, judged_at: now, version });
   } else {
     others.set(id, now);
   }
 }
 
-const keepInOnePlace = inOnePlace(
-  'seal/keep-sealer',
-  async (app, { id, sealer }: { id: string; sealer: Sealer }) => {
-    const { may } = sealersOf(app);
-    const { token } = sealer;
-    // It may have ended meanwhile, and another may have been made with the same id.
-    if ((await findToken(app.db, id))?.accessor === token.accessor) may.set(id, sealer);
-    else if (may.get(id)?.token.accessor === token.accessor) may.delete(id);
-  },
-);
-
 /** Forgets a token that the database does not know any more. */
 export function forgetSealer(app: App, text: string): void {
-  const id = tokenId(app, text);
-  const wasKept = sealersOf(app).may.delete(id);
-  if (wasKept && oneForAll(app).ask) forgetInOnePlace(app, id).catch(() => {});
+  sealersOf(app).may.delete(tokenId(app, text));
 }
-
-const forgetInOnePlace = inOnePlace('seal/forget-sealer', async (app, id: string) => {
-  sealersOf(app).may.delete(id);
-});
 
 /** Somebody who may seal although nothing can be looked up; undefined for everybody else. */
 export function findSealer(app: App, text: string, remote_address: string): TokenFacts | undefined {

@@ -72,10 +72,13 @@ export interface Store {
    * keep is used: it costs nothing while nothing was.
    */
   catchUp(): void;
+  /**
+   * How often a table, or the configuration, was written by the last {@link Store.catchUp}: the same number on all threads
+   * of the process, for what one keeps for others.
+   */
+  seen(of: KeptTable | 'config'): number;
   /** Calls back some time after another thread has written. */
   onOthers(listener: () => void): void;
-  /** Whether others write that a request here knows nothing of: other nodes, or threads of this one. */
-  readonly hasOthers: boolean;
   /** For another thread of this process that reads and writes: see {@link joinStore}. */
   share(): SharedStore;
   /** Calls back when this process can never write again; it should end. */
@@ -115,7 +118,6 @@ async function openSqlite(directory: string, node: string, log: StoreLog): Promi
     const place = { engine: 'sqlite' as const, file };
     const reader = new SqliteReader(file);
     const db = createDb(reader);
-    let isShared = false;
     return {
       engine: 'sqlite',
       db,
@@ -125,13 +127,7 @@ async function openSqlite(directory: string, node: string, log: StoreLog): Promi
       // Every change passes through here.
       refreshConfig: async () => committer.written.catchUp(),
       ...listenersOf(committer),
-      get hasOthers() {
-        return isShared;
-      },
-      share() {
-        isShared = true;
-        return { place, counts: counts.shared, port: committer.connect() };
-      },
+      share: () => ({ place, counts: counts.shared, port: committer.connect() }),
       onDeath: (listener) => committer.onDeath(listener),
       stats: () => committer.stats(),
       close: async () => {
@@ -181,7 +177,6 @@ async function openPostgres(
       configVersion: () => started.version(),
       refreshConfig: () => started.refresh(),
       ...listenersOf(committer),
-      hasOthers: true,
       share: () => ({ place, counts: counts.shared, port: committer.connect() }),
       onDeath(listener) {
         committer.onDeath(listener);
@@ -209,10 +204,11 @@ function readConfigVersion(db: Db): Promise<number> {
 
 const listenersOf = (
   committer: Committer,
-): Pick<Store, 'onConfigChange' | 'onWrite' | 'catchUp' | 'onOthers'> => ({
+): Pick<Store, 'onConfigChange' | 'onWrite' | 'catchUp' | 'seen' | 'onOthers'> => ({
   onConfigChange: (listener) => committer.written.onConfigChange(listener),
   onWrite: (table, listener) => committer.written.onWrite(table, listener),
   catchUp: () => committer.written.catchUp(),
+  seen: (of) => committer.written.seen(of),
   onOthers: (listener) => committer.onOthers(listener),
 });
 
@@ -256,7 +252,6 @@ export function joinStore(
       committer.written.catchUp();
     },
     ...listenersOf(committer),
-    hasOthers: true,
     share() {
       throw new TypeError('a store is shared by the thread that opened it');
     },

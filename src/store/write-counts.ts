@@ -92,6 +92,11 @@ export class WriteCounts {
     return { ...config, tables: KEPT_TABLES.filter((table) => this.#isNew(placeOf(table))) };
   }
 
+  /** What a count was when {@link look} was called last: of a table, or of the configuration. */
+  seen(of: KeptTable | 'config'): number {
+    return this.#seen[of === 'config' ? CONFIG : placeOf(of)] ?? 0;
+  }
+
   #isNew(place: number): boolean {
     const count = Atomics.load(this.#counts, place);
     if (count === this.#seen[place]) return false;

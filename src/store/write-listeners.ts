@@ -20,6 +20,11 @@ export class WriteListeners {
     this.#ofConfig.add(listener);
   }
 
+  /** See `Store.seen`. */
+  seen(of: KeptTable | 'config'): number {
+    return this.#counts.seen(of);
+  }
+
   /** See `Store.catchUp`. */
   catchUp(): void {
     const { config, tables } = this.#counts.look();

@@ -1,11 +1,20 @@
+import { callerTold, type ToldCaller, toldOf } from '../../access/system-caller.ts';
 import { type App, perApp } from '../../app/app.ts';
 import type { Caller } from '../../app/caller.ts';
+import { inOnePlace, oneForAll } from '../../app/one-for-all.ts';
 import { BoundedMap } from '../../core/bounded-map.ts';
+import { Failure } from '../../core/failure.ts';
 import type { Certificate } from '../../x509/certificate.ts';
 import { certifyOwnKey, type OwnKey } from '../issuance/own-keys.operations.ts';
 import type { Issuer } from '../mount-state/issuer.ts';
 import type { Key } from '../mount-state/key.ts';
-import { chooseDelegateKey, planDelegate, planDelegateValidity } from './delegate.ts';
+import { readMountState } from '../mount-state/operations.ts';
+import {
+  chooseDelegateKey,
+  chooseDelegateSubject,
+  planDelegate,
+  planDelegateValidity,
+} from './delegate.ts';
 
 /** A responder that answers for an issuer. Unix seconds. */
 export interface Delegate extends OwnKey {
@@ -89,7 +98,35 @@ const isFor = (known: KnownDelegate, { issuer, key, subject }: AnsweredFor): boo
   known.key_id === key.id &&
   Buffer.compare(known.subject, subject) === 0;
 
-async function makeDelegate(
+/** Makes one, or, on a thread that answers, takes the one that all have. */
+function makeDelegate(app: App, caller: Caller, asked: AnsweredFor): Promise<Delegate> {
+  if (!oneForAll(app).ask) return certifyDelegate(app, caller, asked);
+  const { issuer, ocsp_expiry, now } = asked;
+  return takeInOnePlace(app, { caller: toldOf(caller), issuer_id: issuer.id, ocsp_expiry, now });
+}
+
+/** An issuer that another thread answers for. */
+interface ToldIssuer extends Pick<AnsweredFor, 'ocsp_expiry' | 'now'> {
+  caller: ToldCaller;
+  issuer_id: string;
+}
+
+const WORK = 'ocsp/responder';
+
+const takeInOnePlace = inOnePlace(
+  'pki/ocsp/responder',
+  async (app, { caller: told, issuer_id, ocsp_expiry, now }: ToldIssuer) => {
+    const caller = callerTold(app.newId(), WORK, told);
+    const { issuers, keys } = await readMountState(app, caller.mount.id);
+    const issuer = issuers.get(issuer_id);
+    const key = issuer && keys.get(issuer.key_id);
+    const subject = issuer && chooseDelegateSubject(issuer);
+    if (!key || !subject) throw new Failure('unavailable', 'the issuer has changed meanwhile');
+    return requireDelegate(app, caller, { issuer, key, subject, ocsp_expiry, now });
+  },
+);
+
+async function certifyDelegate(
   app: App,
   caller: Caller,
   { issuer, key, subject, ocsp_expiry, now }: AnsweredFor,
@@ -102,7 +139,7 @@ async function makeDelegate(
     {
       wanted: chooseDelegateKey(key),
       plan: (signer) => planDelegate(signer, subject, validity),
-      work: 'ocsp/responder',
+      work: WORK,
     },
   );
   return { ...own, ...validity };

@@ -1,14 +1,12 @@
 import type { Revocation } from '../mount-state/revocations.store.ts';
+import { AnswerRing, hashOf } from './answer-ring.ts';
 
-/**
- * A signed answer, and what it was made of besides the request's own bytes and what is configured: whoever
- * keeps answers begins anew when that changes, and none holds a mount state of the past.
- */
+/** A signed answer, and what it was made of besides the request's own bytes and what is configured. */
 export interface KeptAnswer {
   serial: string;
   /** Of that serial number, when the answer was signed. */
-  revocation: Revocation | undefined;
-  /** How many writes of revocations had ended when that was last looked up. */
+  revocation: Pick<Revocation, 'issuer_id' | 'revoked_at_ms' | 'reason'> | undefined;
+  /** What writes of revocations had come to when that was last looked up. */
   writes: number;
   /** Its thisUpdate, Unix seconds. */
   signed_at: number;
@@ -22,6 +20,12 @@ export interface KeptAnswer {
   tag: string;
 }
 
+/** One that was found again, and where. */
+export interface FoundAnswer extends KeptAnswer {
+  /** In this thread's own ring; undefined: another thread keeps it. */
+  at: number | undefined;
+}
+
 /** Answers are kept for this long, in seconds. */
 const LIFETIME = 10;
 
@@ -31,65 +35,84 @@ const LEAST_VALIDITY = 100 * LIFETIME;
 /** Requests of one certificate have about 80 bytes; longer ones are of no ordinary client. */
 const LONGEST_REQUEST = 256;
 
-/** What an answer takes besides the bytes of its request and its own. */
-const ENTRY_BYTES = 512;
-
-/** Signed answers without a nonce, by the request's bytes or those of its CertID, that take no more than some bytes in all. */
+/**
+ * Signed answers without a nonce, by the request's bytes or those of its CertID, in memory that the threads of the process
+ * share: each keeps its own in a part of it, and finds those of all. What was kept first goes first.
+ */
 export class KeptAnswers {
-  readonly #most: number;
-  /** The one that was signed first stands first. */
-  readonly #answers = new Map<string, KeptAnswer>();
-  #bytes = 0;
+  readonly #rings: readonly AnswerRing[];
+  readonly #own: AnswerRing;
 
-  constructor(most_bytes: number) {
-    this.#most = most_bytes;
+  /**
+   * @param shared the memory of all parts
+   * @param of how many threads have a part of it
+   * @param own the part of this one: nobody else keeps anything there
+   */
+  constructor(shared: SharedArrayBuffer, { of, own }: { of: number; own: number }) {
+    const length = Math.floor(shared.byteLength / of / PART) * PART;
+    const rings = Array.from(
+      { length: of },
+      (_, at) => new AnswerRing(shared, at * length, length),
+    );
+    const [mine] = rings.splice(own, 1);
+    if (!mine) throw new TypeError('there is no such part');
+    this.#own = mine;
+    this.#rings = [mine, ...rings];
   }
 
   /**
    * The answer to these bytes, if one was signed a moment ago. Whether the revocation still is what
    * it was is for the caller to say.
    *
+   * @param place what else the answer goes by
    * @param now Unix seconds
    */
-  find(mount_id: string, der: Uint8Array, now: number): KeptAnswer | undefined {
+  find(place: string, der: Uint8Array, now: number): FoundAnswer | undefined {
     if (der.length > LONGEST_REQUEST) return undefined;
-    const key = keyOf(mount_id, der);
-    const known = this.#answers.get(key);
-    if (!known) return undefined;
-    const age = now - known.signed_at;
-    if (age >= 0 && age < (known.keeps ?? LIFETIME)) return known;
-    this.#forget(key);
+    const key = keyOf(place, der);
+    const hash = hashOf(key);
+    for (const ring of this.#rings) {
+      const found = ring.find(key, hash);
+      if (!found) continue;
+      const { writes, at, body } = found;
+      const told: Told = JSON.parse(found.told);
+      const age = now - told.signed_at;
+      if (age < 0 || age >= (told.keeps ?? LIFETIME)) continue;
+      const { until, revocation, ...rest } = told;
+      return { ...rest, revocation, until, writes, body, at: ring === this.#own ? at : undefined };
+    }
     return undefined;
   }
 
   /** @param validity seconds from thisUpdate to nextUpdate; 0: the answer has no nextUpdate */
-  keep(mount_id: string, der: Uint8Array, answer: KeptAnswer, validity: number): void {
+  keep(place: string, der: Uint8Array, answer: KeptAnswer, validity: number): void {
     if (der.length > LONGEST_REQUEST || validity < LEAST_VALIDITY) return;
-    const key = keyOf(mount_id, der);
-    this.#forget(key);
-    this.#answers.set(key, answer);
-    this.#bytes += weigh(key, answer);
-    for (const oldest of this.#answers.keys()) {
-      if (this.#bytes <= this.#most) break;
-      this.#forget(oldest);
-    }
+    const { body, writes, revocation, ...rest } = answer;
+    const { issuer_id, revoked_at_ms, reason } = revocation ?? {};
+    const known = revocation && { issuer_id, revoked_at_ms, reason };
+    this.#own.keep(keyOf(place, der), {
+      writes,
+      told: JSON.stringify({ ...rest, ...(known && { revocation: known }) }),
+      body,
+    });
   }
 
-  #forget(key: string): void {
-    const known = this.#answers.get(key);
-    if (!known) return;
-    this.#answers.delete(key);
-    this.#bytes -= weigh(key, known);
-  }
-
-  get size(): number {
-    return this.#answers.size;
+  /** Notes that an answer is as it should be after so many writes, too. */
+  confirm({ at }: FoundAnswer, writes: number): void {
+    if (at !== undefined) this.#own.setWrites(at, writes);
   }
 }
 
-const weigh = (key: string, { body }: KeptAnswer): number => key.length + body.length + ENTRY_BYTES;
+type Told = Omit<KeptAnswer, 'body' | 'writes'>;
 
-function keyOf(mount_id: string, der: Uint8Array): string {
-  const text = Buffer.from(der.buffer, der.byteOffset, der.length).toString('latin1');
-  return `${mount_id}/${text}`;
+/** Parts are of whole pages. */
+const PART = 4096;
+
+function keyOf(place: string, der: Uint8Array): Uint8Array {
+  const of = Buffer.byteLength(place);
+  const key = Buffer.allocUnsafe(of + 1 + der.length);
+  key.write(place);
+  key[of] = 0;
+  key.set(der, of + 1);
+  return key;
 }

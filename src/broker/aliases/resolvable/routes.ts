@@ -12,7 +12,6 @@ export const resolvableAliasRoutes: readonly AnyBoundaryRoute[] = [
   boundaryRoute({
     id: 'list-resolvable-aliases-user',
     method: 'GET',
-    on_any_thread: true,
     path: '/v1/users/{id}:list-resolvable-aliases',
     summary: 'List the aliases that lead a user to targets',
     access: itemAccess(userDefinition, 'list-resolvable-aliases'),
