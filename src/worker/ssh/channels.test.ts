@@ -51,6 +51,9 @@ const request = (number: number, type: string, ...fields: Buffer[]): Buffer =>
     ...[encodeUint32(number), encodeString(type), encodeBoolean(false), ...fields],
   );
 
+const ended = (number: number): Buffer => message(MESSAGE.CHANNEL_CLOSE, encodeUint32(number));
+const nothing = async (): Promise<void> => {};
+
 /** A clock that stands still, and more than anybody needs. */
 const plenty = (): Allowance => new Allowance({ most: 1e6, per_second: 1 }, () => 0);
 
@@ -112,4 +115,64 @@ test('of a terminal and of a signal no more is kept than a name', async () => {
     { type: 'session', program: 'shell', pty: { term: name, columns: 80, rows: 24 } },
   ]);
   assert.deepEqual(exits, [{ signal: name }]);
+});
+
+for (const [what, last, before, message] of [
+  ['is being begun', 'open', [], request(8, 'shell')],
+  ['is being closed', 'close', [request(8, 'shell')], ended(8)],
+] as const) {
+  test(`at the end a channel that ${what} is closed before that is over`, async () => {
+    const steps: string[] = [];
+    const { promise: held, resolve: go } = Promise.withResolvers<void>();
+    const step = async (name: string): Promise<void> => {
+      if (name === last) await held;
+      steps.push(name);
+    };
+    const channel = { output: nothing, input: nothing, resize: nothing };
+    const watcher: SessionWatcher = {
+      async openChannel() {
+        await step('open');
+        return { ...channel, close: () => step('close') };
+      },
+      async close() {},
+    };
+    const channels = new WatchedChannels(watcher, plenty());
+    await channels.see(open(3), 'client');
+    await channels.see(confirm(3, 8), 'endpoint');
+    await channels.see(ended(3), 'endpoint');
+    for (const one of before) await channels.see(one, 'client');
+    const seen = channels.see(message, 'client');
+    let isOver = false;
+    const closing = channels.close().then(() => {
+      isOver = true;
+    });
+    for (let turn = 0; turn < 5; turn++) await nextTurn();
+    assert.equal(isOver, false);
+    go();
+    await Promise.all([seen, closing]);
+    assert.deepEqual(steps, ['open', 'close']);
+  });
+}
+
+test('what could not be seen at the end is told as what cannot be closed', async () => {
+  const { promise: held, reject } = Promise.withResolvers<never>();
+  const watcher: SessionWatcher = { openChannel: () => held, async close() {} };
+  const channels = new WatchedChannels(watcher, plenty());
+  await channels.see(open(3), 'client');
+  await channels.see(confirm(3, 8), 'endpoint');
+  const seen = channels.see(request(8, 'shell'), 'client');
+  const closing = channels.close();
+  reject(new Error('no room'));
+  await assert.rejects(seen, /no room/);
+  await assert.rejects(closing, /no room/);
+});
+
+test('what comes after the end is seen by nobody, so it is refused', async () => {
+  const { watcher, opened } = makeWatcher();
+  const channels = new WatchedChannels(watcher, plenty());
+  await channels.see(open(3), 'client');
+  await channels.see(confirm(3, 8), 'endpoint');
+  await channels.close();
+  await assert.rejects(channels.see(open(4), 'client'), /has ended/);
+  assert.deepEqual(opened, []);
 });

@@ -41,14 +41,28 @@ export class WatchedChannels {
   readonly #openings: Allowance;
   /** By the number that messages to a side name them by. */
   readonly #known = { client: new Map<number, Channel>(), endpoint: new Map<number, Channel>() };
+  /** Messages that the watcher is being told of: one of each side at the most. */
+  readonly #seeing = new Set<Promise<void>>();
+  #hasEnded = false;
 
   constructor(watcher: SessionWatcher, openings = new Allowance(OPENINGS)) {
     this.#watcher = watcher;
     this.#openings = openings;
   }
 
-  /** @throws SshFault when a message is malformed; whatever the watcher throws */
+  /** @throws SshFault when a message is malformed, or comes after the end; whatever the watcher throws */
   async see(message: Buffer, from: From): Promise<void> {
+    if (this.#hasEnded) throw new SshFault('the connection has ended');
+    const seeing = this.#see(message, from);
+    this.#seeing.add(seeing);
+    try {
+      await seeing;
+    } finally {
+      this.#seeing.delete(seeing);
+    }
+  }
+
+  async #see(message: Buffer, from: From): Promise<void> {
     const read = new WireReader(message.subarray(1));
     switch (message[0]) {
       case MESSAGE.CHANNEL_OPEN:
@@ -60,7 +74,7 @@ export class WatchedChannels {
         await this.#confirm(read, from);
         break;
       case MESSAGE.CHANNEL_OPEN_FAILURE:
-        this.#forget(read.uint32(), otherOf(from));
+        this.#forget(read.uint32(), from);
         break;
       case MESSAGE.CHANNEL_DATA:
         await this.#data(this.#watched(read, from), read.string(), from);
@@ -82,12 +96,21 @@ export class WatchedChannels {
     if (read.failed) throw new SshFault('a message of a channel is malformed');
   }
 
-  /** Closes all that is open, also where one cannot be. @throws what the watcher throws first */
+  /**
+   * Closes all that is open, also where one cannot be, and what is only being begun or closed as well: nothing is told
+   * to the watcher any more when this returns.
+   *
+   * @throws what the watcher throws first
+   */
   async close(): Promise<void> {
+    this.#hasEnded = true;
+    const seen = await Promise.allSettled(this.#seeing);
     const all = new Set([...this.#known.client.values(), ...this.#known.endpoint.values()]);
     this.#known.client.clear();
     this.#known.endpoint.clear();
-    const failures: unknown[] = [];
+    const failures: unknown[] = seen.flatMap((one) =>
+      one.status === 'rejected' && !(one.reason instanceof SshFault) ? [one.reason] : [],
+    );
     for (const { watcher, exit } of all) {
       await watcher?.close(exit).catch((error: unknown) => failures.push(error));
     }
@@ -218,8 +241,14 @@ export class WatchedChannels {
     return watcher;
   }
 
-  #forget(number: number, opened_by: From): void {
-    this.#known[opened_by].delete(number);
+  /** @param by the side that was asked */
+  #forget(number: number, by: From): void {
+    const known = this.#known[otherOf(by)];
+    // Its other half would stay for as long as the connection.
+    if (known.get(number)?.numbers[by] !== undefined) {
+      throw new SshFault('a channel is refused that is open');
+    }
+    known.delete(number);
   }
 }
 

@@ -1,6 +1,8 @@
 import assert from 'node:assert/strict';
 import { generateKeyPairSync, randomBytes } from 'node:crypto';
+import type { Duplex } from 'node:stream';
 import { test } from 'node:test';
+import { setTimeout as wait } from 'node:timers/promises';
 import { SshPeer } from '../../../test/support/ssh-peer.ts';
 import { streamPair } from '../../../test/support/stream-pair.ts';
 import type { SshLogin } from '../../broker/sessions/credentials/ssh-login.ts';
@@ -34,6 +36,8 @@ type Answering = (method: string, read: WireReader, endpoint: SshTransport) => P
 interface Talk {
   client: SshTransport;
   endpoint: SshTransport;
+  /** What the endpoint speaks over. */
+  endpointStream: Duplex;
   end: Promise<ProxyEnd>;
   /** Once the client was let in. */
   ready: Promise<void>;
@@ -94,7 +98,7 @@ function talk(
   };
   const ready = enter();
   ready.catch(() => {});
-  return { client, endpoint, end, ready, users };
+  return { client, endpoint, endpointStream: far, end, ready, users };
 }
 
 const letIn: Answering = async (_method, _read, endpoint) => {
@@ -457,6 +461,42 @@ test('where one channel cannot be closed the others are, and so is the connectio
   ]);
 });
 
+for (const [leave, how] of [
+  [(endpoint: SshTransport) => endpoint.disconnect('bye'), 'says so'],
+  [(_endpoint: SshTransport, stream: Duplex) => void stream.end(), 'just ends'],
+] as const) {
+  test(`what an endpoint has sent before it leaves reaches a client that goes on sending: one that ${how}`, async () => {
+    const events: unknown[] = [];
+    const watcher = recorder(events);
+    const slow: SessionWatcher = {
+      ...watcher,
+      openChannel: async (facts) => {
+        const channel = await watcher.openChannel(facts);
+        return { ...channel, output: (...told) => wait(2).then(() => channel.output(...told)) };
+      },
+    };
+    const made = talk([byPassword], letIn, slow);
+    const { client, endpoint, ready, end } = made;
+    await ready;
+    await passes(client, endpoint, open('session', 3));
+    await passes(endpoint, client, confirm(3, 8));
+    await passes(client, endpoint, request(8, 'shell'));
+    for (let nth = 0; nth < 25; nth++) await endpoint.send(data(3, `${nth}`));
+    leave(endpoint, made.endpointStream);
+    const heard: (Buffer | undefined)[] = [];
+    for (let next = await client.receive(); next; next = await client.receive()) {
+      heard.push(next);
+      await client.send(data(8, 'typed')).catch(() => {});
+    }
+    assert.deepEqual(
+      heard,
+      Array.from({ length: 25 }, (_, nth) => data(3, `${nth}`)),
+    );
+    assert.deepEqual(await end, { by: 'endpoint' });
+    assert.deepEqual(events.at(-1), ['end', 'ended by the endpoint']);
+  });
+}
+
 type Side = 'client' | 'endpoint';
 
 const opened: [Side, Buffer][] = [
@@ -490,16 +530,22 @@ for (const { why, before, last, because } of [
     because: UNSEEN,
   },
   {
+    why: 'other data of the endpoint before the channel is for anything',
+    before: opened,
+    last: ['endpoint', late],
+    because: UNSEEN,
+  },
+  {
     why: 'data of the client before the channel is for anything',
     before: opened,
     last: ['client', data(8, 'x')],
     because: UNSEEN,
   },
   {
-    why: 'data of a channel that was confirmed and is refused then',
-    before: [...opened, shell, ['endpoint', refusal]],
-    last: ['endpoint', late],
-    because: UNSEEN,
+    why: 'a channel that was confirmed and is refused then',
+    before: [...opened, shell],
+    last: ['endpoint', refusal],
+    because: 'a channel is refused that is open',
   },
   {
     why: 'a command beside another one',

@@ -48,6 +48,7 @@ class SshProxy {
   readonly #logins: readonly SshLogin[];
   readonly #channels: WatchedChannels | undefined;
   readonly #watcher: SessionWatcher | undefined;
+  #isOver = false;
 
   constructor(
     { client, endpoint, name }: { client: Duplex; endpoint: Duplex; name: string },
@@ -77,6 +78,7 @@ class SshProxy {
 
   async run(): Promise<ProxyEnd> {
     const end = await this.#carry().catch(endBy);
+    this.#isOver = true;
     const reason = end.because ?? `ended by the ${end.by}`;
     for (const side of [this.#client, this.#endpoint]) side.disconnect(reason);
     try {
@@ -130,11 +132,14 @@ class SshProxy {
       const message = await from.receive().catch((error: unknown) => {
         throw faultOf(side, error);
       });
-      if (!message) return { by: side };
+      if (!message || this.#isOver) return { by: side };
       // What comes late of a log-in is not looked at (RFC 4252 §5.3).
       if (!isOfConnection(message[0] ?? 0) || isOfHostKeys(message)) continue;
       if (this.#channels) await this.#channels.see(message, side);
-      await to.send(message);
+      // Whoever has left is still heard to the end, and how that was is said there: what is for it is let go of.
+      await to.send(message).catch((error: unknown) => {
+        if (!to.hasLeft) throw error;
+      });
     }
   }
 }

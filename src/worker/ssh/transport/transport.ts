@@ -32,9 +32,6 @@ const MESSAGE_ROOM = 256;
 /** Packets that are there already are read so many at a time: then all others have their turn. */
 const PACKETS_OF_TURN = 256;
 
-/** Its messages, without those that are the transport's own business. */
-type Received = Buffer | undefined;
-
 /**
  * The transport layer of SSH over a stream of bytes, as client or as server: identification, key exchange,
  * encryption. Keys are changed when the peer wants it; this side never asks.
@@ -92,6 +89,11 @@ export class SshTransport {
     return this.#farewell;
   }
 
+  /** Nothing can be sent any more; what has come may not be taken yet. */
+  get hasLeft(): boolean {
+    return this.#isOver || !this.#stream.writable;
+  }
+
   /** Begins, and returns once keys are there. @throws SshFault, or Error when the stream is broken */
   async start(): Promise<void> {
     const wake = (): void => this.#wakePump();
@@ -113,8 +115,8 @@ export class SshTransport {
     await this.#ready.promise;
   }
 
-  /** The next message; undefined once the peer has ended. @throws SshFault */
-  async receive(): Promise<Received> {
+  /** The next message that is not the transport's own business; undefined once the peer has ended. @throws SshFault */
+  async receive(): Promise<Buffer | undefined> {
     for (;;) {
       const message = this.#queue.shift();
       if (message) {
@@ -133,7 +135,7 @@ export class SshTransport {
   /** Returns once there is room for more. @throws SshFault when it has ended meanwhile */
   async send(payload: Buffer): Promise<void> {
     while (this.#gate) await this.#gate.promise;
-    if (this.#isOver || !this.#stream.writable) throw new SshFault('the connection has ended');
+    if (this.hasLeft) throw new SshFault('the connection has ended');
     if (this.#write(payload)) return;
     await new Promise<void>((resolve) => {
       const done = (): void => {
