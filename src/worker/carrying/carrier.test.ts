@@ -545,6 +545,42 @@ test('an end that the server does not hear is told again, and is open until then
   );
 });
 
+test('a client that leaves before the endpoint is said to be reached has no recording begun', async (t) => {
+  const order: string[] = [];
+  const asked = Promise.withResolvers<void>();
+  const told = Promise.withResolvers<void>();
+  const closed = Promise.withResolvers<void>();
+  const at = await listen(t, (socket) => socket.resume());
+  const { port, carrier } = await startCarrier(
+    t,
+    { endpoint: `ssh://127.0.0.1:${at}`, injects: true, recording_id: 'sr_1' },
+    {
+      async connect() {
+        asked.resolve();
+        await told.promise;
+        return { status: 'connected' };
+      },
+      async record({ step }) {
+        order.push(step);
+        return { id: 'cr_1', keeps_input: false, flush_ms: 1 };
+      },
+      async close() {
+        order.push('close');
+        closed.resolve();
+        return { closed: 1 };
+      },
+    },
+  );
+  const { socket } = await openRaw(session, port, firstMessage());
+  await asked.promise;
+  socket.destroy();
+  await closed.promise;
+  told.resolve();
+  await until(() => carrier.traffic().length === 0);
+  for (let turn = 0; turn < 20; turn++) await new Promise((resolve) => setImmediate(resolve));
+  assert.deepEqual(order, ['close']);
+});
+
 test('a connection is over for the server once its recording is closed', async (t) => {
   const order: string[] = [];
   const asked = Promise.withResolvers<void>();

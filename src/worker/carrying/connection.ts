@@ -208,12 +208,13 @@ export class CarriedConnection {
       endpoint.destroy();
       return closingWith(NOT_ESTABLISHED);
     }
+    if (this.#ending) return this.#ending;
     if (injects) {
       const proxied = this.#proxy(endpoint);
       this.#recorded = facts.recording_id === '' ? undefined : proxied;
       return proxied;
     }
-    if (!this.#ending) this.#pump(endpoint);
+    this.#pump(endpoint);
     return undefined;
   }
 
