@@ -11,11 +11,12 @@ import {
   symlinkSync,
   writeFileSync,
 } from 'node:fs';
-import { createServer } from 'node:http';
+import { createServer, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { after, test } from 'node:test';
+import { after, type TestContext, test } from 'node:test';
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import { S3_KEYS, startS3Server } from '../../../../test/support/s3-server.ts';
 import { localObjects, requireFolder } from './local.client.ts';
 import { type ObjectStore, StorageFault } from './objects.ts';
@@ -101,6 +102,70 @@ test('an S3 server that breaks off amid an object has not given it', async () =>
   await assert.rejects(readAll(store, 'sr_1/chr_1', 1), StorageFault);
   broken.close();
 });
+
+/** A server that answers with a head and then, bit by bit, with what is told. */
+async function storeThatTells(
+  t: TestContext,
+  tell: (response: ServerResponse) => void,
+): Promise<ObjectStore> {
+  const server = createServer((request, response) => {
+    request.resume();
+    tell(response);
+  });
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  t.after(() => {
+    server.close();
+    server.closeAllConnections();
+  });
+  const { port } = server.address() as AddressInfo;
+  return s3Objects({ ...bucket, endpoint: `http://127.0.0.1:${port}` }, ANYWHERE);
+}
+
+test('an S3 server that gives more than was ever written is not listened to', async (t) => {
+  const endless = (response: ServerResponse): void => {
+    const more = (): void => {
+      while (!response.destroyed && response.write(Buffer.alloc(64 << 10)));
+      if (!response.destroyed) response.once('drain', more);
+    };
+    more();
+  };
+  const store = await storeThatTells(t, endless);
+  await assert.rejects(readAll(store, 'sr_1/chr_1', 1), (error) => {
+    assert.ok(error instanceof StorageFault);
+    assert.match(error.message, /longer than any that was written/);
+    return true;
+  });
+});
+
+for (const [what, ask] of [
+  ['gives an object', (store: ObjectStore) => readAll(store, 'sr_1/chr_1', 1)],
+  ['takes one', (store: ObjectStore) => store.append('sr_1/chr_1', 0, Buffer.from('x'))],
+  ['removes one', (store: ObjectStore) => store.remove('sr_1/chr_1', 1)],
+] as const) {
+  test(`an S3 server that ${what} a byte at a time has a minute for it`, async (t) => {
+    const begun = Promise.withResolvers<void>();
+    const store = await storeThatTells(t, (response) => {
+      response.write('x', () => begun.resolve());
+    });
+    t.mock.timers.enable({ apis: ['setTimeout'] });
+    const asked = assert.rejects(ask(store), (error) => {
+      assert.ok(error instanceof StorageFault);
+      assert.equal(error.message, 'the S3 server takes too long');
+      return true;
+    });
+    let isOver = false;
+    void asked.finally(() => {
+      isOver = true;
+    });
+    await begun.promise;
+    t.mock.timers.tick(59_999);
+    for (let turn = 0; turn < 20; turn++) await nextTurn();
+    assert.equal(isOver, false);
+    t.mock.timers.tick(1);
+    await asked;
+  });
+}
 
 test('a folder must be one, and no link to one', async () => {
   await requireFolder(folder);

@@ -21,6 +21,10 @@ export interface S3Bucket {
 
 /** Milliseconds without a byte in either direction. */
 const IDLE_MS = 20_000;
+/** Of one request with its answer, however steadily that comes. */
+const WHOLE_MS = 60_000;
+/** Bytes of an object: no piece of a recording is longer. */
+const MOST_OBJECT = 2 << 20;
 /** Bytes of an answer that refuses. */
 const MOST_REFUSAL = 16 << 10;
 const MOST_HEAD = 16 << 10;
@@ -46,11 +50,9 @@ export function s3Objects(bucket: S3Bucket, reach: Reach, open?: OpenWay): Objec
     async *read(name, pieces) {
       for (let at = 0; at < pieces; at += 1) {
         const answer = await talk({ method: 'GET', name: pieceOf(name, at) });
-        try {
-          for await (const bytes of answer) yield bytes as Buffer;
-        } catch (cause) {
-          throw asFault(cause);
-        }
+        const { bytes, isAll } = await readSome(answer, MOST_OBJECT);
+        if (!isAll) throw new StorageFault('an object is longer than any that was written');
+        yield bytes;
       }
     },
     async remove(name, pieces) {
@@ -102,7 +104,7 @@ async function exchange(order: Order): Promise<IncomingMessage> {
   const answer = await send(order, { url, tunnel }, Object.fromEntries(headers));
   const { statusCode = 0 } = answer;
   if (statusCode >= 200 && statusCode < 300) return answer;
-  const code = errorCode(await readSome(answer));
+  const code = errorCode((await readSome(answer, MOST_REFUSAL)).bytes.toString('utf8'));
   if (method === 'DELETE' && statusCode === 404 && code !== 'NoSuchBucket') return answer;
   throw new StorageFault(`the S3 server answered ${statusCode}${code === '' ? '' : ` (${code})`}`);
 }
@@ -124,15 +126,25 @@ function send(
       headers: { ...headers, ...(body ? { 'content-length': body.length } : {}) },
       timeout: IDLE_MS,
     });
-    sent.on('timeout', () => sent.destroy(new StorageFault('the S3 server does not answer')));
+    let answer: IncomingMessage | undefined;
+    const giveUp = (why: string): void =>
+      void (answer ?? sent).destroy(new StorageFault(`the S3 server ${why}`));
+    const late = setTimeout(() => giveUp('takes too long'), WHOLE_MS).unref();
+    sent.on('timeout', () => giveUp('does not answer'));
     sent.on('error', fail);
     // With its answer, which comes by the same connection.
-    sent.on('close', () => tunnel?.close());
+    sent.on('close', () => {
+      clearTimeout(late);
+      tunnel?.close();
+    });
     sent.on('upgrade', (_answer, socket) => {
       socket.destroy();
       fail(new StorageFault('the S3 server changes the protocol'));
     });
-    sent.on('response', resolve);
+    sent.on('response', (begun) => {
+      answer = begun;
+      resolve(begun);
+    });
     sent.end(body);
   });
 }
@@ -146,26 +158,32 @@ const asFault = (cause: unknown): StorageFault =>
       );
 
 async function drain(answer: IncomingMessage): Promise<void> {
-  await readSome(answer);
+  await readSome(answer, MOST_REFUSAL);
 }
 
-/** The beginning of an answer; what is longer is let go of. */
-async function readSome(answer: IncomingMessage): Promise<string> {
-  const parts: Buffer[] = [];
+/** The beginning of an answer, in the room that it takes, however it is cut; what is longer is let go of. */
+async function readSome(
+  answer: IncomingMessage,
+  most: number,
+): Promise<{ bytes: Buffer; isAll: boolean }> {
+  let room = Buffer.allocUnsafe(MOST_REFUSAL);
   let length = 0;
   try {
     for await (const bytes of answer) {
       const part = bytes as Buffer;
+      if (length + part.length > most) return { bytes: room.subarray(0, length), isAll: false };
+      if (length + part.length > room.length) {
+        room = Buffer.concat([room], Math.max(2 * room.length, length + part.length));
+      }
+      part.copy(room, length);
       length += part.length;
-      if (length > MOST_REFUSAL) break;
-      parts.push(part);
     }
+    return { bytes: room.subarray(0, length), isAll: true };
   } catch (cause) {
     throw asFault(cause);
   } finally {
     answer.destroy();
   }
-  return Buffer.concat(parts).toString('utf8');
 }
 
 /** Of an error document: its code alone, which is a word of S3's own. */
