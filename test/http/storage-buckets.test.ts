@@ -278,6 +278,34 @@ test('a storage policy says how long, and nothing that contradicts itself', asyn
   });
 });
 
+test('a storage policy shows what it speaks of, and what it speaks of no more it does not', async () => {
+  const said: [sent: object, shown: object][] = [
+    [{ delete_after: { days: 9 } }, { delete_after: { days: 9, overridable: true } }],
+    [
+      { retain_for: { days: 0 }, delete_after: { days: 9 } },
+      { retain_for: { days: 0, overridable: true }, delete_after: { days: 9, overridable: true } },
+    ],
+    [
+      { retain_for: { overridable: false }, delete_after: { days: 9 } },
+      { retain_for: { days: 0, overridable: false }, delete_after: { days: 9, overridable: true } },
+    ],
+  ];
+  for (const [attributes, shown] of said) {
+    const body = { scope_id: 'global', type: 'storage', attributes };
+    const made = await admin.call('POST', 'policies', body);
+    assert.equal(made.status, 200, made.text);
+    assert.deepEqual(made.field('attributes'), shown);
+    const path = `policies/${made.textAt('id')}`;
+    const silent = await admin.call('PATCH', path, {
+      version: 1,
+      attributes: { retain_for: null },
+    });
+    assert.deepEqual(silent.field('attributes'), {
+      delete_after: { days: 9, overridable: true },
+    });
+  }
+});
+
 test('an org whose recordings must be retained is not removed', async () => {
   const org = (await server.call('POST', 'scopes', { scope_id: 'global', name: 'kept' })).textAt(
     'id',

@@ -55,5 +55,5 @@ function shown(body: StoragePolicy, of: 'retain_for' | 'delete_after') {
   const days = body[`${of}_days`];
   const overridable = body[`${of}_overridable`];
   // One of no days still says that an org's own policy may not have any.
-  return days === 0 && overridable ? undefined : { days, overridable };
+  return days === null && overridable ? undefined : { days: days ?? 0, overridable };
 }

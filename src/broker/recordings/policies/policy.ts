@@ -3,13 +3,13 @@ import type { FieldErrors } from '../../resource/field-errors.ts';
 import { wholeNumber } from '../../resource/fields.ts';
 import type { ItemOf, Kind } from '../../resource/handler.ts';
 
-/** Days that a storage policy gives, and whether one of an org may give others. */
+/** Days that a storage policy gives, null where it does not speak of them, and whether one of an org may give others. */
 export interface StoragePolicy {
   /** -1: for ever; 0: not at all. */
-  retain_for_days: number;
+  retain_for_days: number | null;
   retain_for_overridable: boolean;
   /** 0: never. */
-  delete_after_days: number;
+  delete_after_days: number | null;
   delete_after_overridable: boolean;
 }
 
@@ -27,8 +27,14 @@ const daysOf = (what: string, days: string) =>
 
 export const policyAttributes = {
   storage: z.object({
-    retain_for: daysOf('How long a recording must be kept.', '-1: for ever; 0: not at all.'),
-    delete_after: daysOf('When a recording is deleted.', '0: never.'),
+    retain_for: daysOf(
+      'How long a recording must be kept.',
+      '-1: for ever; 0: not at all; left out: as the global policy has it.',
+    ),
+    delete_after: daysOf(
+      'When a recording is deleted.',
+      '0: never; left out: as the global policy has it.',
+    ),
   }),
 };
 
@@ -50,9 +56,9 @@ export interface PolicyKind extends Kind {
 export type PolicyItem = ItemOf<PolicyKind>;
 
 export const NEW_POLICY: StoragePolicy = {
-  retain_for_days: 0,
+  retain_for_days: null,
   retain_for_overridable: true,
-  delete_after_days: 0,
+  delete_after_days: null,
   delete_after_overridable: true,
 };
 
@@ -101,13 +107,14 @@ export function faultOfPolicy(
   policy: StoragePolicy,
 ): readonly [field: string, because: string] | undefined {
   const { retain_for_days: retain, delete_after_days: remove } = policy;
-  if (retain === 0 && remove === 0) {
+  if (!retain && !remove) {
     return ['attributes', 'One of retain_for and delete_after must be given.'];
   }
-  if (retain < 0 && remove > 0) {
+  if (!retain || !remove) return undefined;
+  if (retain < 0) {
     return ['attributes.delete_after.days', 'What is retained for ever is never deleted.'];
   }
-  if (remove > 0 && remove < retain) {
+  if (remove < retain) {
     return ['attributes.delete_after.days', 'This must not be less than retain_for.days.'];
   }
   return undefined;

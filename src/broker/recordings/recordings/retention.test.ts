@@ -6,7 +6,8 @@ import { FOR_EVER_MS, planRetention } from './retention.ts';
 const DAY = 86_400_000;
 const END = 1_000;
 
-function policy(retain: number, remove: number, overridable = true): StoragePolicy {
+/** @param retain days, or null of a policy that does not speak of it; so is `remove` */
+function policy(retain: number | null, remove: number | null, overridable = true): StoragePolicy {
   return {
     retain_for_days: retain,
     retain_for_overridable: overridable,
@@ -38,7 +39,20 @@ const cases: Case[] = [
     9,
     9,
   ],
-  ['deletion alone', policy(0, 3), undefined, 'not', 3],
+  ['deletion alone', policy(null, 3), undefined, 'not', 3],
+  ["what an org's does not speak of is the global one's", policy(9, 20), policy(null, 12), 9, 12],
+  ['and so it is of deletion', policy(9, 20), policy(4, null), 4, 20],
+  ['and nothing is deleted before', policy(9, null), policy(null, 3), 9, 9],
+  ['an org may say that it retains nothing', policy(9, null), policy(0, 3), 'not', 3],
+  ['and that it never deletes', policy(null, 9), policy(4, 0), 4, 'never'],
+  ["what a global one does not speak of is the org's", policy(null, 9), policy(4, null), 4, 9],
+  [
+    'but where it says that nobody may',
+    { ...policy(null, 9), retain_for_overridable: false },
+    policy(4, 5),
+    'not',
+    5,
+  ],
   ['more days than there are', policy(2_000_000_000, 0), undefined, 'for ever', 'never'],
 ];
 

@@ -9,7 +9,7 @@ const DAY_MS = 86_400_000;
  * How long a recording must be retained, and when it is to be deleted, counted from its end.
  *
  * What the global scope's policy says holds everywhere, but for what it lets be overridden: there an org's own policy is
- * followed. Nothing is deleted before it need not be retained any more.
+ * followed, as far as that speaks of it. Nothing is deleted before it need not be retained any more.
  *
  * @param end_ms when the recording ended
  */
@@ -18,9 +18,9 @@ export function planRetention(
   { global, org }: { global?: StoragePolicy | undefined; org?: StoragePolicy | undefined },
 ): Retention {
   const days = (of: 'retain_for' | 'delete_after'): number => {
-    if (!global) return org?.[`${of}_days`] ?? 0;
-    if (org && global[`${of}_overridable`]) return org[`${of}_days`];
-    return global[`${of}_days`];
+    const above = global?.[`${of}_days`] ?? 0;
+    if (global && !global[`${of}_overridable`]) return above;
+    return org?.[`${of}_days`] ?? above;
   };
   const retain = days('retain_for');
   const remove = days('delete_after');
