@@ -58,10 +58,11 @@ function readRsa(read: WireReader): KeyObject | undefined {
   if (read.failed || !n || !e || !d || !qi || !p || !q) return undefined;
   const blob = Buffer.concat([encodeString('ssh-rsa'), encodeMpint(e), encodeMpint(n)]);
   const known = parsePublicKey(blob)?.key.export({ format: 'jwk' });
+  // Of a key none is longer than its modulus; dividing others takes long.
+  if (!known || [d, qi, p, q].some((number) => number.length > n.length)) return undefined;
   const exponent = numberOf(d);
   const dp = bytesOf(exponent % (numberOf(p) - 1n));
   const dq = bytesOf(exponent % (numberOf(q) - 1n));
-  if (!known) return undefined;
   const numbers = { d: jwk(d), p: jwk(p), q: jwk(q), dp: jwk(dp), dq: jwk(dq), qi: jwk(qi) };
   return createPrivateKey({ format: 'jwk', key: { ...known, ...numbers } });
 }

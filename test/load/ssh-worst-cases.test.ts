@@ -14,6 +14,7 @@ import {
 import { linesOf } from '../../src/cli/recordings/cast-lines.ts';
 import { ScreenText } from '../../src/cli/recordings/screen-text.ts';
 import { judgeHostKey, makeCertificate, parseCertificate } from '../../src/ssh/certificate.ts';
+import { readPrivateSection } from '../../src/ssh/private-section.ts';
 import { encodePublicKey, parsePublicKey, parsePublicKeyLine } from '../../src/ssh/public-key.ts';
 import { verifySsh } from '../../src/ssh/signature.ts';
 import { encodeBoolean, encodeMpint, encodeString, encodeUint32 } from '../../src/ssh/wire.ts';
@@ -138,6 +139,13 @@ const wide = (bits: number): Buffer => {
     ...[encodeMpint(Buffer.alloc(8, 0xff)), encodeMpint(n)],
   ]);
 };
+/** A private key whose public numbers are fine, with others that no key has. */
+const longSection = ((): Buffer => {
+  const n = Buffer.alloc(256, 0xff);
+  const [d, p] = [Buffer.alloc(PACKET, 0x77), Buffer.alloc(PACKET / 2, 0x55)];
+  const numbers = [n, Buffer.of(1, 0, 1), d, Buffer.of(1), p, p].map((one) => encodeMpint(one));
+  return Buffer.concat([Buffer.alloc(8), encodeString('ssh-rsa'), ...numbers, encodeString('')]);
+})();
 const notSigned = Buffer.concat([
   encodeString('rsa-sha2-512'),
   encodeString(Buffer.alloc(2048, 0x7f)),
@@ -254,8 +262,14 @@ const cases: [name: string, most: number, work: () => unknown][] = [
     150,
     () => {
       const key = parsePublicKey(wide(16_384));
-      if (key) assert.equal(verifySsh(key, Buffer.alloc(PACKET), notSigned).valid, false);
+      assert.ok(key);
+      assert.equal(verifySsh(key, Buffer.alloc(PACKET), notSigned).valid, false);
     },
+  ],
+  [
+    'a private key of numbers that are too long',
+    20,
+    () => assert.equal(readPrivateSection(longSection), undefined),
   ],
   [
     'a line of a key that ends in spaces',
