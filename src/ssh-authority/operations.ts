@@ -95,19 +95,24 @@ export async function writeAuthority(
   caller: Caller,
   input: AuthorityInput,
 ): Promise<PublicKeyAnswer> {
-  const key = await authorityKey(app, caller, input);
   const mount_id = caller.mount.id;
+  const requireNone = async (): Promise<void> => {
+    if (!(await findAuthority(app.db, mount_id))) return;
+    throw invalid('keys are already configured; delete them before reconfiguring');
+  };
+  // Before a key is made for nothing.
+  await requireNone();
+  const key = await authorityKey(app, caller, input);
   const public_key = encodeSshPublicKey(createPublicKey(key));
   const der = key.export({ type: 'pkcs8', format: 'der' });
   const private_key_sealed = app.barrier.encrypt('pki-key', placeOf(mount_id), der);
   der.fill(0);
   await commitPlanned(app, caller, async () => {
-    const found = (await findAuthority(app.db, mount_id)) !== undefined;
-    if (found) throw invalid('keys are already configured; delete them before reconfiguring');
+    await requireNone();
     return {
       effects: [insertAuthority({ mount_id, public_key, private_key_sealed })],
       result: {},
-      found,
+      found: false,
     };
   });
   return { data: { public_key } };
@@ -178,9 +183,15 @@ export async function signByAuthority(
 }
 
 export async function readAuthority(app: App, caller: Caller): Promise<PublicKeyAnswer> {
+  const { public_key } = await requireAuthority(app, caller);
+  return { data: { public_key } };
+}
+
+/** @throws Failure `invalid` for a mount without an authority */
+export async function requireAuthority(app: App, caller: Caller) {
   const row = await findAuthority(app.db, caller.mount.id);
   if (!row) throw invalid(NO_AUTHORITY);
-  return { data: { public_key: row.public_key } };
+  return row;
 }
 
 /** As servers take it for `TrustedUserCAKeys`. */
@@ -196,12 +207,10 @@ export async function removeAuthority(app: App, caller: Caller): Promise<Nothing
   return {};
 }
 
-/** @throws Failure `invalid` for a mount without an authority */
+/** @throws Failure as {@link requireAuthority} */
 export async function openAuthority(app: App, caller: Caller): Promise<KeyObject> {
-  const mount_id = caller.mount.id;
-  const row = await findAuthority(app.db, mount_id);
-  if (!row) throw invalid(NO_AUTHORITY);
-  const der = app.barrier.decrypt('pki-key', placeOf(mount_id), row.private_key_sealed);
+  const { private_key_sealed } = await requireAuthority(app, caller);
+  const der = app.barrier.decrypt('pki-key', placeOf(caller.mount.id), private_key_sealed);
   const key = createPrivateKey({ key: Buffer.from(der), format: 'der', type: 'pkcs8' });
   der.fill(0);
   return key;

@@ -9,14 +9,14 @@ import {
   testCaller,
 } from '../../test/support/app.ts';
 import { sqlitePlace } from '../../test/support/engines.ts';
-import { signInTurn } from '../access/concurrency/operations.ts';
+import { askerOf, makeKeyInTurn, signInTurn } from '../access/concurrency/operations.ts';
 import type { App } from '../app/app.ts';
 import type { Caller } from '../app/caller.ts';
 import { parseCertificateLine } from '../ssh/certificate.ts';
 import { encodeSshPublicKey } from '../ssh/public-key.ts';
-import { signByAuthority, writeAuthority, writeRole } from './operations.ts';
+import { removeAuthority, signByAuthority, writeAuthority, writeRole } from './operations.ts';
 import { roleSchema } from './role.ts';
-import { signKey } from './signing.operations.ts';
+import { issueKey, signKey } from './signing.operations.ts';
 
 const public_key = encodeSshPublicKey(generateKeyPairSync('ed25519').publicKey);
 const RSA = generateKeyPairSync('rsa', { modulusLength: 4096 }).privateKey;
@@ -86,3 +86,45 @@ test('many signatures with an RSA key of 4096 bits hold nobody else up', async (
   assert.ok(done <= 10, `${done} were made before others had their turn`);
   await Promise.all(all);
 });
+
+const { public_key: _public_key, ...ISSUE } = {
+  ...REQUEST,
+  key_type: 'rsa',
+  key_bits: 4096,
+} as const;
+const WITHOUT = { generate_signing_key: true, key_type: 'ssh-rsa', key_bits: 0, private_key: '' };
+
+for (const [why, ask, told] of [
+  [
+    'a certificate that the role does not allow',
+    (app: App, caller: Caller) => issueKey(app, caller, { ...ISSUE, cert_type: 'host' }),
+    /not allowed by role/,
+  ],
+  [
+    'a name that the role does not allow',
+    (app: App, caller: Caller) => issueKey(app, caller, { ...ISSUE, valid_principals: 'eve' }),
+    /eve is not a valid value/,
+  ],
+  [
+    'an authority beside the one that is there',
+    (app: App, caller: Caller) => writeAuthority(app, caller, WITHOUT),
+    /already configured/,
+  ],
+  [
+    'a certificate where there is no authority',
+    async (app: App, caller: Caller) => {
+      await removeAuthority(app, caller);
+      return issueKey(app, caller, ISSUE);
+    },
+    /keys haven't been configured/,
+  ],
+] as const) {
+  test(`no key is made for what is refused: ${why}`, async (t) => {
+    const app = await startApp(t);
+    const caller = await atAuthority(app, 'ssh/', ED25519);
+    const { promise, resolve } = Promise.withResolvers<void>();
+    t.after(() => resolve());
+    for (let nth = 0; nth < 8; nth++) void makeKeyInTurn(app, askerOf(caller), () => promise);
+    await assert.rejects(ask(app, caller), told);
+  });
+}

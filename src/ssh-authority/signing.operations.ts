@@ -7,8 +7,15 @@ import { invalid } from '../core/failure.ts';
 import { attachSignature, certificateType, planCertificateBytes } from '../ssh/certificate.ts';
 import { encodePrivateKeyFile } from '../ssh/private-key-file.ts';
 import { encodePublicKey, parsePublicKeyLine, type SshPublicKey } from '../ssh/public-key.ts';
-import { findRole, type KeyKind, makeKey, openAuthority, signByAuthority } from './operations.ts';
-import { type CertificateRequest, planCertificate } from './plan.ts';
+import {
+  findRole,
+  type KeyKind,
+  makeKey,
+  openAuthority,
+  requireAuthority,
+  signByAuthority,
+} from './operations.ts';
+import { type CertificateRequest, type PlanContext, planCertificate } from './plan.ts';
 
 const NONCE_BYTES = 32;
 const SERIAL_BYTES = 8;
@@ -45,14 +52,36 @@ export async function issueKey(
     ...request
   }: CertificateRequest & { role: string; key_type: KeyKind; key_bits: number },
 ): Promise<DataResult<Signed & { private_key: string; private_key_type: string }>> {
-  // Before a key is made for nothing.
-  await requireRole(app, caller, request.role);
+  await requireAllowed(app, caller, request);
   const key = await makeKey(app, caller, { kind: key_type, bits: key_bits });
   const signed = await certify(app, caller, encodePublicKey(createPublicKey(key)), request);
   return {
     data: { ...signed, private_key: encodePrivateKeyFile(key), private_key_type: key_type },
   };
 }
+
+/** Before a key is made for nothing. @throws Failure `invalid` for what is refused whatever the key */
+async function requireAllowed(
+  app: App,
+  caller: Caller,
+  { role: role_name, ...request }: CertificateRequest & { role: string },
+): Promise<void> {
+  const role = await requireRole(app, caller, role_name);
+  await requireAuthority(app, caller);
+  const none = { blob: Buffer.alloc(0) };
+  planCertificate(role, none, request, contextOf(app, caller, { role_name, serial: 0n }));
+}
+
+const contextOf = (
+  app: App,
+  caller: Caller,
+  by: Pick<PlanContext, 'role_name' | 'serial'>,
+): PlanContext => ({
+  ...by,
+  display_name: caller.token?.display_name ?? '',
+  now: Math.floor(app.now() / 1000),
+  ...effectiveLeaseTtls(caller.mount.config),
+});
 
 async function requireRole(app: App, caller: Caller, name: string) {
   const role = await findRole(app, caller, name);
@@ -69,13 +98,7 @@ async function certify(
   const role = await requireRole(app, caller, role_name);
   const authority: KeyObject = await openAuthority(app, caller);
   const serial = Buffer.from(app.randomBytes(SERIAL_BYTES)).readBigUInt64BE();
-  const fields = planCertificate(role, key, request, {
-    role_name,
-    display_name: caller.token?.display_name ?? '',
-    now: Math.floor(app.now() / 1000),
-    serial,
-    ...effectiveLeaseTtls(caller.mount.config),
-  });
+  const fields = planCertificate(role, key, request, contextOf(app, caller, { role_name, serial }));
   const { signed, algorithm } = planCertificateBytes(key.key, fields, {
     public_key: encodePublicKey(createPublicKey(authority)),
     nonce: app.randomBytes(NONCE_BYTES),
