@@ -17,6 +17,7 @@ import {
   type Sshd,
   startSshd,
 } from '../support/sshd.ts';
+import { eventually } from '../support/workers-alone.ts';
 
 const { skip } = findSshd();
 describe('sessions that OpenSSH speaks are recorded', { skip }, () => {
@@ -91,18 +92,21 @@ describe('sessions that OpenSSH speaks are recorded', { skip }, () => {
     assert.deepEqual([plain.status, plain.stdout], [3, 'plain\n'], plain.stderr);
     const terminal = await ssh(port, '-tt', 'x@127.0.0.1', 'echo grüße');
     assert.match(terminal.stdout, /grüße/);
-    const shown: string[] = [];
-    const read = await broker.admin('GET', `session-recordings/${recording_id}`);
-    const connections = read.field('connection_recordings') as {
-      channel_recordings: { id: string }[];
-    }[];
-    for (const { channel_recordings } of connections) {
-      for (const { id } of channel_recordings) {
-        const cast = await broker.admin('GET', `session-recordings/${id}:download`);
-        shown.push(outputOf(readCast(cast.text)));
+    // What was shown last is written behind it.
+    await eventually(async () => {
+      const shown: string[] = [];
+      const read = await broker.admin('GET', `session-recordings/${recording_id}`);
+      const connections = read.field('connection_recordings') as {
+        channel_recordings: { id: string }[];
+      }[];
+      for (const { channel_recordings } of connections) {
+        for (const { id } of channel_recordings) {
+          const cast = await broker.admin('GET', `session-recordings/${id}:download`);
+          shown.push(outputOf(readCast(cast.text)));
+        }
       }
-    }
-    assert.deepEqual(shown, ['plain\n', 'grüße\r\n']);
+      assert.deepEqual(shown, ['plain\n', 'grüße\r\n']);
+    }, 10_000);
   });
 
   test('a command that is named like a subsystem is recorded as the command that it is', async (t) => {
@@ -110,8 +114,10 @@ describe('sessions that OpenSSH speaks are recorded', { skip }, () => {
     const port = await openSessionPort(t, token);
     const ran = await ssh(port, 'x@127.0.0.1', 'subsystem:; echo seen');
     assert.match(ran.stdout, /^seen$/m, ran.stderr);
-    const cast = await broker.admin('GET', `session-recordings/${recording_id}:download`);
-    assert.match(outputOf(readCast(cast.text)), /^seen$/m);
+    await eventually(async () => {
+      const cast = await broker.admin('GET', `session-recordings/${recording_id}:download`);
+      assert.match(outputOf(readCast(cast.text)), /^seen$/m);
+    }, 10_000);
   });
 
   test('a bucket that is gone lets no connection begin', async (t) => {
