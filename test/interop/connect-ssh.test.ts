@@ -9,7 +9,15 @@ import { setTimeout as wait } from 'node:timers/promises';
 import { type Connecting, startCommand, startConnecting } from '../support/connect.ts';
 import { newDirectory, type Scope } from '../support/node-process.ts';
 import { runProgram } from '../support/program.ts';
-import { canHavePasswords, findSshd, type Sshd, startSshd } from '../support/sshd-accounts.ts';
+import {
+  canHavePasswords,
+  findSshd,
+  makeKeyPair,
+  PASSWORD_USER,
+  SSH_USER,
+  type Sshd,
+  startSshd,
+} from '../support/sshd.ts';
 
 const { skip } = findSshd();
 const MAIN = join(import.meta.dirname, '../../src/main.ts');
@@ -18,15 +26,12 @@ describe('ssh through a session', { skip }, async () => {
   if (skip) return;
   const scope = { after };
   const folder = newDirectory(scope);
-  const key = join(folder, 'key');
-  execFileSync('ssh-keygen', ['-q', '-t', 'ed25519', '-N', '', '-f', key]);
-  const locked = join(folder, 'locked');
-  execFileSync('ssh-keygen', ['-q', '-t', 'ed25519', '-N', 'open sesame', '-a', '1', '-f', locked]);
-  const authorized_key = [key, locked].map((one) => readFileSync(`${one}.pub`, 'utf8')).join('');
-  const sshd = await startSshd(scope, { authorized_key });
+  const key = makeKeyPair(folder, 'key');
+  const locked = makeKeyPair(folder, 'locked', { passphrase: 'open sesame' });
+  const sshd = await startSshd(scope, { keys: [key.public_line, locked.public_line] });
   const connecting = await startConnecting(scope);
   const { env } = connecting;
-  const private_key = readFileSync(key, 'utf8');
+  const private_key = key.private_text;
 
   const withKey = async (name: string, attributes: Record<string, unknown>): Promise<string> => {
     const target = await connecting.makeTarget(name, sshd.port);
@@ -35,10 +40,10 @@ describe('ssh through a session', { skip }, async () => {
   };
   const known = (target: string, { host_key }: Sshd = sshd): string => {
     const file = join(folder, `known-${target}`);
-    writeFileSync(file, `${target} ${host_key}\n`);
+    writeFileSync(file, `${target} ${host_key.public_line}\n`);
     return `UserKnownHostsFile=${file}`;
   };
-  const { username } = sshd;
+  const username = SSH_USER;
   const target = await withKey('key', { username, private_key });
 
   test('a brokered key logs in, and the host is known under the id of the target', async () => {
@@ -52,10 +57,8 @@ describe('ssh through a session', { skip }, async () => {
 
   test('a host that is not known under the id of the target is refused', async () => {
     const nobody = join(folder, 'known-nobody');
-    writeFileSync(
-      nobody,
-      `127.0.0.1 ${sshd.host_key}\n[127.0.0.1]:${sshd.port} ${sshd.host_key}\n`,
-    );
+    const { public_line } = sshd.host_key;
+    writeFileSync(nobody, `127.0.0.1 ${public_line}\n[127.0.0.1]:${sshd.port} ${public_line}\n`);
     const { code, stderr } = await runProgram(
       ['connect', 'ssh', target, '--', '-o', `UserKnownHostsFile=${nobody}`, 'true'],
       { env },
@@ -67,7 +70,7 @@ describe('ssh through a session', { skip }, async () => {
   test('a brokered key with a passphrase logs in, and nobody is asked', async () => {
     const attributes = {
       username,
-      private_key: readFileSync(locked, 'utf8'),
+      private_key: locked.private_text,
       private_key_passphrase: 'open sesame',
     };
     const target = await withKey('locked', attributes);
@@ -111,7 +114,7 @@ describe('ssh through a session', { skip }, async () => {
         `Host ${target}`,
         `  ProxyCommand ${command}`,
         `  User ${username}`,
-        `  IdentityFile ${key}`,
+        `  IdentityFile ${key.path}`,
         '  IdentitiesOnly yes',
         `  ${known(target).replace('=', ' ')}`,
         '',
@@ -155,7 +158,7 @@ async function passwordLogsIn(
     ['wrong', 'another password', 255, ''],
   ] as const) {
     const target = await connecting.makeTarget(name, server.port);
-    const attributes = { username: server.username, password: given };
+    const attributes = { username: PASSWORD_USER, password: given };
     await connecting.broker(target, [{ type: 'username_password', attributes }]);
     const outcome = await runProgram(
       ['connect', 'ssh', target, '--', '-o', known(target, server), 'id -un'],
@@ -190,7 +193,7 @@ async function strangerIsAskedAbout(
   terminal.stdin.write('yes\r');
   assert.equal(await ended, 0, shown);
   assert.match(shown, /^tester\r$/m);
-  assert.ok(readFileSync(known, 'utf8').includes(host_key.split(' ')[1] ?? '?'));
+  assert.ok(readFileSync(known, 'utf8').includes(host_key.public_line.split(' ')[1] ?? '?'));
 }
 
 async function saysIn({ stdout }: { stdout: NodeJS.ReadableStream }): Promise<boolean> {

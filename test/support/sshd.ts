@@ -1,7 +1,8 @@
 /** OpenSSH as client and as server, where it is installed. */
 
-import { spawn, spawnSync } from 'node:child_process';
-import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { execFileSync, spawn, spawnSync } from 'node:child_process';
+import { once } from 'node:events';
+import { chmodSync, existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { type AddressInfo, connect, createServer } from 'node:net';
 import { userInfo } from 'node:os';
 import { join } from 'node:path';
@@ -53,6 +54,13 @@ export function certify(authority: KeyPair, { path }: KeyPair, ...options: strin
   return readFileSync(`${path}-cert.pub`, 'utf8').trim();
 }
 
+/** Whether passwords can be tried: accounts of the test's own need a view of the files of its own. */
+export const canHavePasswords = (): boolean =>
+  userInfo().uid === 0 && spawnSync('unshare', ['-m', 'true']).status === 0;
+
+/** Who logs in by a password; see {@link canHavePasswords}. */
+export const PASSWORD_USER = 'tester';
+
 export interface Sshd {
   port: number;
   host_key: KeyPair;
@@ -65,6 +73,7 @@ export interface Sshd {
  * Starts a server that lets {@link SSH_USER} in.
  *
  * @param keys lines that are authorized
+ * @param password lets in {@link PASSWORD_USER} as well
  */
 export async function startSshd(
   test: Scope,
@@ -72,7 +81,8 @@ export async function startSshd(
     keys = [],
     host_key,
     lines = [],
-  }: { keys?: string[]; host_key?: KeyPair; lines?: string[] } = {},
+    password,
+  }: { keys?: string[]; host_key?: KeyPair; lines?: string[]; password?: string } = {},
 ): Promise<Sshd> {
   const folder = newDirectory(test);
   const port = await freePort();
@@ -82,32 +92,52 @@ export async function startSshd(
     `Port ${port}`,
     'ListenAddress 127.0.0.1',
     `HostKey ${shown.path}`,
-    `PidFile ${join(folder, 'pid')}`,
+    'PidFile none',
     `AuthorizedKeysFile ${join(folder, 'authorized_keys')}`,
     'StrictModes no',
+    'UsePAM no',
     'LogLevel VERBOSE',
     'Subsystem sftp internal-sftp',
     ...lines,
     'PermitRootLogin yes',
-    'PasswordAuthentication no',
+    `PasswordAuthentication ${password === undefined ? 'no' : 'yes'}`,
     'KbdInteractiveAuthentication no',
   ];
   writeFileSync(join(folder, 'sshd_config'), `${config.join('\n')}\n`);
   // One that may become anybody wants a folder to lock a part of itself into.
   if (userInfo().uid === 0) mkdirSync('/run/sshd', { recursive: true });
+  const serve = [findSshd().path, '-D', '-e', '-f', join(folder, 'sshd_config')];
+  const [program = '', ...args] =
+    password === undefined ? serve : withAccount(folder, password, serve);
   let log = '';
-  const server = spawn(findSshd().path, ['-D', '-e', '-f', join(folder, 'sshd_config')], {
-    stdio: ['ignore', 'ignore', 'pipe'],
-  });
+  const server = spawn(program, args, { stdio: ['ignore', 'ignore', 'pipe'] });
   server.stderr.on('data', (bytes) => {
     log += bytes;
   });
-  test.after(() => void server.kill());
+  const ended = once(server, 'exit');
+  test.after(async () => {
+    server.kill();
+    await ended;
+  });
   for (let tries = 0; !(await answers(port)); tries++) {
     if (tries > 100 || server.exitCode !== null) throw new Error(`sshd does not start: ${log}`);
     await wait(50);
   }
   return { port, host_key: shown, folder, log: () => log };
+}
+
+/** The files of accounts with one more, for this process and its children alone. */
+function withAccount(folder: string, password: string, serve: readonly string[]): string[] {
+  const hash = execFileSync('openssl', ['passwd', '-6', '-stdin'], { input: password });
+  const [passwd, shadow] = [join(folder, 'passwd'), join(folder, 'shadow')];
+  const accounts = readFileSync('/etc/passwd', 'utf8');
+  writeFileSync(passwd, `${accounts}${PASSWORD_USER}:x:61234:61234::/tmp:/bin/sh\n`);
+  const hashes = readFileSync('/etc/shadow', 'utf8');
+  const own = `${PASSWORD_USER}:${String(hash).trim()}:19000:0:99999:7:::\n`;
+  writeFileSync(shadow, `${hashes}${own}`);
+  chmodSync(shadow, 0o600);
+  const mounts = `mount --bind ${passwd} /etc/passwd && mount --bind ${shadow} /etc/shadow`;
+  return ['unshare', '-m', 'sh', '-c', `${mounts} && exec "$@"`, 'sh', ...serve];
 }
 
 /** One that nobody has at this moment. */
