@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { eachPlace } from '../support/engines.ts';
+import { freePort } from '../support/free-port.ts';
 import { inReverse, newDirectory, settingsOf, startNodeProcess } from '../support/node-process.ts';
 import { startFakeVault } from '../support/vault.ts';
 import {
@@ -8,7 +9,6 @@ import {
   addWorker,
   beginSession,
   echo,
-  freePort,
   startCarryingServer,
   startEcho,
 } from '../support/workers-alone.ts';

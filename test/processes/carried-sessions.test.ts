@@ -2,7 +2,7 @@
 
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
-import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
+import { connect, type Socket } from 'node:net';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
 import {
@@ -17,19 +17,11 @@ import {
   untilClosed,
 } from '../support/carried.ts';
 import { readHello } from '../support/client-hellos.ts';
+import { freePort } from '../support/free-port.ts';
 import { newDirectory } from '../support/node-process.ts';
 import { startProgram } from '../support/program.ts';
 import { AUTH_METHOD, type Call } from '../support/seeded-broker.ts';
 import { callOver } from '../support/server.ts';
-
-async function freePort(): Promise<number> {
-  const server = createServer().listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const { port } = server.address() as AddressInfo;
-  server.close();
-  await once(server, 'close');
-  return port;
-}
 
 /** A development server at a place; `admin` calls it. */
 async function startDev(t: TestContext, data: string, proxy: number) {

@@ -3,10 +3,11 @@
 import { execFileSync, spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
 import { chmodSync, existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
-import { type AddressInfo, connect, createServer } from 'node:net';
+import { connect } from 'node:net';
 import { userInfo } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as wait } from 'node:timers/promises';
+import { freePort } from './free-port.ts';
 import { newDirectory, type Scope } from './node-process.ts';
 import { findCommand, type Tool } from './tools.ts';
 
@@ -138,17 +139,6 @@ function withAccount(folder: string, password: string, serve: readonly string[])
   chmodSync(shadow, 0o600);
   const mounts = `mount --bind ${passwd} /etc/passwd && mount --bind ${shadow} /etc/shadow`;
   return ['unshare', '-m', 'sh', '-c', `${mounts} && exec "$@"`, 'sh', ...serve];
-}
-
-/** One that nobody has at this moment. */
-function freePort(): Promise<number> {
-  return new Promise((resolve) => {
-    const server = createServer();
-    server.listen(0, '127.0.0.1', () => {
-      const { port } = server.address() as AddressInfo;
-      server.close(() => resolve(port));
-    });
-  });
 }
 
 function answers(port: number): Promise<boolean> {

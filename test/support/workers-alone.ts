@@ -12,6 +12,7 @@ import { decodeAuthorizationToken } from '../../src/broker/sessions/authorizatio
 import { openSessionStream } from '../../src/worker/client/session-stream.ts';
 import { makeProject, type Project } from './broker.ts';
 import { sqlitePlace } from './engines.ts';
+import { freePort } from './free-port.ts';
 import {
   initialiseNode,
   type NodeProcess,
@@ -24,16 +25,6 @@ import {
 import type { Reply } from './server.ts';
 
 const MAIN = join(import.meta.dirname, '../../src/main.ts');
-
-/** A port that nobody has at the moment: processes that are started anew come back to it. */
-export async function freePort(host = '127.0.0.1'): Promise<number> {
-  const server = createServer().listen(0, host);
-  await once(server, 'listening');
-  const { port } = server.address() as AddressInfo;
-  server.close();
-  await once(server, 'close');
-  return port;
-}
 
 /** Asks again and again. @throws what the last attempt said */
 export async function eventually<Value>(

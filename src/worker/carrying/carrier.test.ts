@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { type AddressInfo, createServer, type Socket } from 'node:net';
 import { type TestContext, test } from 'node:test';
+import { freePort } from '../../../test/support/free-port.ts';
 import { until } from '../../../test/support/raw-talk.ts';
 import {
   firstMessage,
@@ -120,16 +121,6 @@ async function listen(t: TestContext, serve: (socket: Socket) => void): Promise<
     server.close();
   });
   return (server.address() as AddressInfo).port;
-}
-
-/** A port that nobody listens on. */
-async function freePort(): Promise<number> {
-  const server = createServer().listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const { port } = server.address() as AddressInfo;
-  server.close();
-  await once(server, 'close');
-  return port;
 }
 
 const binary = (text: string): Buffer => frameOf(OPCODE.binary, Buffer.from(text));
@@ -545,36 +536,45 @@ test('an end that the server does not hear is told again, and is open until then
   );
 });
 
-test('a client that leaves before the endpoint is said to be reached has no recording begun', async (t) => {
+/** What a server hears of a recording, and that the connection is closed, in its order. */
+function noteRecording() {
   const order: string[] = [];
+  const { promise: closed, resolve } = Promise.withResolvers<void>();
+  const notes: Pick<Upstream, 'record' | 'close'> = {
+    async record({ step }) {
+      order.push(step);
+      return { id: 'cr_1', keeps_input: false, flush_ms: 1 };
+    },
+    async close() {
+      order.push('close');
+      resolve();
+      return { closed: 1 };
+    },
+  };
+  return { order, closed, notes };
+}
+
+test('a client that leaves before the endpoint is said to be reached has no recording begun', async (t) => {
+  const { order, closed, notes } = noteRecording();
   const asked = Promise.withResolvers<void>();
   const told = Promise.withResolvers<void>();
-  const closed = Promise.withResolvers<void>();
   const at = await listen(t, (socket) => socket.resume());
   const { port, carrier } = await startCarrier(
     t,
     { endpoint: `ssh://127.0.0.1:${at}`, injects: true, recording_id: 'sr_1' },
     {
+      ...notes,
       async connect() {
         asked.resolve();
         await told.promise;
         return { status: 'connected' };
-      },
-      async record({ step }) {
-        order.push(step);
-        return { id: 'cr_1', keeps_input: false, flush_ms: 1 };
-      },
-      async close() {
-        order.push('close');
-        closed.resolve();
-        return { closed: 1 };
       },
     },
   );
   const { socket } = await openRaw(session, port, firstMessage());
   await asked.promise;
   socket.destroy();
-  await closed.promise;
+  await closed;
   told.resolve();
   await until(() => carrier.traffic().length === 0);
   for (let turn = 0; turn < 20; turn++) await new Promise((resolve) => setImmediate(resolve));
@@ -582,28 +582,19 @@ test('a client that leaves before the endpoint is said to be reached has no reco
 });
 
 test('a connection is over for the server once its recording is closed', async (t) => {
-  const order: string[] = [];
+  const { order, closed, notes } = noteRecording();
   const asked = Promise.withResolvers<void>();
   const credentials = Promise.withResolvers<never>();
   const left = Promise.withResolvers<void>();
-  const closed = Promise.withResolvers<void>();
   const at = await listen(t, (socket) => socket.on('close', () => left.resolve()).resume());
   const { port } = await startCarrier(
     t,
     { endpoint: `ssh://127.0.0.1:${at}`, injects: true, recording_id: 'sr_1' },
     {
-      async record({ step }) {
-        order.push(step);
-        return { id: 'cr_1', keeps_input: false, flush_ms: 1 };
-      },
+      ...notes,
       logIn() {
         asked.resolve();
         return credentials.promise;
-      },
-      async close() {
-        order.push('close');
-        closed.resolve();
-        return { closed: 1 };
       },
     },
   );
@@ -612,6 +603,6 @@ test('a connection is over for the server once its recording is closed', async (
   socket.destroy();
   await left.promise;
   credentials.reject(new Failure('forbidden', 'it has none'));
-  await closed.promise;
+  await closed;
   assert.deepEqual(order, ['begin', 'end', 'close']);
 });
