@@ -77,9 +77,9 @@ interface Declaration<In extends z.ZodObject = z.ZodObject, Out extends Output =
   seals?: boolean;
   /**
    * Where several threads answer, any of them answers it: nothing that it goes by is kept in the memory of one but what the
-   * store counts (`Store.catchUp`). What is not declared so is answered by one for all.
+   * store counts (`Store.catchUp`). What is not declared so is answered by one for all. A function says it by the configuration.
    */
-  on_any_thread?: true;
+  on_any_thread?: true | ((app: App) => boolean);
   input: In;
   output: Out;
   /** Of an answer that tells of what is only begun; by default 200, or 204 where there is nothing to say. */

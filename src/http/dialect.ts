@@ -13,8 +13,6 @@ import type { HttpResponse } from './response.ts';
 export interface FramedRoute extends RecordedRoute {
   /** It seals the server, and is answered all the same. */
   readonly seals?: boolean;
-  /** See `Declaration.on_any_thread`. */
-  readonly on_any_thread?: boolean;
 }
 
 /** A request on its way through the frame. */
@@ -62,6 +60,8 @@ export interface Dialect<S extends Stages> {
   ): { headers: Readonly<Record<string, string>>; answered?: HttpResponse };
   /** Reads where it leads, and notes that, also of what it refuses. */
   find(app: App, exchange: Exchange): Soon<S['found']>;
+  /** Of several threads: whether any of them answers it; see `Declaration.on_any_thread`. */
+  isForAny(app: App, found: S['found']): Soon<boolean>;
   /** Refuses what is refused whoever asks. */
   requireHead(exchange: Exchange, found: S['found']): void;
   findCredentials(app: App, exchange: Exchange): Soon<Credentials>;

@@ -23,7 +23,14 @@ const REQUEST: HttpRequest = {
 
 type Step = Exclude<
   keyof Dialect<Stages>,
-  'accepts' | 'sealed' | 'listCredentials' | 'encodeFailure' | 'encodeFault' | 'rescue' | 'bearerOf'
+  | 'accepts'
+  | 'isForAny'
+  | 'sealed'
+  | 'listCredentials'
+  | 'encodeFailure'
+  | 'encodeFault'
+  | 'rescue'
+  | 'bearerOf'
 >;
 
 const STEPS: readonly Step[] = [
@@ -59,6 +66,7 @@ function echo({ at = () => {}, route = ROUTE }: { at?(step: Step): void; route?:
       trace.route = route;
       return go('find', { route });
     },
+    isForAny: () => true,
     requireHead: () => go('requireHead', undefined),
     findCredentials: () => go('findCredentials', { text: '', living: undefined }),
     takeQuota: (_app, { headers }) => {

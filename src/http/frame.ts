@@ -86,10 +86,11 @@ function findHere<S extends Stages>(
   exchange: Exchange,
 ): Soon<S['found'] | undefined> {
   if (app.barrier.sealed) return undefined;
-  const ifHere = (found: S['found']) => (found.route?.on_any_thread ? found : undefined);
   try {
-    const finding = dialect.find(app, exchange);
-    return finding instanceof Promise ? finding.then(ifHere, () => undefined) : ifHere(finding);
+    const finding = whenThere(dialect.find(app, exchange), (found) =>
+      whenThere(dialect.isForAny(app, found), (isHere) => (isHere ? found : undefined)),
+    );
+    return finding instanceof Promise ? finding.catch(() => undefined) : finding;
   } catch {
     return undefined;
   }

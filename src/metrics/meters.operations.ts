@@ -29,6 +29,8 @@ export interface Measured {
   /** Reads that need no token, by route. */
   public_reads: ReadonlyMap<string, number>;
   store: CommitterStats;
+  /** Values sealed with the newest data keys. */
+  encryptions: number;
   /** Of the delay of its event loop, seconds by percentile. */
   loop_delays: ReadonlyMap<number, number>;
   /** Bytes. */
@@ -66,6 +68,7 @@ export function readMeters(app: App): Measured {
     requests,
     public_reads: app.audit.counts(),
     store: app.store.stats(),
+    encryptions: app.barrier.sealed ? 0 : app.barrier.generation().encryptions,
     loop_delays: new Map(PERCENTILES.map((one) => [one, loop.percentile(one) / 1e9])),
     heap_used,
     external,

@@ -1,5 +1,6 @@
 import { hostname } from 'node:os';
 import { z } from 'zod';
+import type { App } from '../app/app.ts';
 import { bare, flat, nothing } from '../app/output.ts';
 import { type AnyRoute, vaultRoute } from '../app/route.ts';
 import { invalid } from '../core/failure.ts';
@@ -7,6 +8,7 @@ import { flag, integer, list, longText, optional, text } from '../core/fields.ts
 import { COMPATIBLE_VERSION } from '../core/version.ts';
 import { generateRootRoutes } from './generate-root/routes.ts';
 import { rejectPgpKeys } from './initialisation.ts';
+import { countEncryptions } from './key-status.operations.ts';
 import { type Initialised, initialise, rotateKeys, sealServer } from './operations.ts';
 import { rekeySystemRoutes } from './rekey/routes.ts';
 import { shareText } from './share-text.ts';
@@ -77,12 +79,16 @@ const keyStatus = z.object({
   encryptions: z.int(),
 });
 
+/** How it stands with the token of a transit seal is known where that is renewed. */
+const withoutTransit = ({ config }: App): boolean => config.seal.type !== 'transit';
+
 /** Two paths of one endpoint. */
 const ROTATIONS = ['/v1/sys/rotate', '/v1/sys/rotate/keyring'] as const;
 
 export const sealRoutes: AnyRoute[] = [
   vaultRoute({
     id: 'read-initialization-status',
+    on_any_thread: true,
     method: 'GET',
     path: '/v1/sys/init',
     summary: 'Say whether the server is initialised',
@@ -127,6 +133,7 @@ export const sealRoutes: AnyRoute[] = [
   }),
   vaultRoute({
     id: 'seal-status',
+    on_any_thread: withoutTransit,
     method: 'GET',
     path: '/v1/sys/seal-status',
     summary: 'Read how the seal stands',
@@ -174,6 +181,7 @@ export const sealRoutes: AnyRoute[] = [
   }),
   vaultRoute({
     id: 'read-health-status',
+    on_any_thread: withoutTransit,
     method: 'GET',
     path: '/v1/sys/health',
     summary: 'Say how the server is, by status code',
@@ -205,6 +213,7 @@ export const sealRoutes: AnyRoute[] = [
   }),
   vaultRoute({
     id: 'leader-status',
+    on_any_thread: true,
     method: 'GET',
     path: '/v1/sys/leader',
     summary: 'Say which node leads (none does)',
@@ -217,6 +226,7 @@ export const sealRoutes: AnyRoute[] = [
   }),
   vaultRoute({
     id: 'ha-status',
+    on_any_thread: true,
     method: 'GET',
     path: '/v1/sys/ha-status',
     summary: 'Describe this node',
@@ -251,7 +261,8 @@ export const sealRoutes: AnyRoute[] = [
     output: flat(keyStatus),
     failures: ['unavailable'],
     run: async (app) => {
-      const { term, created_at, encryptions } = app.barrier.generation();
+      const { term, created_at } = app.barrier.generation();
+      const encryptions = await countEncryptions(app);
       const install_time = new Date(created_at * 1000).toISOString();
       return { data: { term, install_time, encryptions } };
     },

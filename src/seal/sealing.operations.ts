@@ -9,6 +9,7 @@ import { judgeAccess } from '../acl/acl.ts';
 import { refuse } from '../acl/verdict.ts';
 import { type App, perApp } from '../app/app.ts';
 import type { TokenFacts } from '../app/caller.ts';
+import { inOnePlace, oneForAll } from '../app/one-for-all.ts';
 import { judgeAddress } from '../config/cidrs.ts';
 import { BoundedMap } from '../core/bounded-map.ts';
 import { Failure } from '../core/failure.ts';
@@ -21,10 +22,16 @@ import type { Soon } from '../core/steps.ts';
  * emergency, and it only ever takes something away: whoever was permitted to lately still is.
  */
 interface Sealers {
-  /** With the version of what is permitted; undefined for whom that does not matter. */
-  may: Map<string, { token: TokenFacts; judged_at: number; version: number | undefined }>;
+  may: Map<string, Sealer>;
   /** When the others were judged, by their ids. */
   others: Map<string, number>;
+}
+
+interface Sealer {
+  token: TokenFacts;
+  judged_at: number;
+  /** Of what is permitted; undefined for whom that does not matter. */
+  version: number | undefined;
 }
 
 const sealersOf = perApp<Sealers>((app) => {
@@ -33,6 +40,8 @@ const sealersOf = perApp<Sealers>((app) => {
     sealers.may.clear();
     sealers.others.clear();
   });
+  // Of several threads the one that seals looks for all.
+  if (oneForAll(app).ask) return sealers;
   const look = onceAtATime(() => forgetEnded(app, sealers));
   app.store.onWrite('token', look);
   app.store.onConfigChange(look);
@@ -114,16 +123,36 @@ async function judgeSealer(app: App, known: Authenticated): Promise<void> {
   const { allowed } = isHeld ? verdict : await verdict;
   // It may have ended while it was judged.
   if (allowed && (isHeld || (await findToken(app.db, id)))) {
-    may.set(id, { token, judged_at: now, version });
+    const sealer = { token, judged_at: now, version };
+    may.set(id, sealer);
+    // No request is refused for this.
+    if (oneForAll(app).ask) await keepInOnePlace(app, { id, sealer }).catch(() => {});
   } else {
     others.set(id, now);
   }
 }
 
+const keepInOnePlace = inOnePlace(
+  'seal/keep-sealer',
+  async (app, { id, sealer }: { id: string; sealer: Sealer }) => {
+    const { may } = sealersOf(app);
+    const { token } = sealer;
+    // It may have ended meanwhile, and another may have been made with the same id.
+    if ((await findToken(app.db, id))?.accessor === token.accessor) may.set(id, sealer);
+    else if (may.get(id)?.token.accessor === token.accessor) may.delete(id);
+  },
+);
+
 /** Forgets a token that the database does not know any more. */
 export function forgetSealer(app: App, text: string): void {
-  sealersOf(app).may.delete(tokenId(app, text));
+  const id = tokenId(app, text);
+  const wasKept = sealersOf(app).may.delete(id);
+  if (wasKept && oneForAll(app).ask) forgetInOnePlace(app, id).catch(() => {});
 }
+
+const forgetInOnePlace = inOnePlace('seal/forget-sealer', async (app, id: string) => {
+  sealersOf(app).may.delete(id);
+});
 
 /** Somebody who may seal although nothing can be looked up; undefined for everybody else. */
 export function findSealer(app: App, text: string, remote_address: string): TokenFacts | undefined {

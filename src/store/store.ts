@@ -79,6 +79,8 @@ export interface Store {
   seen(of: KeptTable | 'config'): number;
   /** Calls back some time after another thread has written. */
   onOthers(listener: () => void): void;
+  /** Whether others write that a request here knows nothing of: other nodes, or threads of this one. */
+  readonly hasOthers: boolean;
   /** For another thread of this process that reads and writes: see {@link joinStore}. */
   share(): SharedStore;
   /** Calls back when this process can never write again; it should end. */
@@ -118,6 +120,7 @@ async function openSqlite(directory: string, node: string, log: StoreLog): Promi
     const place = { engine: 'sqlite' as const, file };
     const reader = new SqliteReader(file);
     const db = createDb(reader);
+    let isShared = false;
     return {
       engine: 'sqlite',
       db,
@@ -127,7 +130,13 @@ async function openSqlite(directory: string, node: string, log: StoreLog): Promi
       // Every change passes through here.
       refreshConfig: async () => committer.written.catchUp(),
       ...listenersOf(committer),
-      share: () => ({ place, counts: counts.shared, port: committer.connect() }),
+      get hasOthers() {
+        return isShared;
+      },
+      share() {
+        isShared = true;
+        return { place, counts: counts.shared, port: committer.connect() };
+      },
       onDeath: (listener) => committer.onDeath(listener),
       stats: () => committer.stats(),
       close: async () => {
@@ -177,6 +186,7 @@ async function openPostgres(
       configVersion: () => started.version(),
       refreshConfig: () => started.refresh(),
       ...listenersOf(committer),
+      hasOthers: true,
       share: () => ({ place, counts: counts.shared, port: committer.connect() }),
       onDeath(listener) {
         committer.onDeath(listener);
@@ -252,6 +262,7 @@ export function joinStore(
       committer.written.catchUp();
     },
     ...listenersOf(committer),
+    hasOthers: true,
     share() {
       throw new TypeError('a store is shared by the thread that opened it');
     },

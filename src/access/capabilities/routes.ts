@@ -31,6 +31,7 @@ function pathsOf(input: { paths: string[]; path: string[] }): string[] {
 export const capabilityRoutes: AnyRoute[] = [
   vaultRoute({
     id: 'query-token-self-capabilities',
+    on_any_thread: true,
     method: 'POST',
     path: '/v1/sys/capabilities-self',
     summary: 'What the own token may do at paths',
@@ -44,6 +45,7 @@ export const capabilityRoutes: AnyRoute[] = [
   }),
   vaultRoute({
     id: 'query-token-capabilities',
+    on_any_thread: true,
     method: 'POST',
     path: '/v1/sys/capabilities',
     summary: 'What a token may do at paths',
@@ -58,6 +60,7 @@ export const capabilityRoutes: AnyRoute[] = [
   }),
   vaultRoute({
     id: 'query-token-accessor-capabilities',
+    on_any_thread: true,
     method: 'POST',
     path: '/v1/sys/capabilities-accessor',
     summary: 'What the token of an accessor may do at paths',

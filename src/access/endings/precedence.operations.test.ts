@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
-import { test } from 'node:test';
+import { after, test } from 'node:test';
 import { eachPlace } from '../../../test/support/engines.ts';
 import { Failure } from '../../core/failure.ts';
 import { findHolder } from '../../store/job-lock.ts';
-import type { Store } from '../../store/store.ts';
+import { joinStore, type Store } from '../../store/store.ts';
 import { goFirst, letFirst, type WriteContext } from './precedence.operations.ts';
 
 let ids = 0;
@@ -26,11 +26,23 @@ async function letOthersRead({ db }: Store): Promise<void> {
 }
 
 eachPlace('a request that goes first', (newPlace, engine) => {
-  /** Two nodes where there can be two. */
+  const joined: Store[] = [];
+  after(async () => {
+    for (const store of joined) await store.close();
+  });
+  /** Two nodes, or threads of one where there can be no other. */
   const openBoth = async (): Promise<[Store, Store]> => {
     const place = await newPlace();
     const a = await place.open('a');
-    return [a, engine === 'sqlite' ? a : await place.open('b')];
+    return [a, engine === 'sqlite' ? join(a) : await place.open('b')];
+  };
+  const join = (store: Store): Store => {
+    const one = joinStore(store.share(), {
+      confirmConfig: async () => store.configVersion(),
+      refreshConfig: () => store.refreshConfig(),
+    });
+    joined.push(one);
+    return one;
   };
 
   test('is waited for by changes of permissions on each node, and by none after it', async () => {

@@ -15,6 +15,8 @@ import type { Store } from '../../store/store.ts';
 /** What a request writes by. */
 export type WriteContext = Pick<App, 'store' | 'now' | 'newId'>;
 
+// Nodes, and threads of one, tell each other by a row. They are spoken of as nodes.
+
 /** Milliseconds that a change of permissions waits at most for requests that go first. */
 const LONGEST_MS = 2_000;
 /** So long others go with them: those that came too late in the same moment, for instance. */
@@ -42,9 +44,6 @@ function precedenceOf(store: Store): Precedence {
   return made;
 }
 
-/** Whether a request of another node can be the one that goes first. */
-const hasOthers = ({ engine }: Store): boolean => engine !== 'sqlite';
-
 /**
  * Runs a request while all changes of permissions wait, on every node: one that is judged or planned at length would
  * otherwise lose to them for as long as they go on.
@@ -57,7 +56,7 @@ export function goFirst<Result>(
   run: (hold: Hold) => Promise<Result>,
 ): Promise<Result> {
   const { here } = precedenceOf(context.store);
-  if (!hasOthers(context.store) || here.isMine) {
+  if (!context.store.hasOthers || here.isMine) {
     return changes ? here.takeAlone(run) : here.take(run);
   }
   if (!changes) {
@@ -116,7 +115,7 @@ async function announce(
 export async function letFirst(store: Store): Promise<void> {
   const { here, elsewhere } = precedenceOf(store);
   await here.pass();
-  if (!hasOthers(store) || here.isMine) return;
+  if (!store.hasOthers || here.isMine) return;
   const first = await findHolder(store.db, NAME);
   let found = first;
   // Only for those that are first now, not for any that follow them.

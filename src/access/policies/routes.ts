@@ -20,6 +20,7 @@ const name = text().describe('Name of the policy; upper case counts as lower cas
 const path_forms = { name: /^[^/]+$/ };
 const name_forms = { name: 'lower_case' } as const;
 const none = z.object({});
+const listed = { on_any_thread: true, input: none, failures: [] } as const;
 const named = z.object({ name });
 
 const notHere = 'Not supported: refused, as without it more would be permitted than was meant.';
@@ -63,12 +64,12 @@ function routesAt<All extends Output, One extends Output>(
         { path: other, fields: [], when: [] },
         { path: '/v1/sys/policy', method: 'GET', fields: [], when: [] },
       ],
-      input: none,
-      failures: [],
+      ...listed,
       ...list,
     }),
     vaultRoute({
       id: `${id}-read-acl-policy`,
+      on_any_thread: true,
       method: 'GET',
       path: `${base}/{name}`,
       summary: 'Read a policy',
@@ -185,8 +186,7 @@ export const policyRoutes: AnyRoute[] = [
       { path: '/v1/sys/policies/acl', method: 'LIST', fields: [], when: [] },
       { path: '/v1/sys/policy', method: 'LIST', fields: [], when: [] },
     ],
-    input: none,
-    failures: [],
+    ...listed,
     ...listTwice,
   }),
 ];

@@ -2,11 +2,11 @@ import { type App, perApp } from '../../app/app.ts';
 import type { Caller } from '../../app/caller.ts';
 import { Failure } from '../../core/failure.ts';
 import { ChangesInTurn } from '../../core/fairness/changes-in-turn.ts';
-import { Lines } from '../../core/fairness/line.ts';
 import type { Hold } from '../../core/fairness/right-of-way.ts';
 import type { Effect } from '../../store/write.ts';
 import { commitEnd, endInTurn, isBeingEnded } from '../endings/operations.ts';
 import { goFirst, type WriteContext } from '../endings/precedence.operations.ts';
+import { isInLine, waitInLine } from './lines.operations.ts';
 import { commitOnceFor } from './operations.ts';
 import { Patience } from './patience.operations.ts';
 
@@ -137,7 +137,7 @@ async function tryInLine<Result>(
   while (!tried && mayStayOut()) tried = await tryAgain(context, caller, attempt, patience);
   if (tried) return tried.done;
   const goOn = () => tryOn(context, caller, attempt, patience);
-  return line ? linesOf(line.app).wait(line.key, goOn) : goOn();
+  return line ? waitInLine(line.app, line.key, goOn) : goOn();
 }
 
 /**
@@ -163,7 +163,7 @@ export async function commitPlanned<Result>(
     return plan();
   };
   const key = line?.key ?? keyOf(caller);
-  const isAwaited = line?.changes === true && linesOf(app).has(key);
+  const isAwaited = line?.changes === true && isInLine(app, key);
   const made = isAwaited ? [] : [await plan()];
   const wasThere = caller.found === true || made[0]?.found === true;
   const how = { made, key, wasThere };
@@ -238,9 +238,8 @@ async function commitByPlans<Result>(
       return undefined;
     }
   };
-  const lines = linesOf(app);
-  if (made.length === 0 && lines.has(key)) {
-    return lines.wait(key, () => tryOn(app, caller, attempt, patience));
+  if (made.length === 0 && isInLine(app, key)) {
+    return waitInLine(app, key, () => tryOn(app, caller, attempt, patience));
   }
   return tryInLine(app, caller, attempt, patience, {
     // Of many at once one wins: the others go on one by one, or all but one would lose again.
@@ -249,7 +248,5 @@ async function commitByPlans<Result>(
     mayStayOut: () => !patience.isBehind && !patience.changes,
   });
 }
-
-const linesOf = perApp(() => new Lines());
 
 const REMOVED = 'it was removed by somebody else in the meantime';

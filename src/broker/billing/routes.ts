@@ -9,6 +9,7 @@ export const billingRoutes: readonly AnyBoundaryRoute[] = [
   boundaryRoute({
     id: 'list-monthly-active-users',
     method: 'GET',
+    on_any_thread: true,
     path: '/v1/billing:monthly-active-users',
     summary: 'Count the users who had sessions, by month',
     access: globalAccess('billing', 'monthly-active-users'),

@@ -3,6 +3,7 @@ import type { App } from '../../app/app.ts';
 import type { RawAnswer } from '../../app/result.ts';
 import type { FailureKind } from '../../core/failure.ts';
 import type { Immutable } from '../../core/immutable.ts';
+import type { Soon } from '../../core/steps.ts';
 import type { Action } from './actions.ts';
 import type { BrokerCaller } from './caller.ts';
 import type { OutputFields } from './grants/verdict.ts';
@@ -111,8 +112,8 @@ export interface BoundaryRoute<
   /** The media type of an answer that is no JSON. */
   bytes?: string;
   failures: readonly FailureKind[];
-  /** See `Declaration.on_any_thread` of the other API's routes. */
-  on_any_thread?: true;
+  /** See `Declaration.on_any_thread` of the other API's routes; a function says it of the path's id, whoever asks. */
+  on_any_thread?: true | ((app: App, id: string) => Soon<boolean>);
   /**
    * Fields of body and query that the audit record may hold as they are; `update_mask` for what a change
    * speaks of, also what it empties.

@@ -129,6 +129,7 @@ export function listRoute<Out extends z.ZodType<object>>(
   return boundaryRoute({
     id: `list-${plural}`,
     method: 'GET',
+    on_any_thread: true,
     path: `/v1/${plural}`,
     summary: `List ${plural.replaceAll('-', ' ')}`,
     access: { action: 'list', lists: type },

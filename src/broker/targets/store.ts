@@ -33,3 +33,23 @@ export async function listLinked(db: Db, target_id: string): Promise<Linked[]> {
   const linked = await around.all(db, { id: target_id });
   return linked.sort((a, b) => (a.id < b.id ? -1 : 1));
 }
+
+const SOURCES: readonly LinkKind[] = ['target-brokered', 'target-injected'];
+
+const oneSource = prepared<{ id: string }, { kind: string }>((from, { id }) =>
+  from
+    .selectFrom('resource_link')
+    .select('kind')
+    .where('from_id', '=', id)
+    .where(
+      'kind',
+      'in',
+      SOURCES.map((kind) => sql.lit(kind)),
+    )
+    .limit(1),
+);
+
+/** Whether sessions of a target are given credentials. */
+export async function hasCredentialSources(db: Db, target_id: string): Promise<boolean> {
+  return (await oneSource.first(db, { id: target_id })) !== undefined;
+}

@@ -2,6 +2,7 @@ import type { App } from '../../app/app.ts';
 import { Failure } from '../../core/failure.ts';
 import { ownWorker } from './embedded.operations.ts';
 import { listWorkersWithKeys } from './enrolment.store.ts';
+import { readPresence } from './presence.operations.ts';
 import {
   chooseIngress,
   chooseWorkers,
@@ -9,7 +10,7 @@ import {
   joinTags,
   type SessionFilters,
 } from './selection.ts';
-import { listAlive, listSilent } from './status.operations.ts';
+import { listSilent } from './status.operations.ts';
 import { listCarrying } from './store.ts';
 import { readWorkers } from './worker-cache.operations.ts';
 
@@ -18,8 +19,7 @@ import { readWorkers } from './worker-cache.operations.ts';
  * seconds. This server's own one is alive as long as it can ask.
  */
 export async function listEligibleWorkers(app: App): Promise<EligibleWorker[]> {
-  const [workers, alive] = await Promise.all([readWorkers(app), listAlive(app)]);
-  const own = ownWorker(app)?.id;
+  const [workers, { alive, own }] = await Promise.all([readWorkers(app), readPresence(app)]);
   return workers.flatMap((worker) => {
     const { address, config_tags, api_tags } = worker.body;
     if (worker.id !== own && !alive.has(worker.id)) return [];

@@ -19,11 +19,17 @@ interface Held {
 
 const reportsOf = perApp((): Held => ({ last: undefined, watch: new ReportWatch() }));
 
+/** Whether reports that were read at a time are still gone by. */
+export const areFresh = (at: number, now: number): boolean => now >= at && now - at < POLL_MS;
+
+/** When reports were last read. */
+export const reportsReadAt = (app: App): number => reportsOf(app).last?.at ?? 0;
+
 /** Last reports, read at most once a second however many sessions are asked for. */
 export async function readReports(app: App): Promise<WorkerStatusRow[]> {
   const held = reportsOf(app);
   const now = app.now();
-  if (held.last && now >= held.last.at && now - held.last.at < POLL_MS) return held.last.rows;
+  if (held.last && areFresh(held.last.at, now)) return held.last.rows;
   const reports = { at: now, rows: held.watch.look(() => listStatuses(app.db)) };
   held.last = reports;
   reports.rows.catch(() => {

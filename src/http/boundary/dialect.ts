@@ -44,6 +44,8 @@ export const boundaryDialect = (router: BoundaryRouter): Dialect<BoundaryStages>
   greet,
   find: (app, exchange) =>
     findBoundaryRoute(router, exchange.request, originOf(app, exchange.request), exchange.trace),
+  isForAny: (app, { route: { on_any_thread: says }, id }) =>
+    typeof says === 'function' ? says(app, id) : says === true,
   requireHead: ({ request }) => requireCorrelationId(request),
   findCredentials,
   takeQuota,

@@ -35,6 +35,10 @@ export const vaultDialect = (routers: VaultRouters): Dialect<VaultStages> => ({
   accepts: () => true,
   sealed: 'Vault is sealed',
   find: (app, exchange) => findVaultRoute(app, routers, exchange),
+  isForAny(app, { route }) {
+    const says = route?.on_any_thread;
+    return typeof says === 'function' ? says(app) : says === true;
+  },
   requireHead,
   findCredentials: (_app, { request }) => ({
     text: requireOneToken(request) ?? '',

@@ -6,6 +6,7 @@ import type { Config } from '../../config/config.ts';
 import { Failure } from '../../core/failure.ts';
 import { SharedBytes } from '../../core/fairness/shared-bytes.ts';
 import { type Measured, otherMeters } from '../../metrics/meters.operations.ts';
+import { otherEncryptions } from '../../seal/key-status.operations.ts';
 import { Dialogue } from './dialogue.ts';
 import { Forwarded, type Handlers } from './forwarding.ts';
 import type { AnsweringOptions, Asked, Said } from './messages.ts';
@@ -55,6 +56,8 @@ export class AnsweringThreads {
       for (const { dialogue } of this.#threads) dialogue.say({ type: 'tell', name, told });
     };
     otherMeters(app).ask = () => this.#readMeters();
+    otherEncryptions(app).ask = async () =>
+      (await this.#readMeters()).reduce((sum, { encryptions }) => sum + encryptions, 0);
     app.barrier.onUnseal(() => this.#handOutKeys());
     app.barrier.onReload(() => this.#handOutKeys());
     app.barrier.onSeal(() => this.#seal());

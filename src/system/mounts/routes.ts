@@ -63,6 +63,7 @@ function singleMountRoutes(kind: MountKind, base: Base, name: string): AnyRoute[
   return [
     vaultRoute({
       id: `${name}-read`,
+      on_any_thread: true,
       method: 'GET',
       path: `${base}/{path+}`,
       summary: 'Read a mount, or its tuning at `…/tune`',

@@ -17,6 +17,7 @@ const role_name = text().describe('Name of the role.');
 export const tokenRoleRoutes: AnyRoute[] = [
   vaultRoute({
     id: 'token-list-roles',
+    on_any_thread: true,
     method: 'LIST',
     path: '/v1/auth/{mount}/roles',
     summary: 'List token roles',
@@ -28,6 +29,7 @@ export const tokenRoleRoutes: AnyRoute[] = [
   }),
   vaultRoute({
     id: 'token-read-role',
+    on_any_thread: true,
     method: 'GET',
     path: '/v1/auth/{mount}/roles/{role_name}',
     summary: 'Read a token role',

@@ -78,6 +78,7 @@ const orphans: SetElsewhere = {
 export const tokenRoutes: AnyRoute[] = [
   vaultRoute({
     id: 'token-create',
+    on_any_thread: true,
     method: 'POST',
     path: '/v1/auth/{mount}/create',
     summary: 'Make a child of the own token',
@@ -93,6 +94,7 @@ export const tokenRoutes: AnyRoute[] = [
   }),
   vaultRoute({
     id: 'token-create-orphan',
+    on_any_thread: true,
     method: 'POST',
     path: '/v1/auth/{mount}/create-orphan',
     summary: 'Make a token without a parent',
@@ -107,6 +109,7 @@ export const tokenRoutes: AnyRoute[] = [
   }),
   vaultRoute({
     id: 'token-create-against-role',
+    on_any_thread: true,
     method: 'POST',
     path: '/v1/auth/{mount}/create/{role_name}',
     summary: 'Make a token by a role',
@@ -122,6 +125,7 @@ export const tokenRoutes: AnyRoute[] = [
   }),
   ...bothWays({
     id: 'token-look-up-self',
+    on_any_thread: true,
     path: '/v1/auth/{mount}/lookup-self',
     summary: 'Look up the own token',
     input: z.object({}),
@@ -131,6 +135,7 @@ export const tokenRoutes: AnyRoute[] = [
   }),
   ...bothWays({
     id: 'token-look-up',
+    on_any_thread: true,
     path: '/v1/auth/{mount}/lookup',
     summary: 'Look up a token',
     input: z.object({ token }),
@@ -140,6 +145,7 @@ export const tokenRoutes: AnyRoute[] = [
   }),
   vaultRoute({
     id: 'token-look-up-accessor',
+    on_any_thread: true,
     method: 'POST',
     path: '/v1/auth/{mount}/lookup-accessor',
     summary: 'Look up a token by its accessor',
@@ -152,6 +158,7 @@ export const tokenRoutes: AnyRoute[] = [
   }),
   vaultRoute({
     id: 'token-renew-self',
+    on_any_thread: true,
     method: 'POST',
     path: '/v1/auth/{mount}/renew-self',
     summary: 'Renew the own token',
@@ -164,6 +171,7 @@ export const tokenRoutes: AnyRoute[] = [
   }),
   vaultRoute({
     id: 'token-renew',
+    on_any_thread: true,
     method: 'POST',
     path: '/v1/auth/{mount}/renew',
     summary: 'Renew a token',
@@ -176,6 +184,7 @@ export const tokenRoutes: AnyRoute[] = [
   }),
   vaultRoute({
     id: 'token-renew-accessor',
+    on_any_thread: true,
     method: 'POST',
     path: '/v1/auth/{mount}/renew-accessor',
     summary: 'Renew a token by its accessor',
@@ -233,6 +242,7 @@ export const tokenRoutes: AnyRoute[] = [
   }),
   vaultRoute({
     id: 'token-list-accessors',
+    on_any_thread: true,
     method: 'LIST',
     path: '/v1/auth/{mount}/accessors',
     summary: 'List the accessors of all tokens',

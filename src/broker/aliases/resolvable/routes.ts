@@ -12,6 +12,7 @@ export const resolvableAliasRoutes: readonly AnyBoundaryRoute[] = [
   boundaryRoute({
     id: 'list-resolvable-aliases-user',
     method: 'GET',
+    on_any_thread: true,
     path: '/v1/users/{id}:list-resolvable-aliases',
     summary: 'List the aliases that lead a user to targets',
     access: itemAccess(userDefinition, 'list-resolvable-aliases'),

@@ -4,11 +4,13 @@ import { findDestination } from '../../aliases/operations.ts';
 import type { BrokerCaller } from '../../resource/caller.ts';
 import { refuseField } from '../../resource/field-errors.ts';
 import { isOf } from '../../resource/handler.ts';
+import { isIdOf } from '../../resource/ids.ts';
 import type { Scope } from '../../resource/resource.ts';
 import type { BoundaryReference, LocatedItem } from '../../resource/route.ts';
 import { readScopeTree } from '../../resource/scope-tree/operations.ts';
 import { findResource, findResourceByName } from '../../resource/store.ts';
 import { targetDefinition } from '../operations.ts';
+import { hasCredentialSources } from '../store.ts';
 import type { TargetBody } from '../target.ts';
 import { parseTargetRef } from './request.ts';
 
@@ -37,6 +39,14 @@ export async function resolveDestination(
   }
   const { target_id } = destination;
   return { ...request, id: target_id, item: { ...item, host_id: destination.host_id } };
+}
+
+/**
+ * Whether a path names a target by its id, and that has no credential sources: what is issued for a session, and room
+ * for its secrets, are in one place.
+ */
+export async function isWithoutSources(app: App, id: string): Promise<boolean> {
+  return isIdOf(id, 'target') && !(await hasCredentialSources(app.db, id));
 }
 
 /** Finds the target of a request, by id or by name. @throws Failure `not_found`, `precondition` */

@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { FieldErrors, IN_FIELDS } from '../../resource/field-errors.ts';
 import { type AnyBoundaryRoute, boundaryRoute } from '../../resource/route.ts';
 import { authorization } from './answer.ts';
-import { locateTarget, resolveDestination } from './destination.operations.ts';
+import { isWithoutSources, locateTarget, resolveDestination } from './destination.operations.ts';
 import { authorizeSession } from './operations.ts';
 import { checkWanted, parseTargetRef } from './request.ts';
 
@@ -10,6 +10,7 @@ export const authorizeSessionRoutes: readonly AnyBoundaryRoute[] = [
   boundaryRoute({
     id: 'authorize-session-target',
     method: 'POST',
+    on_any_thread: isWithoutSources,
     path: '/v1/targets/{id}:authorize-session',
     summary: 'Authorize a session',
     access: {
