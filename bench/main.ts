@@ -8,6 +8,7 @@
 // `--profile` writes a CPU profile of the server into DIR (open it with Chrome's developer tools).
 
 import { spawn } from 'node:child_process';
+import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
 import { existsSync, mkdtempSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
@@ -33,6 +34,7 @@ import {
   postQuantumOcspRequest,
   prepareMount,
   preparePostQuantumMount,
+  readCrlRequest,
   readRequest,
   readRoleRequest,
   revokeRequest,
@@ -185,6 +187,10 @@ async function measureOcsp(bench: Bench): Promise<void> {
   const asked = bench.serials.slice(0, 5000);
   const posts = asked.map((serial) => ocspPostRequest(bench.root, serial));
   await measure('OCSP POST, 32 clients', bench, { connections: 32, requests: posts });
+  const nonces = asked.map((serial) =>
+    ocspPostRequest(bench.root, serial, 'demo', randomBytes(16)),
+  );
+  await measure('OCSP POST, nonces', bench, { connections: 32, requests: nonces });
   const gets = asked.map((serial) => ocspGetRequest(bench.root, serial));
   await measure('OCSP GET, 32 clients', bench, { connections: 32, requests: gets });
   await delegateOcsp(bench.server.port, true);
@@ -203,6 +209,7 @@ async function measureRevoke(bench: Bench): Promise<void> {
     const requests = serials.map(revokeRequest);
     await measure(name, bench, { connections: 32, requests, repeat: false });
   }
+  await measure('CRL read, 32 clients', bench, { connections: 32, requests: [readCrlRequest()] });
 }
 
 /** Issues with ML-DSA-65 under ML-DSA-65, and asks about what was issued: first signed, then mostly kept. */

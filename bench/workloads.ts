@@ -170,8 +170,14 @@ export function ocspGetRequest(root: Certificate, serial: string): string {
   return `GET /v1/demo/ocsp/${text} HTTP/1.1\r\nHost: localhost\r\n\r\n`;
 }
 
-export function ocspPostRequest(root: Certificate, serial: string, mount = 'demo'): string {
-  const body = ocspDer(root, serial);
+/** @param nonce of an answer that nobody else gets, and that is signed for it */
+export function ocspPostRequest(
+  root: Certificate,
+  serial: string,
+  mount = 'demo',
+  nonce?: Uint8Array,
+): string {
+  const body = ocspDer(root, serial, nonce);
   const head = [
     `POST /v1/${mount}/ocsp HTTP/1.1`,
     'Host: localhost',
@@ -181,7 +187,9 @@ export function ocspPostRequest(root: Certificate, serial: string, mount = 'demo
   return `${head.join('\r\n')}\r\n\r\n${body.toString('latin1')}`;
 }
 
-function ocspDer(root: Certificate, serial: string): Buffer {
+export const readCrlRequest = (): string => 'GET /v1/demo/crl HTTP/1.1\r\nHost: localhost\r\n\r\n';
+
+function ocspDer(root: Certificate, serial: string, nonce?: Uint8Array): Buffer {
   const serialNumber = parseSerial(serial);
   if (!serialNumber) throw new Error(`no serial number: ${serial}`);
   const { subject, subjectPublicKeyInfo } = root;
@@ -190,6 +198,7 @@ function ocspDer(root: Certificate, serial: string): Buffer {
     subjectPublicKeyInfo,
     serialNumber,
     hash: 'sha1',
+    ...(nonce && { nonce }),
   });
   return Buffer.from(der);
 }
