@@ -8,8 +8,8 @@ import type { Load, LoadResult } from './load.ts';
 /** A server that runs in a process of its own. */
 export interface ServerProcess {
   readonly port: number;
-  /** CPU time so far, in microseconds: of the whole process, and of the thread that answers. */
-  cpu(): { all: number; main: number };
+  /** CPU time so far, in microseconds: of the whole process, of the thread that answers, and by the names of threads. */
+  cpu(): { all: number; main: number; threads: Map<string, number> };
   /** Resident memory, in bytes. */
   memory(): number;
   stop(): Promise<void>;
@@ -62,16 +62,19 @@ function listening(child: ChildProcess): Promise<number> {
 }
 
 /** From the scheduler's own account, which is exact where `stat` counts in steps of 10 ms. */
-function cpuOf(pid: number): { all: number; main: number } {
+function cpuOf(pid: number): ReturnType<ServerProcess['cpu']> {
   let all = 0;
   let main = 0;
+  const threads = new Map<string, number>();
   for (const thread of readdirSync(`/proc/${pid}/task`)) {
     const account = readFileSync(`/proc/${pid}/task/${thread}/schedstat`, 'utf8');
     const spent = Number(account.split(' ')[0]) / 1000;
     all += spent;
     if (thread === String(pid)) main = spent;
+    const name = readFileSync(`/proc/${pid}/task/${thread}/comm`, 'utf8').trim();
+    threads.set(name, (threads.get(name) ?? 0) + spent);
   }
-  return { all, main };
+  return { all, main, threads };
 }
 
 function memoryOf(pid: number): number {

@@ -32,6 +32,9 @@ function moveOn(name: string, from: number, holder: string): Write {
   );
 }
 
+const records = (db: Db, node: string) =>
+  db.selectFrom('audit_entry').selectAll().where('node', '=', node).orderBy('seq').execute();
+
 async function countLeases(db: Db): Promise<number> {
   const row = await db
     .selectFrom('job_lease')
@@ -98,6 +101,31 @@ eachEngine('a write set', (open) => {
     const refused = outcomes.flatMap(({ status }, i) => (status === 'rejected' ? [i] : []));
     assert.deepEqual(refused, [10, 20]);
     assert.equal(await countLeases(db), 49);
+  });
+
+  test('that is refused late, or before anything of it is written, refuses itself only, batch after batch', async () => {
+    const { db, commit } = await open();
+    await commit([insertLease({ name: 'taken', holder: 'me', fence: 1 })]);
+    for (let round = 1; round <= 12; round += 1) {
+      const row = (n: number) => insertLease({ name: `${round}.${n}`, holder: 'me', fence: n });
+      const outcomes = await Promise.allSettled([
+        commit([row(0), { audit: '{"n":0}' }]),
+        // Nothing of it was written.
+        commit([moveOn('nobody', 1, 'me'), row(1), { audit: '{"n":1}' }]),
+        // A row and a record were, and in even rounds no set is refused so late.
+        commit([row(2), { audit: '{"n":2}' }, ...(round % 2 ? [moveOn('nobody', 1, 'me')] : [])]),
+        commit([row(3), { audit: '{"n":3}' }]),
+      ]);
+      const late = round % 2 ? 'rejected' : 'fulfilled';
+      assert.deepEqual(
+        outcomes.map(({ status }) => status),
+        ['fulfilled', 'rejected', late, 'fulfilled'],
+      );
+    }
+    assert.equal(await countLeases(db), 1 + 12 * 2 + 6);
+    const rows = await records(db, 'test');
+    assert.equal(rows.length, 12 * 2 + 6);
+    assert.ok(verifyChain(chainStart('test'), rows).intact);
   });
 
   test('of sixty-four that guard the same version wins alone', async () => {
@@ -317,9 +345,6 @@ eachEngine('reading', (open) => {
 });
 
 eachEngine('the audit chain', (open) => {
-  const records = (db: Db, node: string) =>
-    db.selectFrom('audit_entry').selectAll().where('node', '=', node).orderBy('seq').execute();
-
   test('holds the records of the sets that were written, in order and without a gap', async () => {
     const { db, commit } = await open();
     const sets = Array.from({ length: 40 }, (_, i) => {

@@ -33,15 +33,22 @@ class Refused extends Error {
   }
 }
 
+/** Thrown where a set was refused when something of it was written: only the whole transaction can be undone. */
+class HalfWritten extends Refused {}
+
 /**
- * The one connection that writes. A batch is one transaction and one wait for the disk; a
- * savepoint around each set lets it be refused alone.
+ * The one connection that writes. A batch is one transaction and one wait for the disk. With a savepoint around each set
+ * it could be refused alone, but SQLite would copy every page of the batch before it is written, a fifth of all this
+ * thread does: so there are none, what is refused before anything of it is written is passed over, and a
+ * batch of which a set is refused later is undone and written once more, with savepoints.
  */
 export class SqliteWriter implements BatchWriter {
   readonly #database: DatabaseSync;
   readonly #statements: StatementCache<StatementSync>;
   readonly #node: string;
   #head: ChainHead;
+  /** Whether the last batch had a set that was refused late: the next one begins with savepoints. */
+  #isCareful = false;
 
   /**
    * Opens the file, creating it if needed, and brings its schema up to date.
@@ -68,11 +75,6 @@ export class SqliteWriter implements BatchWriter {
     try {
       this.#database.exec('begin immediate');
       const outcomes = this.#runSets(batch);
-      if (batch.length === 1 && outcomes[0] !== null) {
-        this.#database.exec('rollback');
-        this.#head = headBefore;
-        return { outcomes };
-      }
       const left = batch.length - outcomes.length;
       const bumped = batch.some((set, at) => outcomes[at] === null && bumpsConfigVersion(set));
       const { version } = (bumped && this.#statements.get(READ_CONFIG_VERSION).get()) || {};
@@ -83,6 +85,11 @@ export class SqliteWriter implements BatchWriter {
     } catch (error) {
       this.#head = headBefore;
       this.#leaveTransaction();
+      if (error instanceof HalfWritten) {
+        if (batch.length === 1) return { outcomes: [error.refusal] };
+        this.#isCareful = true;
+        return this.run(batch);
+      }
       return refuseAll(batch, {
         kind: 'unavailable',
         message: `the database did not take the write: ${messageOf(error)}`,
@@ -96,45 +103,69 @@ export class SqliteWriter implements BatchWriter {
 
   /** As many sets as there is time for, one at least. */
   #runSets(batch: Batch): (Refusal | null)[] {
+    const isCareful = this.#isCareful && batch.length > 1;
+    if (isCareful) this.#isCareful = false;
     const until = performance.now() + BATCH_MS;
     const outcomes: (Refusal | null)[] = [];
     for (const set of batch) {
-      outcomes.push(this.#runSet(set, batch.length > 1));
+      outcomes.push(isCareful ? this.#runApart(set) : this.#runSet(set));
       if (performance.now() > until) break;
     }
     return outcomes;
   }
 
-  #runSet(set: readonly Effect[], guarded: boolean): Refusal | null {
+  /** With a savepoint, by which what was written of a set that is refused is undone. */
+  #runApart(set: readonly Effect[]): Refusal | null {
     const headBefore = this.#head;
-    if (guarded) this.#statements.get('savepoint write_set').run();
+    this.#statements.get('savepoint write_set').run();
+    let refusal: Refusal | null = null;
+    try {
+      refusal = this.#runSet(set);
+    } catch (error) {
+      if (!(error instanceof HalfWritten)) throw error;
+      this.#head = headBefore;
+      this.#isCareful = true;
+      this.#statements.get('rollback to write_set').run();
+      refusal = error.refusal;
+    }
+    this.#statements.get('release write_set').run();
+    return refusal;
+  }
+
+  /** @throws HalfWritten when it is refused, but for one of which nothing was written */
+  #runSet(set: readonly Effect[]): Refusal | null {
+    let hasWritten = false;
     try {
       for (const effect of set) {
-        if (isAuditEntry(effect)) this.#chain(effect.audit);
-        else this.#write(effect);
+        if (isAuditEntry(effect)) {
+          this.#chain(effect.audit);
+          hasWritten = true;
+        } else if (this.#write(effect) > 0) hasWritten = true;
       }
-      if (guarded) this.#statements.get('release write_set').run();
       return null;
     } catch (error) {
       // A full disk or a broken file takes the whole transaction down; it has ended already.
       if (!(error instanceof Refused) && !isStatementError(error)) throw error;
       if (!this.#database.isTransaction) throw error;
-      this.#head = headBefore;
-      if (guarded) {
-        this.#statements.get('rollback to write_set').run();
-        this.#statements.get('release write_set').run();
-      }
-      return error instanceof Refused ? error.refusal : { kind: 'bug', message: messageOf(error) };
+      const refusal: Refusal =
+        error instanceof Refused ? error.refusal : { kind: 'bug', message: messageOf(error) };
+      if (hasWritten || error instanceof HalfWritten) throw new HalfWritten(refusal);
+      return refusal;
     }
   }
 
-  #write(write: Write): void {
+  /**
+   * @returns how many rows were written
+   * @throws Refused when its guard does not hold, as HalfWritten where it has written some
+   */
+  #write(write: Write): number | bigint {
+    const isRead = isHold(write.sql);
     // A write set has the database to itself: there is nobody to wait for.
-    if (write.rows === undefined && isHold(write.sql)) return;
+    if (write.rows === undefined && isRead) return 0;
     let touched: number | bigint;
     try {
       const statement = this.#statements.get(write.sql);
-      touched = isHold(write.sql)
+      touched = isRead
         ? statement.all(...write.parameters).length
         : statement.run(...write.parameters).changes;
     } catch (error) {
@@ -143,8 +174,10 @@ export class SqliteWriter implements BatchWriter {
       throw new Refused({ kind: 'conflict', message: write.conflict ?? taken });
     }
     if (write.rows !== undefined && touched !== write.rows) {
-      throw new Refused(guardRefusal(write.conflict));
+      const refusal = guardRefusal(write.conflict);
+      throw touched === 0 || isRead ? new Refused(refusal) : new HalfWritten(refusal);
     }
+    return isRead ? 0 : touched;
   }
 
   #chain(record: string): void {
