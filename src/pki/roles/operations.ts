@@ -16,7 +16,6 @@ import { describeRole, namesIssuer, type Role, type RolePatch, warnOfIssuer } fr
 import { requireRoom } from './room.ts';
 import {
   deleteRole,
-  findRole,
   findStoredRole,
   listRoleNames,
   measureRole,
@@ -55,14 +54,21 @@ export async function requireRole(app: App, caller: Caller, name: string): Promi
   throw invalid(`unknown role: ${name}`);
 }
 
+/** What is kept is as it is now where every write passes through this process. */
+function findRoleNow(app: App, mount_id: string, name: string): Promise<StoredRole | undefined> {
+  return app.store.engine === 'sqlite'
+    ? findCachedRole(app, mount_id, name)
+    : findStoredRole(app.db, mount_id, name);
+}
+
 export async function readRole(
   app: App,
   caller: Caller,
   input: { name: string },
 ): Promise<RoleAnswer> {
-  const role = await findRole(app.db, caller.mount.id, input.name);
-  if (!role) throw new Failure('not_found', '');
-  return { data: describeRole(role) };
+  const found = await findRoleNow(app, caller.mount.id, input.name);
+  if (!found) throw new Failure('not_found', '');
+  return { data: describeRole(found.role) };
 }
 
 /** Names in byte order, or one page of them. */

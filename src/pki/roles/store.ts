@@ -1,7 +1,7 @@
 import { saveAsRead } from '../../store/as-read.ts';
 import { bodyLength } from '../../store/body-length.ts';
 import { bumpConfigVersion } from '../../store/config-version.ts';
-import { build, type Db } from '../../store/database.ts';
+import { build, type Db, prepared } from '../../store/database.ts';
 import { keyPages } from '../../store/key-page.ts';
 import { type Write, write } from '../../store/write.ts';
 import { type Role, roleSchema } from './role.ts';
@@ -16,21 +16,20 @@ export interface StoredRole {
   body_tag: string;
 }
 
-export async function findRole(db: Db, mount_id: string, name: string): Promise<Role | undefined> {
-  return (await findStoredRole(db, mount_id, name))?.role;
-}
+const roleByName = prepared((sql, p: { mount_id: string; name: string }) =>
+  sql
+    .selectFrom('pki_role')
+    .select(['body', 'body_tag'])
+    .where('mount_id', '=', p.mount_id)
+    .where('name', '=', p.name),
+);
 
 export async function findStoredRole(
   db: Db,
   mount_id: string,
   name: string,
 ): Promise<StoredRole | undefined> {
-  const row = await db
-    .selectFrom('pki_role')
-    .select(['body', 'body_tag'])
-    .where('mount_id', '=', mount_id)
-    .where('name', '=', name)
-    .executeTakeFirst();
+  const row = await roleByName.first(db, { mount_id, name });
   return row && { role: parseRole(row.body), ...row };
 }
 
