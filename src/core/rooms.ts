@@ -23,6 +23,8 @@ export const ROOMS = {
   pki_roles: 16 * MiB,
   /** Issuers and keys of mounts; a mount that is full has to fit into a quarter. */
   pki_mount_states: 64 * MiB,
+  /** Certificates that were read: outside the heap, but for some words of each. */
+  pki_certificates: 8 * MiB,
   ocsp_answers: 8 * MiB,
   /** Outside the heap, as documents are; one list is kept, however long it is. */
   revocation_lists: 40 * MiB,

@@ -8,7 +8,7 @@ import type {
   ToCommitter,
 } from './batch.ts';
 import { BatchUnpacker, type PackedBatch } from './packing.ts';
-import { KEPT_TABLES, WriteCounts } from './write-counts.ts';
+import { KEPT_TABLES, ONLY_ROWS_KEPT, WriteCounts } from './write-counts.ts';
 import { WrittenTables } from './written-tables.ts';
 
 // The entry of the thread that writes. It waits for the disk or the network, so that the
@@ -44,7 +44,7 @@ if (writer !== undefined) serve(writer);
 /** Writes for whoever started this thread, and for all that join. */
 function serve(writer: BatchWriter): void {
   const counts = new WriteCounts(options.counts);
-  const tables = new WrittenTables(KEPT_TABLES);
+  const tables = new WrittenTables(KEPT_TABLES, ONLY_ROWS_KEPT);
   const others = new Set<MessagePort>();
   let others_wrote = false;
   const arrivals = new Arrivals((batch) => {

@@ -1,9 +1,16 @@
 import type { Tables } from './tables.ts';
 
 /** The tables of which rows are kept between requests; who keeps some of another adds it here. */
-export const KEPT_TABLES = ['token', 'pki_revocation'] as const satisfies readonly (keyof Tables)[];
+export const KEPT_TABLES = [
+  'token',
+  'pki_revocation',
+  'pki_certificate',
+] as const satisfies readonly (keyof Tables)[];
 
 export type KeptTable = (typeof KEPT_TABLES)[number];
+
+/** Those of which nobody keeps that a row is not there: new rows are not counted. */
+export const ONLY_ROWS_KEPT: readonly KeptTable[] = ['pki_certificate'];
 
 /** Places among the counts; before them stands when the configuration's version was confirmed. */
 const ANYTHING = 0;

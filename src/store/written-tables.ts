@@ -6,11 +6,16 @@ const MOST_STATEMENTS = 1000;
 
 /** Finds which of some tables statements write. */
 export class WrittenTables<Table extends string> {
-  readonly #tables: readonly { table: Table; names: RegExp }[];
+  readonly #tables: readonly { table: Table; names: RegExp; onlyChanges: boolean }[];
   readonly #known = new Map<string, readonly Table[]>();
 
-  constructor(tables: readonly Table[]) {
-    this.#tables = tables.map((table) => ({ table, names: new RegExp(`\\b${table}\\b`) }));
+  /** @param only_changes those of them to which rows may be added without being written */
+  constructor(tables: readonly Table[], only_changes: readonly Table[] = []) {
+    this.#tables = tables.map((table) => ({
+      table,
+      names: new RegExp(`\\b${table}\\b`),
+      onlyChanges: only_changes.includes(table),
+    }));
   }
 
   /** Of a batch, those too of which nothing was written in the end. */
@@ -29,10 +34,17 @@ export class WrittenTables<Table extends string> {
     const known = this.#known.get(sql);
     if (known) return known;
     if (this.#known.size >= MOST_STATEMENTS) this.#known.clear();
+    const adds = isAddition(sql);
     const written = isHold(sql)
       ? []
-      : this.#tables.flatMap(({ table, names }) => (names.test(sql) ? table : []));
+      : this.#tables.flatMap(({ table, names, onlyChanges }) =>
+          names.test(sql) && !(adds && onlyChanges) ? table : [],
+        );
     this.#known.set(sql, written);
     return written;
   }
 }
+
+/** Whether a statement leaves all rows that are there as they are. */
+const isAddition = (sql: string): boolean =>
+  sql.startsWith('insert ') && !sql.includes(' do update ');

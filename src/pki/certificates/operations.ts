@@ -5,6 +5,7 @@ import type { Caller } from '../../app/caller.ts';
 import { isOfCluster } from '../../core/clusters.ts';
 import { Failure, invalid } from '../../core/failure.ts';
 import { type KeyPage, listKeys, listMatching } from '../../core/key-list.ts';
+import { type Soon, whenThere } from '../../core/steps.ts';
 import { canonicaliseSerial } from '../../x509/serial.ts';
 import { readClusterNames } from '../mount-state/cluster-names.operations.ts';
 import type { Issuer } from '../mount-state/issuer.ts';
@@ -12,10 +13,11 @@ import { readMountState } from '../mount-state/operations.ts';
 import { LOOKED_UP, ownPaths } from '../mount-state/own-paths.ts';
 import { findIssuer } from '../mount-state/state.ts';
 import { newestOf, SeenChains } from './dates.ts';
+import { findKeptCertificate } from './kept.operations.ts';
 import { chainPem } from './readings.ts';
 import { type FoundPage, listCertificates } from './search.store.ts';
 import { type CertificateSearch, describeFound, parseCursor } from './search.ts';
-import { findCertificate, lookForSerials, type StoredCertificate } from './store.ts';
+import { lookForSerials, type StoredCertificate } from './store.ts';
 
 export async function findDefaultIssuer(app: App, caller: Caller): Promise<Issuer | undefined> {
   const { issuers, defaults } = await readMountState(app, caller.mount.id);
@@ -47,13 +49,13 @@ export async function findDefaultChain(
 }
 
 /** @param serial hexadecimal digits, with or without separators */
-async function findAnywhere(
+function findAnywhere(
   app: App,
   caller: Caller,
   serial: string,
-): Promise<StoredCertificate | undefined> {
+): Soon<StoredCertificate | undefined> {
   const canonical = canonicaliseSerial(serial);
-  return canonical === undefined ? undefined : findCertificate(app.db, caller.mount.id, canonical);
+  return canonical === undefined ? undefined : findKeptCertificate(app, caller.mount.id, canonical);
 }
 
 /**
@@ -62,13 +64,15 @@ async function findAnywhere(
  * @param serial hexadecimal digits, with or without separators
  * @see P-483
  */
-export async function findBySerial(
+export function findBySerial(
   app: App,
   caller: Caller,
   serial: string,
-): Promise<StoredCertificate | undefined> {
-  const stored = await findAnywhere(app, caller, serial);
-  return stored && isOfCluster(stored.clusters, app.config.cluster_name) ? stored : undefined;
+): Soon<StoredCertificate | undefined> {
+  const { cluster_name } = app.config;
+  return whenThere(findAnywhere(app, caller, serial), (stored) =>
+    stored && isOfCluster(stored.clusters, cluster_name) ? stored : undefined,
+  );
 }
 
 /** @throws Failure `not_found` without words */

@@ -4,10 +4,11 @@ import type { Caller } from '../../app/caller.ts';
 import { type BytesResult, bytes } from '../../app/output.ts';
 import { type AnyRoute, vaultRoute } from '../../app/route.ts';
 import { integer, optional, text } from '../../core/fields.ts';
-import { encodeCertificatePem, type Issuer, pemOf } from '../mount-state/issuer.ts';
+import { type Issuer, pemOf } from '../mount-state/issuer.ts';
 import { dateOfCertificate } from './dates.ts';
 import { detailsSchema } from './detailed/details.ts';
 import { listDetailed } from './detailed/operations.ts';
+import { storedPem } from './kept.operations.ts';
 import {
   findBySerial,
   findDefaultChain,
@@ -195,7 +196,7 @@ export const certificateRoutes: readonly AnyRoute[] = [
     run: async (app, caller, { serial }) => {
       const stored = await requireCertificate(app, caller, serial);
       return {
-        data: describeCertificate(encodeCertificatePem(stored.der), stored),
+        data: describeCertificate(storedPem(stored), stored),
         last_modified: dateOfCertificate(stored, app.now()),
       };
     },
@@ -223,7 +224,7 @@ export const certificateRoutes: readonly AnyRoute[] = [
     run: async (app, caller, { serial }) => {
       const stored = await findBySerial(app, caller, serial);
       if (!stored) return { bytes: '' };
-      const pem = encodeCertificatePem(stored.der);
+      const pem = storedPem(stored);
       return { bytes: pem, last_modified: dateOfCertificate(stored, app.now()) };
     },
   }),
