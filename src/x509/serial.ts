@@ -14,12 +14,17 @@ export function formatSerial(magnitude: Uint8Array): string {
   return formatColonHex(withoutLeadingZeros(magnitude));
 }
 
+/** Each byte as a lower-case pair behind a colon. */
+const COLON_PAIRS = Array.from(
+  { length: 256 },
+  (_, byte) => `:${byte.toString(16).padStart(2, '0')}`,
+);
+
 /** Bytes as lower-case pairs with colons between, as key identifiers are shown. */
 export function formatColonHex(bytes: Uint8Array): string {
-  const hex = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length).toString('hex');
-  let text = hex.slice(0, 2);
-  for (let at = 2; at < hex.length; at += 2) text += `:${hex.slice(at, at + 2)}`;
-  return text;
+  let text = '';
+  for (const byte of bytes) text += COLON_PAIRS[byte];
+  return text.slice(1);
 }
 
 const PAIRS = /^[0-9a-f]{2}(?:([:-])[0-9a-f]{2}(?:\1[0-9a-f]{2})*)?$/i;

@@ -5,6 +5,7 @@ import { build, type Db, prepared, preparedWrite } from '../../store/database.ts
 import { keyPages } from '../../store/key-page.ts';
 import type { PkiCertificateRow } from '../../store/tables.ts';
 import { type Write, write } from '../../store/write.ts';
+import { isAscii } from '../fields/host-name.ts';
 import { countFewer, countOneMore, listCounts } from '../mount-state/counts.store.ts';
 
 /** A certificate that this mount issued, as the store keeps it. */
@@ -120,8 +121,11 @@ const insertNames = insertSomeNames(NAMES_AT_ONCE);
 type Named = { mount_id: string; serial: string };
 
 /** Names as a certificate is found by them, in the order of their index: its pages are each taken once. */
-const reverseAll = (names: Iterable<string>): string[] =>
-  [...new Set(Array.from(names, reverseName))].filter((name) => name !== '').sort();
+const reverseAll = (names: Iterable<string>): string[] => {
+  // Most have the subject's name once more.
+  const reversed = Array.from(new Set(names), reverseName).filter((name) => name !== '');
+  return reversed.length > 1 ? [...new Set(reversed)].sort() : reversed;
+};
 
 /** @param reversed as {@link reverseAll} has them */
 function insertAllNames(of: Named, reversed: readonly string[]): Write[] {
@@ -260,5 +264,9 @@ export function listCertificateCounts(db: Db): Promise<ReadonlyMap<string, numbe
 
 /** A name from its end on, so that everything beneath one lies together. */
 export function reverseName(name: string): string {
-  return [...name.toLowerCase()].reverse().join('');
+  const lower = name.toLowerCase();
+  if (!isAscii(lower)) return [...lower].reverse().join('');
+  let reversed = '';
+  for (let at = lower.length - 1; at >= 0; at -= 1) reversed += lower[at];
+  return reversed;
 }
