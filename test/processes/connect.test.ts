@@ -540,6 +540,16 @@ test('over standard output a slow reader loses nothing of what was sent before t
   assert.equal(String(sum).split(' ')[0], createHash('sha256').update(sent).digest('hex'));
 });
 
+test('when nobody reads standard output any more, the connection ends, whoever goes on writing', async (t) => {
+  const left = startCommand(t, ['connect', '-stdio', target], env);
+  left.stdin.write('in');
+  await once(left.stdout, 'data');
+  left.stdout.destroy();
+  left.stdin.write('and more');
+  const { code, stderr } = await left.ended;
+  assert.deepEqual([code, stderr], [0, '']);
+});
+
 test('over standard streams whoever writes everything before reading anything is served', async (t) => {
   const all = Buffer.alloc(16 << 20, 'all of it ');
   const got = Promise.withResolvers<number>();

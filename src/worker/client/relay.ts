@@ -108,7 +108,8 @@ export class Relay {
     const { source, sink } = this.#local;
     // What it sends now goes nowhere; unread, it would have the system break off what was sent to it.
     source.resume();
-    if (!isOrderly(code)) {
+    // One that nobody reads finishes nothing, and need not close either: standard output does neither.
+    if (!isOrderly(code) || this.#isDiscarding) {
       this.#local.abort();
       this.#ended.resolve(end);
       return;
