@@ -285,7 +285,12 @@ test('sinks and lockout are read with their defaults', () => {
 
 test('an address may be IPv6, and a port may not be too large', () => {
   assert.deepEqual(parseAddress('listen', '[::1]:8200'), { host: '::1', port: 8200 });
-  assert.throws(() => parseAddress('listen', '127.0.0.1:70000'), Failure);
+  const named = { host: 'xn--hst-sna.a_b-c.example', port: 1 };
+  assert.deepEqual(parseAddress('listen', 'xn--hst-sna.a_b-c.example:1'), named);
+  const refused = ['127.0.0.1:70000', 'höst.example:1', 'a b:1', 'a,b:1', 'a"b:1', '\u202eb:1'];
+  for (const text of [...refused, `${'a'.repeat(254)}:1`]) {
+    assert.throws(() => parseAddress('listen', text), Failure, text);
+  }
 });
 
 test('a configuration file names each key once', () => {

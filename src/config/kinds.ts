@@ -89,12 +89,13 @@ export const address = readBy(text, (written) => ({ written, at: parseAddress(''
 );
 
 /**
- * Reads `HOST:PORT`, `[::1]:8200` or `:8200`.
+ * Reads `HOST:PORT`, `[::1]:8200` or `:8200`. A name is as DNS has it, an international one in its ASCII form: what is told
+ * to clients stands in certificates, too.
  *
  * @param what the setting's name, for the refusal
  */
 export function parseAddress(what: string, text: string): { host: string; port: number } {
-  const parts = /^(?:\[([0-9a-fA-F:.]+)\]|([^:[\]]*)):(\d{1,5})$/.exec(text);
+  const parts = /^(?:\[([0-9a-fA-F:.]+)\]|([A-Za-z0-9._-]{0,253})):(\d{1,5})$/.exec(text);
   const port = Number(parts?.[3]);
   if (!parts || port > 65535) {
     throw invalid(`${what} must be HOST:PORT, such as "127.0.0.1:8200", not "${text}"`);

@@ -30,6 +30,12 @@ const REFUSED: [settings: object, because: string][] = [
     { listener: { public_address: ':9202' } },
     'listener.public_address must name a host and a port that clients can reach',
   ],
+  [
+    { listener: { public_address: 'höst.example:9202' } },
+    'listener.public_address must be HOST:PORT',
+  ],
+  [{ tags: { '': ['edge'] } }, 'tags: Tag keys must be non-empty.'],
+  [{ tags: { type: ['e'.repeat(513)] } }, 'tags: Tag values '],
   [{ tags: ['edge'] }, 'tags must be lists of texts, by key'],
   [{ tags: { type: 'edge' } }, 'tags.type must be a list of texts'],
   [{ log_level: 'loud' }, 'log_level must be one of '],

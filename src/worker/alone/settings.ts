@@ -1,6 +1,7 @@
 /** Every setting of a worker's configuration file. */
 
 import { z } from 'zod';
+import { faultOfAll } from '../../broker/workers/tags.ts';
 import { absentAsNull, address, choice, readBy, text, texts } from '../../config/kinds.ts';
 import { readBySchema } from '../../config/read.ts';
 import { LOG_LEVELS, publicAddress } from '../../config/settings.ts';
@@ -49,8 +50,13 @@ export const workerSettings = z.strictObject({
     description:
       'what it was created with, as it is, or where it is: `env://NAME`, `file://PATH`; used at its first start',
   }),
-  tags: absentAsNull(
-    z.record(z.string(), texts, ' must be lists of texts, by key').default({}),
+  tags: readBy(
+    absentAsNull(z.record(z.string(), texts, ' must be lists of texts, by key').default({})),
+    (tags) => {
+      const fault = faultOfAll(tags);
+      if (fault === undefined) return tags;
+      throw invalid(`: ${fault}`);
+    },
   ).meta({
     takes: 'lists of texts, by key',
     otherwise: 'none',

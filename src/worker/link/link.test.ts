@@ -88,6 +88,12 @@ test('a worker is told why it is not let in, however many bytes its name has', a
 
 const REFUSED: [what: string, fields: object, because: RegExp][] = [
   ['an address that is none', { address: '192.0.2.7' }, /^listener\.public_address: must be HOST/],
+  // Every session's certificate would have it, and there would be none.
+  [
+    'a name that no certificate has',
+    { address: 'höst.example:1' },
+    /^listener\.public_address: must/,
+  ],
   ['tags without a key', { tags: { '': ['x'] } }, /^tags: Tag keys must be non-empty/],
   ['tags of somebody else', { tags: { a: [MANAGED] } }, /^tags: Tag values cannot be the managed/],
 ];
