@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { join } from 'node:path';
+import type { Readable } from 'node:stream';
 import { makeProject, type Project } from './broker.ts';
 import type { Scope } from './node-process.ts';
 import type { Outcome } from './program.ts';
@@ -68,7 +69,7 @@ export interface Running {
   signal(name: NodeJS.Signals): void;
   stderr(): string;
   stdin: NodeJS.WritableStream;
-  stdout: NodeJS.ReadableStream;
+  stdout: Readable;
   /** Resolves when it has ended. */
   ended: Promise<Outcome>;
 }
