@@ -1,4 +1,4 @@
-import { Agent, request } from 'node:http';
+import { Agent, type IncomingHttpHeaders, request } from 'node:http';
 import type { App } from '../../src/app/app.ts';
 import { answerWatch } from '../../src/http/frame.ts';
 import type { Client } from './server.ts';
@@ -10,6 +10,7 @@ interface Answered {
   status: number;
   body: string;
   bytes: Buffer;
+  headers: IncomingHttpHeaders;
 }
 
 /** JSON unless it is bytes. */
@@ -65,7 +66,8 @@ export class Everywhere {
         response.on('data', (piece: Buffer) => pieces.push(piece));
         response.once('end', () => {
           const bytes = Buffer.concat(pieces);
-          resolve({ status: response.statusCode ?? 0, body: bytes.toString(), bytes });
+          const { statusCode: status = 0, headers } = response;
+          resolve({ status, body: bytes.toString(), bytes, headers });
         });
         response.once('error', reject);
       });

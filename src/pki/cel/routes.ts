@@ -25,6 +25,7 @@ const change = {
 export const celRoleRoutes: readonly AnyRoute[] = [
   vaultRoute({
     id: 'pki-list-cel-roles',
+    on_any_thread: true,
     method: 'LIST',
     path: '/v1/{mount}/cel/roles',
     summary: 'List the names of CEL roles',
@@ -39,6 +40,7 @@ export const celRoleRoutes: readonly AnyRoute[] = [
   }),
   vaultRoute({
     id: 'pki-read-cel-role',
+    on_any_thread: true,
     method: 'GET',
     path,
     summary: 'Read a CEL role',

@@ -1,21 +1,29 @@
-import { hash } from 'node:crypto';
 import { BoundedMap } from '../../core/bounded-map.ts';
 import { memoizeWeak } from '../../core/memoize-weak.ts';
 import type { Issuer } from '../mount-state/issuer.ts';
 import type { StoredCertificate } from './store.ts';
 
+/** A chain, by the hash of its text, and the version of its mount's issuers by which it was read. */
+export interface ReadChain {
+  mount_id: string;
+  version: number;
+  digest: string;
+}
+
 /** When chains that are read became what they are, as far as this process has seen it. */
-export class SeenChains extends BoundedMap<{ digest: string; at_ms: number }> {
+export class SeenChains extends BoundedMap<{ digest: string; version: number; at_ms: number }> {
   /**
    * A chain changes with others' issuers, whose dates need not tell: what was not read here before counts as
    * changed now, which is never too early.
+   *
+   * @returns 0 for a chain that another one has followed: whoever read it need not be told when it came
    */
-  dateOf(mount_id: string, chain: string, now_ms: number): number {
-    const digest = hash('sha256', chain, 'base64');
+  dateOf({ mount_id, version, digest }: ReadChain, now_ms: number): number {
     const known = this.get(mount_id);
-    if (known?.digest === digest) return known.at_ms;
-    this.set(mount_id, { digest, at_ms: now_ms });
-    return now_ms;
+    if (known && known.version > version) return known.digest === digest ? known.at_ms : 0;
+    const at_ms = known?.digest === digest ? known.at_ms : now_ms;
+    this.set(mount_id, { digest, version, at_ms });
+    return at_ms;
   }
 }
 

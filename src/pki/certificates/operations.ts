@@ -1,7 +1,9 @@
+import { hash } from 'node:crypto';
 import { startFilling } from '../../access/concurrency/walks.operations.ts';
 import { refuseDeniedNow } from '../../access/standing/operations.ts';
 import { type App, perApp } from '../../app/app.ts';
 import type { Caller } from '../../app/caller.ts';
+import { inOnePlace } from '../../app/one-for-all.ts';
 import { isOfCluster } from '../../core/clusters.ts';
 import { Failure, invalid } from '../../core/failure.ts';
 import { type KeyPage, listKeys, listMatching } from '../../core/key-list.ts';
@@ -11,8 +13,8 @@ import { readClusterNames } from '../mount-state/cluster-names.operations.ts';
 import type { Issuer } from '../mount-state/issuer.ts';
 import { readMountState } from '../mount-state/operations.ts';
 import { LOOKED_UP, ownPaths } from '../mount-state/own-paths.ts';
-import { findIssuer } from '../mount-state/state.ts';
-import { newestOf, SeenChains } from './dates.ts';
+import { findIssuer, type MountState } from '../mount-state/state.ts';
+import { newestOf, type ReadChain, SeenChains } from './dates.ts';
 import { findKeptCertificate } from './kept.operations.ts';
 import { chainPem } from './readings.ts';
 import { type FoundPage, listCertificates } from './search.store.ts';
@@ -35,16 +37,41 @@ export const noDefaultIssuer = (): Failure => invalid('no default issuer current
 
 const seenChains = perApp(() => new SeenChains());
 
+const seeInOnePlace = inOnePlace('pki/see-chain', async (app, read: ReadChain) =>
+  seenChains(app).dateOf(read, app.now()),
+);
+
+/** Of what was changed since it is asked again: another chain may have been read in between, on another thread. */
+const datesOf = perApp(() => new WeakMap<MountState, Promise<number>>());
+
+/** When a mount's chain became what it is. */
+function dateOfChain(
+  app: App,
+  mount_id: string,
+  mountState: MountState,
+  pem: string,
+): Promise<number> {
+  const dates = datesOf(app);
+  const known = dates.get(mountState);
+  if (known) return known;
+  const { version } = mountState.defaults;
+  const date = seeInOnePlace(app, { mount_id, version, digest: hash('sha256', pem, 'base64') });
+  dates.set(mountState, date);
+  date.catch(() => dates.delete(mountState));
+  return date;
+}
+
 /** The default issuer's chain, in PEM and certificate by certificate, with its date; nothing without a default issuer. */
 export async function findDefaultChain(
   app: App,
   caller: Caller,
 ): Promise<{ pem: string; chain: Issuer['chain']; last_modified: number } | undefined> {
-  const { issuers, defaults } = await readMountState(app, caller.mount.id);
+  const mountState = await readMountState(app, caller.mount.id);
+  const { issuers, defaults } = mountState;
   const issuer = issuers.get(defaults.default_issuer);
   if (!issuer) return undefined;
   const pem = chainPem(issuer);
-  const seen = seenChains(app).dateOf(caller.mount.id, pem, app.now());
+  const seen = await dateOfChain(app, caller.mount.id, mountState, pem);
   return { pem, chain: issuer.chain, last_modified: Math.max(seen, newestOf(issuers)) };
 }
 

@@ -29,7 +29,7 @@ import {
 import { foundSchema, searchSchema } from './search.ts';
 
 const publicRead = { method: 'GET', access: 'public', counted: true } as const;
-const ofAuthority = { ...publicRead, relying_parties: true } as const;
+const ofAuthority = { ...publicRead, relying_parties: true, on_any_thread: true } as const;
 
 interface IssuerForm {
   summary: string;
@@ -96,6 +96,7 @@ const ofSerial = {
 const searchRoutes = (['GET', 'LIST'] as const).map((method) =>
   vaultRoute({
     id: method === 'GET' ? 'pki-search-certs' : 'pki-list-certs-search',
+    on_any_thread: true,
     method,
     path: '/v1/{mount}/certs/search',
     summary:
@@ -204,6 +205,7 @@ export const certificateRoutes: readonly AnyRoute[] = [
   vaultRoute({
     ...ofSerial,
     id: 'pki-read-cert-raw-der',
+    on_any_thread: true,
     path: `${ofSerial.path}/raw`,
     summary: 'Fetch a certificate as DER',
     output: bytes(CERTIFICATE_DER),
@@ -217,6 +219,7 @@ export const certificateRoutes: readonly AnyRoute[] = [
   vaultRoute({
     ...ofSerial,
     id: 'pki-read-cert-raw-pem',
+    on_any_thread: true,
     path: `${ofSerial.path}/raw/pem`,
     summary: 'Fetch a certificate as PEM',
     output: bytes(CERTIFICATE_PEM),
@@ -230,6 +233,7 @@ export const certificateRoutes: readonly AnyRoute[] = [
   }),
   vaultRoute({
     id: 'pki-list-certs',
+    on_any_thread: true,
     method: 'LIST',
     path: '/v1/{mount}/certs',
     summary: 'List the serial numbers of stored certificates',
@@ -244,6 +248,7 @@ export const certificateRoutes: readonly AnyRoute[] = [
   }),
   vaultRoute({
     id: 'pki-list-certs-detailed',
+    on_any_thread: true,
     method: 'LIST',
     path: '/v1/{mount}/certs/detailed',
     summary: 'List stored certificates with what is told of each',

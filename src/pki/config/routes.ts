@@ -29,6 +29,7 @@ const keysConfig = z.object({
 export const configRoutes: readonly AnyRoute[] = [
   vaultRoute({
     id: 'pki-read-issuers-configuration',
+    on_any_thread: true,
     method: 'GET',
     path: '/v1/{mount}/config/issuers',
     summary: 'Read which issuer is the default one',
@@ -75,6 +76,7 @@ export const configRoutes: readonly AnyRoute[] = [
   }),
   vaultRoute({
     id: 'pki-read-keys-configuration',
+    on_any_thread: true,
     method: 'GET',
     path: '/v1/{mount}/config/keys',
     summary: 'Read which key is the default one',
@@ -101,6 +103,7 @@ export const configRoutes: readonly AnyRoute[] = [
   }),
   vaultRoute({
     id: 'pki-read-urls-configuration',
+    on_any_thread: true,
     method: 'GET',
     path: '/v1/{mount}/config/urls',
     summary: 'Read the URLs that certificates carry',
@@ -126,6 +129,7 @@ export const configRoutes: readonly AnyRoute[] = [
   }),
   vaultRoute({
     id: 'pki-read-cluster-configuration',
+    on_any_thread: true,
     method: 'GET',
     path: '/v1/{mount}/config/cluster',
     summary: 'Read where this cluster is reached',

@@ -34,6 +34,7 @@ const publicRead = {
   method: 'GET',
   access: 'public',
   relying_parties: true,
+  on_any_thread: true,
   statuses: [304],
   counted: true,
   input: z.object({ issuer_ref }),
@@ -43,6 +44,7 @@ const publicRead = {
 export const issuerRoutes: readonly AnyRoute[] = [
   vaultRoute({
     id: 'pki-list-issuers',
+    on_any_thread: true,
     method: 'LIST',
     path: '/v1/{mount}/issuers',
     summary: 'List the issuers of the mount',
@@ -70,6 +72,7 @@ export const issuerRoutes: readonly AnyRoute[] = [
   vaultRoute({
     ...ofIssuer,
     id: 'pki-read-issuer',
+    on_any_thread: true,
     method: 'GET',
     summary: 'Read an issuer and its settings',
     access: { capability: 'read' },

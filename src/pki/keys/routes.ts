@@ -15,6 +15,7 @@ const ofKey = {
 export const keyRoutes: readonly AnyRoute[] = [
   vaultRoute({
     id: 'pki-list-keys',
+    on_any_thread: true,
     method: 'LIST',
     path: '/v1/{mount}/keys',
     summary: 'List the keys of the mount',
@@ -57,6 +58,7 @@ export const keyRoutes: readonly AnyRoute[] = [
   vaultRoute({
     ...ofKey,
     id: 'pki-read-key',
+    on_any_thread: true,
     method: 'GET',
     summary: 'Read a key; its private part cannot be read',
     access: { capability: 'read' },

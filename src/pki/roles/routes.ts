@@ -18,6 +18,7 @@ const change = {
 export const roleRoutes: readonly AnyRoute[] = [
   vaultRoute({
     id: 'pki-list-roles',
+    on_any_thread: true,
     method: 'LIST',
     path: '/v1/{mount}/roles',
     summary: 'List the names of roles',

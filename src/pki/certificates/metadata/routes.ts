@@ -6,6 +6,7 @@ import { listMetadata, readMetadata } from './operations.ts';
 export const metadataRoutes: readonly AnyRoute[] = [
   vaultRoute({
     id: 'pki-read-cert-metadata',
+    on_any_thread: true,
     method: 'GET',
     path: '/v1/{mount}/cert-metadata/{serial}',
     // Hexadecimal digits with or without separators.
@@ -27,6 +28,7 @@ export const metadataRoutes: readonly AnyRoute[] = [
   }),
   vaultRoute({
     id: 'pki-list-cert-metadata',
+    on_any_thread: true,
     method: 'LIST',
     path: '/v1/{mount}/cert-metadata',
     summary: 'List the serial numbers of certificates that something is kept with',
