@@ -85,6 +85,8 @@ async function newMount({ call, everywhere }: Server, key: object = { key_type: 
   };
 }
 
+/** A signature takes tenths of a second. */
+const SLOW_KEY = { key_type: 'slhdsa-sha2-s', key_bits: 128, ttl: '700h' };
 const ISSUE = { common_name: 'www.example.com', ttl: '1h' };
 
 const certificateOf = (pem: string): Certificate =>
@@ -309,6 +311,14 @@ eachPlace('revocations on answering threads', (newPlace) => {
     const responders = allOf(answers.map(({ bytes }) => responderIn(bytes)));
     assert.equal(responders.length, 1);
     assert.notEqual(responders[0], '');
+  });
+
+  test('an answer that takes long to sign is signed once for all of them', async () => {
+    const { mount, ca } = await newMount(server, SLOW_KEY);
+    const asked = questionOf(ca, '01:02:03');
+    const answers = await server.everywhere.ask('POST', `${mount}/ocsp`, asked, '');
+    assert.deepEqual(allOf(answers.map(({ status }) => String(status))), ['200']);
+    assert.equal(allOf(answers.map(({ bytes }) => bytes.toString('base64'))).length, 1);
   });
 
   test('an answer that is kept is given by all of them, and by none once configuration has changed', async () => {
