@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { buffersUsed } from '../../../test/support/heap.ts';
 import { TextPieces } from './text-pieces.ts';
 
 const SAMPLE = 'aé€😀z\u001b[0m';
@@ -47,3 +48,17 @@ test('every byte is given once, whatever it is', () => {
   given.push(pieces.finish().bytes);
   assert.deepEqual(Buffer.concat(given), bytes);
 });
+
+for (const [what, last] of [
+  ['nothing', 0x61],
+  ['the beginning of a character', 0xf0],
+] as const) {
+  test(`of a stream that ends in ${what} no more is kept than that`, async () => {
+    const before = await buffersUsed();
+    const streams = Array.from({ length: 500 }, () => new TextPieces());
+    for (const stream of streams) stream.take(Buffer.alloc(64 << 10, last));
+    const grown = (await buffersUsed()) - before;
+    assert.ok(grown < 4 << 20, `${grown} bytes`);
+    assert.equal(streams.length, 500);
+  });
+}

@@ -13,7 +13,9 @@ export class TextPieces {
     const all = this.#rest.length === 0 ? Buffer.from(bytes) : Buffer.concat([this.#rest, bytes]);
     const begun = lengthBegun(all);
     const whole = all.subarray(0, all.length - begun);
-    this.#rest = all.subarray(all.length - begun);
+    // By itself: a part of them would hold on to all of them until the next ones come.
+    this.#rest = Buffer.alloc(begun);
+    all.copy(this.#rest, 0, whole.length);
     return {
       text: whole.toString('utf8'),
       is_text: isUtf8(whole) && !whole.includes(0),

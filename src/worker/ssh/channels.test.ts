@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { setImmediate as nextTurn } from 'node:timers/promises';
+import { heapUsed } from '../../../test/support/heap.ts';
 import { encodeBoolean, encodeString, encodeUint32 } from '../../ssh/wire.ts';
 import { MOST_CHANNELS, OPENINGS, WatchedChannels } from './channels.ts';
 import { Allowance } from './transport/allowance.ts';
@@ -115,6 +116,22 @@ test('of a terminal and of a signal no more is kept than a name', async () => {
     { type: 'session', program: 'shell', pty: { term: name, columns: 80, rows: 24 } },
   ]);
   assert.deepEqual(exits, [{ signal: name }]);
+});
+
+test('what a channel keeps of long names takes no more room than that', async () => {
+  const channels = new WatchedChannels(makeWatcher().watcher, plenty());
+  const size = [80, 24].map((value) => encodeUint32(value));
+  const before = heapUsed();
+  for (let number = 0; number < 200; number++) {
+    const long = encodeString(`${number}`.padEnd(200_000, 't'));
+    await channels.see(open(number), 'client');
+    await channels.see(confirm(number, number), 'endpoint');
+    await channels.see(request(number, 'pty-req', long, ...size), 'client');
+    await channels.see(request(number, 'exit-signal', long), 'endpoint');
+  }
+  const grown = heapUsed() - before;
+  assert.ok(grown < 4 << 20, `${grown} bytes`);
+  await channels.close();
 });
 
 for (const [what, last, before, message] of [

@@ -189,14 +189,14 @@ export class WatchedChannels {
     if (!channel) return;
     if (from === 'endpoint') {
       if (type === 'exit-status') channel.exit = { status: read.uint32() };
-      else if (type === 'exit-signal') channel.exit = { signal: read.name().slice(0, MOST_NAME) };
+      else if (type === 'exit-signal') channel.exit = { signal: beginningOf(read, 'latin1') };
       return;
     }
     if (isAnswered) channel.unanswered += 1;
     switch (type) {
       case 'pty-req':
         channel.pty = {
-          term: read.utf8().slice(0, MOST_NAME),
+          term: beginningOf(read, 'utf8'),
           columns: read.uint32(),
           rows: read.uint32(),
         };
@@ -251,5 +251,9 @@ export class WatchedChannels {
     known.delete(number);
   }
 }
+
+/** Of a text: a part of one that is read would hold on to all of it. */
+const beginningOf = (read: WireReader, encoding: 'utf8' | 'latin1'): string =>
+  read.string().subarray(0, MOST_NAME).toString(encoding);
 
 const otherOf = (side: From): From => (side === 'client' ? 'endpoint' : 'client');
