@@ -198,22 +198,25 @@ export async function listToCut(app: App): Promise<SessionToCut[]> {
   const now = app.now();
   const over = await listOverWithConnections(app.db, now);
   if (over.length === 0) return [];
-  const open = await listOpenOfSessions(
-    app.db,
-    over.map(({ id }) => id),
-  );
-  return over.map(({ id, expires_ms }) => ({
-    session_id: id,
-    reason: reasonOf(expires_ms, now),
-    // Whoever dials the endpoint for another worker ends that as well, whatever the other one does.
-    worker_ids: [
-      ...new Set(
-        open.flatMap(({ session_id, worker_id, egress_worker_id }) =>
-          session_id === id ? [worker_id, egress_worker_id].filter((one) => one !== '') : [],
-        ),
-      ),
-    ],
-  }));
+  const ids = over.map(({ id }) => id);
+  return planCuts(over, await listOpenOfSessions(app.db, ids), now);
+}
+
+type Over = Awaited<ReturnType<typeof listOverWithConnections>>;
+type Open = Awaited<ReturnType<typeof listOpenOfSessions>>;
+
+/** Who has to cut what: both may be thousands at once, where much is canceled with what it was made with. */
+export function planCuts(over: Over, open: Open, now: number): SessionToCut[] {
+  const carried = Map.groupBy(open, ({ session_id }) => session_id);
+  return over.map(({ id, expires_ms }) => {
+    const workers = (carried.get(id) ?? []).flatMap((one) => [one.worker_id, one.egress_worker_id]);
+    return {
+      session_id: id,
+      reason: reasonOf(expires_ms, now),
+      // Whoever dials the endpoint for another worker ends that as well, whatever the other one does.
+      worker_ids: [...new Set(workers)].filter((worker_id) => worker_id !== ''),
+    };
+  });
 }
 
 /** Why a session that is over is. */
