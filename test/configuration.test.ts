@@ -27,6 +27,30 @@ function whole(more: object): object {
   return { listener: { tls_disable: true }, storage: { type: 'sqlite', path: 'x' }, ...more };
 }
 
+/** All that may be there, where it comes in another form than text, numbers and flags. */
+const EVERYTHING = {
+  listener: { tls_cert_file: 'c', tls_key_file: 'k', trusted_proxies: ['10.0.0.0/8', '::1/128'] },
+  public_listener: { address: '127.0.0.1:1', trusted_proxies: ['10.0.0.0/8'] },
+  worker_listener: { address: '127.0.0.1:2', public_address: 'a.test:2' },
+  storage: { type: 'postgres', url: 'postgres://a@b/c', node_name: 'n' },
+  seal: { type: 'pkcs11', library: 'l', slot: '1', pin: '1234', key_label: 'k' },
+  former_seal: { type: 'transit', address: 'http://a.test', token: 't', key_name: 'k' },
+  kms_library: [{ name: 'l', library: '/l.so' }],
+  recovery_key: Buffer.alloc(32).toString('base64'),
+  audit: { sinks: [{ type: 'syslog', address: 'udp://a.test:514' }, { type: 'stdout' }] },
+  allowed_hosts: ['a.test'],
+  policy_services: { allowed_networks: ['10.0.0.0/8'], denied_networks: ['10.1.0.0/16'] },
+  storage_buckets: { local_folders: ['/a'] },
+  smtp: { address: 'a.test:25', from: 'a@a.test' },
+  cors: { allowed_origins: ['*'], allowed_headers: ['x-a'] },
+};
+
+test('whatever a configuration says can be handed to the threads that answer', () => {
+  const config = parseConfig(JSON.stringify(EVERYTHING));
+  const recovery_key = Uint8Array.from(config.recovery_key ?? []);
+  assert.deepEqual(structuredClone(config), { ...config, recovery_key });
+});
+
 test('every key is in the reference of the configuration', () => {
   const reference = readFileSync('docs/guides/configuration.md', 'utf8');
   for (const [path, given] of SECTIONS) {

@@ -9,8 +9,8 @@ export interface KmsLibrary {
   /** Absolute path. */
   library: string;
   timeout_ms: number;
-  /** The program that loads it; another one in tests. */
-  entry?: URL;
+  /** Path of the program that loads it; another one in tests. */
+  entry?: string;
 }
 
 const MOST = 16;

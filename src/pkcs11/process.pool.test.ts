@@ -1,9 +1,10 @@
 import assert from 'node:assert/strict';
+import { join } from 'node:path';
 import { test } from 'node:test';
 import { RefusedOrder } from './orders.ts';
 import { ModuleProcess } from './process.pool.ts';
 
-const entry = new URL('../../test/support/fake-module/entry.ts', import.meta.url);
+const entry = join(import.meta.dirname, '../../test/support/fake-module/entry.ts');
 
 function openModule(t: { after(end: () => Promise<void>): void }, timeout_ms = 10_000) {
   const warnings: unknown[] = [];

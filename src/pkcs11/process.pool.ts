@@ -30,8 +30,8 @@ export interface ModuleSettings {
   /** Milliseconds for one order; three times that are waited for a turn. */
   timeout_ms: number;
   log: Pick<Logger, 'warn'>;
-  /** The entry of the process; another one in tests. */
-  entry?: URL | undefined;
+  /** Path of the entry of the process; another one in tests. */
+  entry?: string | undefined;
 }
 
 interface Waiting {

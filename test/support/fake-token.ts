@@ -25,7 +25,7 @@ export interface FakeToken {
 export function fakeLibrary(directory: string): KmsLibrary {
   const file = join(directory, 'token.json');
   writeFileSync(file, JSON.stringify({ pin: FAKE_PIN, pairs: {}, secrets: {} }));
-  const entry = new URL('./fake-module/token.ts', import.meta.url);
+  const entry = join(import.meta.dirname, 'fake-module/token.ts');
   return { name: 'fake', type: 'pkcs11', library: file, timeout_ms: 10_000, entry };
 }
 
