@@ -17,6 +17,8 @@ export interface Load {
   from: number;
   /** Keeps what this expression's first group finds in each answer. */
   collect?: string;
+  /** Whether the times of all answers are wanted. */
+  keep_times?: boolean;
 }
 
 export interface LoadResult {
@@ -32,6 +34,8 @@ export interface LoadResult {
   /** CPU time of this process, in microseconds. */
   cpu: number;
   collected: string[];
+  /** Of each answer, in milliseconds; empty unless they are wanted. */
+  times: number[];
   /** Where in the list the next run goes on. */
   next: number;
 }
@@ -77,6 +81,7 @@ function runLoad(load: Load): Promise<LoadResult> {
       p99: Math.round(at(0.99) * 1000),
       cpu: spent.user + spent.system,
       collected,
+      times: load.keep_times ? latencies : [],
       next,
     });
   }

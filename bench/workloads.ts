@@ -126,6 +126,9 @@ export async function targetRequests(port: number): Promise<{ reads: string[]; l
   };
 }
 
+/** A page of the certificates of the mount. */
+export const listCertificatesRequest = (): string => get('demo/certs?list=true&limit=100', TOKEN);
+
 export function issueRequest(mount = 'demo'): string {
   return request('POST', `${mount}/issue/web`, JSON.stringify({ common_name: NAME }));
 }
