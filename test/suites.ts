@@ -1,10 +1,12 @@
-// Which tests run together: `node test/suites.ts SUITE [options of node --test]`. Each test file is in the first
-// suite whose patterns it fits.
+// Which tests run together: `node test/suites.ts SUITE [--threads N] [options of node --test]`. Each test file is in the
+// first suite whose patterns it fits.
 
 import { spawn } from 'node:child_process';
-import { globSync } from 'node:fs';
-import { constants } from 'node:os';
+import { globSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { constants, tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { TEST_THREADS } from './support/threads.ts';
 
 interface Suite {
   /** What its tests are. */
@@ -92,36 +94,81 @@ export function filesOfSuites(): Map<SuiteName, string[]> {
   );
 }
 
-function isSuite(name: string | undefined): name is SuiteName {
-  return name !== undefined && Object.hasOwn(SUITES, name);
+/** What is run again with several threads before anything lands; any suite can be, by `--threads`. */
+export const ON_THREADS = {
+  of: 'with four threads that answer: what clients rely on, processes that are killed, several nodes',
+  files: [],
+  at_once: 2,
+  threads: 4,
+} as const satisfies Suite & { threads: number };
+
+interface Run extends Suite {
+  /** How many answer in the servers that are started. */
+  threads: number;
 }
 
-function run(name: SuiteName, options: readonly string[]): void {
-  const suite: Suite = SUITES[name];
-  const reporter = suite.reporter
-    ? [`--test-reporter=${suite.reporter}`, '--test-reporter-destination=stdout']
+/** @returns what a name stands for, unless it stands for nothing */
+function runOf(name: string | undefined, threads: number | undefined): Run | undefined {
+  if (name === 'threads') return { ...ON_THREADS, threads: threads ?? ON_THREADS.threads };
+  for (const [suite, files] of filesOfSuites()) {
+    if (suite === name) return { ...SUITES[suite], files, threads: threads ?? TEST_THREADS };
+  }
+  return undefined;
+}
+
+/** What tests say of servers that they have on one thread all the same (`test/support/threads.ts`). */
+function tellOnOne(list: string, threads: number): void {
+  const files = new Map<string, Set<string>>();
+  for (const line of readFileSync(list, 'utf8').split('\n')) {
+    const [file = '', why] = line.split('\t');
+    if (why !== undefined) files.set(why, (files.get(why) ?? new Set()).add(file));
+  }
+  console.log(`\n${threads} threads answered, except where a test has a server on one, because of`);
+  if (files.size === 0) console.log('  nothing: there is no such test');
+  for (const [why, of] of files) console.log(`  ${why}: ${[...of].sort().join(', ')}`);
+}
+
+function run({ files, at_once, reporter, threads }: Run, options: readonly string[]): void {
+  const folder = mkdtempSync(join(tmpdir(), 'gatehouse-suite-'));
+  const list = join(folder, 'on-one');
+  writeFileSync(list, '');
+  const reports = reporter
+    ? [`--test-reporter=${reporter}`, '--test-reporter-destination=stdout']
     : [];
   const args = [
     '--test',
-    `--test-concurrency=${suite.at_once}`,
+    `--test-concurrency=${at_once}`,
     '--import',
     './test/support/compiled-once.ts',
-    ...reporter,
+    ...reports,
     ...options,
-    ...(filesOfSuites().get(name) ?? []),
+    ...files,
   ];
-  const child = spawn(process.execPath, args, { stdio: 'inherit' });
+  const env = {
+    ...process.env,
+    GATEHOUSE_TEST_THREADS: String(threads),
+    GATEHOUSE_TEST_ON_ONE: list,
+  };
+  const child = spawn(process.execPath, args, { stdio: 'inherit', env });
   child.on('exit', (code, signal) => {
     process.exitCode = code ?? 128 + (signal ? constants.signals[signal] : 0);
+    if (threads > 1) tellOnOne(list, threads);
+    rmSync(folder, { recursive: true });
   });
 }
 
 if (process.argv[1] === fileURLToPath(import.meta.url)) {
   const [, , name, ...options] = process.argv;
-  if (isSuite(name)) run(name, options);
+  const at = options.indexOf('--threads');
+  const threads = at < 0 ? undefined : Number(options.splice(at, 2)[1]);
+  const wanted = threads === undefined || threads >= 1 ? runOf(name, threads) : undefined;
+  if (wanted) run(wanted, options);
   else {
-    const known = Object.entries(SUITES).map(([suite, { of }]) => `  ${suite}: ${of}`);
-    console.error(`usage: node test/suites.ts SUITE [options of node --test]\n${known.join('\n')}`);
+    const known = Object.entries({ ...SUITES, threads: ON_THREADS });
+    const lines = known.map(([suite, { of }]) => `  ${suite}: ${of}`);
+    console.error(
+      `usage: node test/suites.ts SUITE [--threads N] [options of node --test]\n${lines.join('\n')}`,
+    );
     process.exitCode = 2;
   }
 }

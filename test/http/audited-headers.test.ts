@@ -5,6 +5,7 @@ import { after, test } from 'node:test';
 import { hashSecret } from '../../src/audit/operations.ts';
 import { listRecordsAfter } from '../../src/audit/store.ts';
 import { type Client, startTestServer } from '../support/server.ts';
+import { writeRecords } from '../support/threads.ts';
 
 const client = await startTestServer({ after });
 const { call } = client;
@@ -17,9 +18,9 @@ interface Recorded {
 }
 
 /** What the last record of a path tells of its request. */
-async function lastOf({ running: { app } }: Client, path: string): Promise<Recorded> {
-  await app.audit.close();
-  const rows = await listRecordsAfter(app.db, { node: 'local', seq: 0, limit: 10_000 });
+async function lastOf({ running }: Client, path: string): Promise<Recorded> {
+  await writeRecords(running);
+  const rows = await listRecordsAfter(running.app.db, { node: 'local', seq: 0, limit: 10_000 });
   const requests = rows.map(({ record }): Recorded | undefined => JSON.parse(record).request);
   return requests.findLast((request) => request?.path === path) ?? assert.fail(path);
 }

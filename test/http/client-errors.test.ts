@@ -113,10 +113,11 @@ describe('what is no request is answered in the form and with the headers of eve
     assert.match(text, /^connection: close\r$/im);
   });
 
-  test('an error in accepting somebody is nobody else’s', async () => {
-    const accepting = server.running.http.server;
-    accepting.emit('error', Object.assign(new Error('accept ENOBUFS'), { code: 'ENOBUFS' }));
-    const text = await send(port, `${GET}${HOST}\r\n`);
+  test('an error in accepting somebody is nobody else’s', async (t) => {
+    const { running } = await startTestServer(t, { on_one: 'the listener is looked into' });
+    const { http, address } = running;
+    http.server.emit('error', Object.assign(new Error('accept ENOBUFS'), { code: 'ENOBUFS' }));
+    const text = await send(address.port, `${GET}${HOST}\r\n`);
     assert.match(text, /^HTTP\/1.1 200 /);
   });
 

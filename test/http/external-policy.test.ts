@@ -28,6 +28,7 @@ import {
   startPolicyService,
 } from '../support/policy-service.ts';
 import { type Reply, startTestServer } from '../support/server.ts';
+import { writeRecords } from '../support/threads.ts';
 
 const service = await startPolicyService({ after });
 const { call, running } = await startTestServer({ after });
@@ -849,6 +850,6 @@ test('records say who asked for which certificate, and neither what was told nor
 });
 
 async function readRecords(seq: number) {
-  await running.app.audit.close();
+  await writeRecords(running);
   return listRecordsAfter(running.app.db, { node: 'local', seq, limit: 10_000 });
 }

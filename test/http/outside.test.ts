@@ -48,7 +48,7 @@ describe('outside the API', () => {
 });
 
 test('whoever has not ended a request when the server closes is told to come again', async (t) => {
-  const other = await startTestServer(t);
+  const other = await startTestServer(t, { on_one: 'the listener is looked into' });
   const { server } = other.running.http;
   const accepting = once(server, 'connection');
   const talk = await openTalk(other, '127.0.0.1');
@@ -70,7 +70,7 @@ test('whoever has not ended a request when the server closes is told to come aga
 });
 
 test('what was asked before is answered', async (t) => {
-  const other = await startTestServer(t);
+  const other = await startTestServer(t, { on_one: 'the listener is looked into' });
   const talk = await openTalk(other, '127.0.0.1');
   talk.socket.write(headOf(other, 'GET /v1/sys/health', []));
   await talk.answers(1);

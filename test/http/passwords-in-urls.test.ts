@@ -5,6 +5,7 @@ import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
 import { listRecordsAfter } from '../../src/audit/store.ts';
 import { PROJECT, startBroker } from '../support/seeded-broker.ts';
+import { writeRecords } from '../support/threads.ts';
 
 const { client, admin, make } = await startBroker({ after });
 const { call, running } = client;
@@ -104,7 +105,7 @@ const REFUSED: Request[] = [
 
 async function recordsSince(seq: number): Promise<{ seq: number; record: string }[]> {
   // What is written now comes after all that waited.
-  await running.app.audit.close();
+  await writeRecords(running);
   return listRecordsAfter(running.app.db, { node: 'local', seq, limit: 10_000 });
 }
 

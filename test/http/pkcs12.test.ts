@@ -6,6 +6,7 @@ import { listRecordsAfter } from '../../src/audit/store.ts';
 import { makeCsr } from '../support/leaves.ts';
 import { withOpenssl } from '../support/openssl.ts';
 import { startTestServer } from '../support/server.ts';
+import { writeRecords } from '../support/threads.ts';
 
 const { call, running } = await startTestServer({ after });
 before(async () => {
@@ -70,7 +71,7 @@ test('the password of a file is in no record', async () => {
       password,
     });
   }
-  await running.app.audit.close();
+  await writeRecords(running);
   const records = await listRecordsAfter(running.app.db, { node: 'local', seq: 0, limit: 10_000 });
   assert.ok(records.length > 3);
   assert.ok(records.every(({ record }) => !record.includes(password)));

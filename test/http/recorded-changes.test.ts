@@ -4,6 +4,7 @@ import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
 import { listRecordsAfter } from '../../src/audit/store.ts';
 import { startBroker } from '../support/seeded-broker.ts';
+import { writeRecords } from '../support/threads.ts';
 
 const { client, make, project, auth_method } = await startBroker({ after });
 const { call, running } = client;
@@ -11,7 +12,7 @@ const { call, running } = client;
 const SECRET = 'correct-horse-battery-staple';
 
 async function records(): Promise<string[]> {
-  await running.app.audit.close();
+  await writeRecords(running);
   const rows = await listRecordsAfter(running.app.db, { node: 'local', seq: 0, limit: 10_000 });
   return rows.map(({ record }) => record);
 }

@@ -4,12 +4,13 @@ import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
 import { listRecordsAfter } from '../../src/audit/store.ts';
 import { startBroker } from '../support/seeded-broker.ts';
+import { writeRecords } from '../support/threads.ts';
 
 const { client, admin, make, project } = await startBroker({ after });
 const { call, running } = client;
 
 async function records(): Promise<{ request: { route: string }; response: object }[]> {
-  await running.app.audit.close();
+  await writeRecords(running);
   const rows = await listRecordsAfter(running.app.db, { node: 'local', seq: 0, limit: 10_000 });
   return rows.map(({ record }) => JSON.parse(record));
 }

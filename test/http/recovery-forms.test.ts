@@ -7,6 +7,7 @@ import { CommitHolder } from '../support/held-commit.ts';
 import { makeRecoveryToken } from '../support/recovery-token.ts';
 import { AUTH_METHOD, listedIds, startBroker } from '../support/seeded-broker.ts';
 import type { Client } from '../support/server.ts';
+import { writeRecords } from '../support/threads.ts';
 
 const PATH = `auth-methods/${AUTH_METHOD}:authenticate`;
 const RIGHT = { attributes: { login_name: 'admin', password: 'password' } };
@@ -60,7 +61,7 @@ test('what authorizes a session, and a recovery token, stand in no record, where
     await client.call('POST', 'auth/token/lookup-accessor', { accessor: secret });
   }
   const { app } = client.running;
-  await app.audit.close();
+  await writeRecords(client.running);
   const records = await listRecordsAfter(app.db, { node: 'local', seq: 0, limit: 10_000 });
   const text = records.map(({ record }) => record).join('\n');
   assert.ok(text.includes('lookup-accessor'));

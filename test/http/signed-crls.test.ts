@@ -8,6 +8,7 @@ import { parseCertificate } from '../../src/x509/certificate.ts';
 import { formatSerial } from '../../src/x509/serial.ts';
 import { type Crl, isCrlSignedBy, parseCrl } from '../support/crl.ts';
 import { type Reply, startTestServer } from '../support/server.ts';
+import { writeRecords } from '../support/threads.ts';
 
 type Fields = Record<string, unknown>;
 
@@ -157,7 +158,7 @@ const many = (count: number) =>
 
 /** What the last record says that its request came to. */
 async function lastOutcome(): Promise<Record<string, unknown>> {
-  await running.app.audit.close();
+  await writeRecords(running);
   const rows = await listRecordsAfter(running.app.db, { node: 'local', seq: 0, limit: 10_000 });
   return JSON.parse(rows.at(-1)?.record ?? '{}').response;
 }

@@ -38,7 +38,7 @@ const answerOf = async (talk: Talk): Promise<string> => {
 };
 
 test('who asks and goes, again and again, has no more and more done, and others are answered', async (t) => {
-  const client = await startTestServer(t);
+  const client = await startTestServer(t, { on_one: 'the listener is looked into' });
   const { store } = client.running.app;
   const { commit } = store;
   const written = Promise.withResolvers<void>();

@@ -51,7 +51,7 @@ for (const [dialect, words] of [
   ['boundary', /"kind":"[^"]+","message":"too many request bodies/],
 ] as const) {
   test(`unfinished bodies of many addresses come to no more than the total (${dialect})`, async (t) => {
-    const client = await startTestServer(t);
+    const client = await startTestServer(t, { on_one: 'the listener is looked into' });
     const { http } = client.running;
     const talks = await openAll(client, parties(3), 30);
     for (const { socket } of talks) socket.write(head(ASKED[dialect], LENGTH) + BEGINNING);
@@ -74,7 +74,7 @@ for (const [dialect, words] of [
 }
 
 test('a body that was kept is answered when its rest comes, and given back then', async (t) => {
-  const client = await startTestServer(t);
+  const client = await startTestServer(t, { on_one: 'the listener is looked into' });
   const { http } = client.running;
   const talks = await openAll(client, parties(2), 5);
   for (const { socket } of talks) socket.write(head(ASKED.vault, LENGTH) + BEGINNING);
@@ -177,7 +177,7 @@ const shares: [whose: string, parties: number, each: number, most: number][] = [
 ];
 for (const [whose, count, each, limit] of shares) {
   test(`answers that ${whose} does not take come to no more than its share, and the next wait`, async (t) => {
-    const client = await startTestServer(t);
+    const client = await startTestServer(t, { on_one: 'the listener is looked into' });
     const { http } = client.running;
     await client.call('POST', 'cubbyhole/much', { a: 'b'.repeat(900_000) });
     const talks = await openAll(client, parties(count), each);
@@ -203,7 +203,7 @@ for (const [whose, count, each, limit] of shares) {
 }
 
 test('answers that wait to begin come to no more than a share', async (t) => {
-  const client = await startTestServer(t);
+  const client = await startTestServer(t, { on_one: 'the listener is looked into' });
   const { http } = client.running;
   await client.call('POST', 'cubbyhole/much', { a: 'b'.repeat(900_000) });
   // Who reads nothing does not see either that the server hangs up.

@@ -10,6 +10,7 @@ import { makeProject, type Person, type Project, repair } from '../support/broke
 import { heapUsed } from '../support/heap.ts';
 import { headOf, openTalk } from '../support/raw-talk.ts';
 import { type Client, startTestServer } from '../support/server.ts';
+import { writeRecords } from '../support/threads.ts';
 
 /** As long as the grants of a role may be: ids of single targets, of which there need be none. */
 const longGrants = (nth = 0): string[] =>
@@ -120,7 +121,7 @@ test('who logs out while a body of theirs is awaited is refused, and the record 
   await answers(1);
   assert.match(text(), /^HTTP\/1.1 401/);
   socket.destroy();
-  await server.running.app.audit.close();
+  await writeRecords(server.running);
   const { db } = server.running.app;
   const records = await listRecordsAfter(db, { node: 'local', seq: 0, limit: 10_000 });
   const told = records.map(({ record }) => JSON.parse(record));

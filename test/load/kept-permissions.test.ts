@@ -177,7 +177,7 @@ test('long permissions of many tokens are not held while keys are waited for, an
 });
 
 test('long permissions of many tokens are not held while long lists wait for their clients', async (t) => {
-  const server = await startTestServer(t);
+  const server = await startTestServer(t, { on_one: 'the listener is looked into' });
   await writeLongPolicies(server);
   const mount_id = (await server.call('GET', 'sys/mounts/demo')).textAt('data.uuid');
   const { store } = server.running.app;

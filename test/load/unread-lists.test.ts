@@ -6,7 +6,7 @@ import { startTestServer } from '../support/server.ts';
 
 // A long list is sent while it is read from the store, a page at a time.
 
-const client = await startTestServer({ after });
+const client = await startTestServer({ after }, { on_one: 'the listener is looked into' });
 const { app } = client.running;
 const mount = await client.call('POST', 'sys/mounts/long', { type: 'pki' });
 assert.equal(mount.status, 204, mount.text);

@@ -23,6 +23,7 @@ import type { ChainHead } from '../../src/core/record-chain.ts';
 import type { Store } from '../../src/store/store.ts';
 import { isAuditEntry } from '../../src/store/write.ts';
 import { type Client, startTestServer } from '../support/server.ts';
+import { writeRecords } from '../support/threads.ts';
 
 const AUDIT: Config['audit'] = {
   wait_for_reads: true,
@@ -40,7 +41,7 @@ function newDirectory(t: TestContext): string {
 async function recordsOf(client: Client): Promise<{ seq: number; text: string }[]> {
   const { app } = client.running;
   // What is written now comes after all that waited.
-  await app.audit.close();
+  await writeRecords(client.running);
   const rows = await listRecordsAfter(app.db, { node: 'local', seq: 0, limit: 1000 });
   return rows.map(({ seq, record }) => ({ seq, text: record }));
 }
@@ -260,7 +261,7 @@ test('nothing is signed, and all is refused with 503, while no audit record can 
   }
   broken = false;
   // What waited is written first.
-  await client.running.app.audit.close();
+  await writeRecords(client.running);
   const after = await call('LIST', 'demo/certs');
   assert.deepEqual(after.field('data.keys'), before.field('data.keys'));
 });

@@ -7,6 +7,7 @@ import { Writable } from 'node:stream';
 import { test } from 'node:test';
 import { pino } from 'pino';
 import { startTestServer } from '../support/server.ts';
+import { writeRecords } from '../support/threads.ts';
 
 /** A secret and every form in which it could lie about. */
 interface Canary {
@@ -200,7 +201,7 @@ test('no planted secret is found in logs, audit records, sinks, answers or the d
   await send('GET', 'demo/cert/ca', undefined, { token: '' });
   await send('LIST', 'demo/keys');
 
-  await running.app.audit.close();
+  await writeRecords(running);
   // Copied while it is open: what is not yet moved to the main file lies in the log beside it.
   const database = readdirSync(data)
     .filter((name) => name.startsWith('gatehouse.db'))

@@ -9,6 +9,7 @@ import { CONNECTION_DEFAULTS } from '../../src/config/connections.ts';
 import { NOT_RECORDED } from '../../src/core/recorded-shape.ts';
 import { declaredRoutes } from '../../src/start/routes.ts';
 import { startBroker } from '../support/seeded-broker.ts';
+import { writeRecords } from '../support/threads.ts';
 
 const CANARY = 'nested-canary-4711';
 const nested = { password: CANARY };
@@ -83,7 +84,7 @@ let seen = 0;
 
 /** @returns how many records since the last time say that something was not recorded */
 async function requireNoRecord(least = 100): Promise<number> {
-  await running.app.audit.close();
+  await writeRecords(running);
   let [count, unrecorded] = [0, 0];
   const wrong: string[] = [];
   for (let seq = seen; ; ) {

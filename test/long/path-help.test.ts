@@ -11,6 +11,7 @@ import { sealWithoutDatabase } from '../../src/http/vault/emergency.ts';
 import { declaredRoutes } from '../../src/start/routes.ts';
 import { parseCrl } from '../support/crl.ts';
 import { startTestServer } from '../support/server.ts';
+import { writeRecords } from '../support/threads.ts';
 
 const client = await startTestServer({ after });
 const { call, url } = client;
@@ -183,7 +184,7 @@ describe('who is told', () => {
     const { app } = client.running;
     await call('GET', 'auth/userpass/login/hunter2?help=1');
     await call('GET', 'auth/userpass/users/hunter2?help=1');
-    await app.audit.close();
+    await writeRecords(client.running);
     const rows = await listRecordsAfter(app.db, { node: 'local', seq: 0, limit: 10_000 });
     const records = rows.map(({ record }) => JSON.parse(record));
     const { request, response, auth } = records.findLast(

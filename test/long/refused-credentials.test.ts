@@ -3,11 +3,12 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { setTimeout } from 'node:timers/promises';
-import type { App } from '../../src/app/app.ts';
 import { revokeSessionCredentials } from '../../src/broker/sessions/credentials/termination.operations.ts';
+import type { Running } from '../../src/start/server.ts';
 import { eachPlace } from '../support/engines.ts';
 import { endDue } from '../support/job-work.ts';
 import { type Broker, startBroker } from '../support/seeded-broker.ts';
+import { writeRecords } from '../support/threads.ts';
 import { type FakeVault, GOOD_TOKEN, startFakeVault } from '../support/vault.ts';
 
 const ID = 'odd/creds/1';
@@ -75,9 +76,9 @@ async function start(t: Of, options: Parameters<typeof startBroker>[1]): Promise
 }
 
 /** What the record of the one refused session says was given back. */
-async function listGivenBack(app: App): Promise<Partial<Record<string, string>>[]> {
-  await app.audit.close();
-  const rows = await app.db.selectFrom('audit_entry').select('record').execute();
+async function listGivenBack(running: Running): Promise<Partial<Record<string, string>>[]> {
+  await writeRecords(running);
+  const rows = await running.app.db.selectFrom('audit_entry').select('record').execute();
   const records = rows.map(({ record }) => JSON.parse(record));
   const [session, ...others] = records.filter(
     ({ request }) => request?.route === 'authorize-session-target',
@@ -109,7 +110,7 @@ eachPlace('what is refused after it was made', (newPlace) => {
         await endDue(app);
         assert.equal(vault.leases.has(lease_id), false);
         assert.deepEqual(await app.db.selectFrom('lease').select('id').execute(), []);
-        const [one, ...more] = await listGivenBack(app);
+        const [one, ...more] = await listGivenBack(broker.client.running);
         assert.deepEqual(more, []);
         assert.equal(one?.lease, fails ? 'due' : 'ended');
         assert.ok(one?.lease_id?.includes(`/${one.source_id}/`));
@@ -176,7 +177,7 @@ for (const [what, auth, isEnded] of tokens) {
     assert.equal(session.status, 500, session.text);
     assert.equal(vault.tokens.has('child'), !isEnded);
     assert.ok(vault.tokens.has('good'));
-    const told = await listGivenBack(broker.client.running.app);
+    const told = await listGivenBack(broker.client.running);
     assert.deepEqual(
       told.map(({ token }) => token),
       isEnded ? ['ended'] : [],

@@ -9,6 +9,7 @@ import type { RateLimits } from '../../src/config/settings.ts';
 import { Unattended } from '../../src/http/unattended.ts';
 import { headOf, openTalk } from '../support/raw-talk.ts';
 import { type Broker, type Person, startBroker } from '../support/seeded-broker.ts';
+import { writeRecords } from '../support/threads.ts';
 
 interface Recorded {
   request?: { route?: string; operation: string; path: string };
@@ -19,7 +20,7 @@ interface Recorded {
 
 async function recordsOf({ client }: Broker): Promise<Recorded[]> {
   const { app } = client.running;
-  await app.audit.close();
+  await writeRecords(client.running);
   const records: Recorded[] = [];
   for (let seq = 0; ; ) {
     const page = await listRecordsAfter(app.db, { node: 'local', seq, limit: 1000 });

@@ -8,6 +8,7 @@ import { declaredRoutes } from '../../src/start/routes.ts';
 import { build } from '../../src/store/database.ts';
 import { write } from '../../src/store/write.ts';
 import { type Client, type Reply, startTestServer } from '../support/server.ts';
+import { writeRecords } from '../support/threads.ts';
 
 const shamir: Partial<Config> = {
   mode: 'server',
@@ -47,7 +48,7 @@ interface Recorded {
 /** The records so far, oldest first. */
 async function recordsOf(client: Client): Promise<{ text: string; record: Recorded }[]> {
   const { app } = client.running;
-  await app.audit.close();
+  await writeRecords(client.running);
   const rows = await listRecordsAfter(app.db, { node: 'local', seq: 0, limit: 10_000 });
   return rows.map(({ record }) => ({ text: record, record: JSON.parse(record) }));
 }

@@ -5,6 +5,7 @@ import { after, test } from 'node:test';
 import { listRecordsAfter } from '../../src/audit/store.ts';
 import { CONNECTION_DEFAULTS } from '../../src/config/connections.ts';
 import { startBroker } from '../support/seeded-broker.ts';
+import { writeRecords } from '../support/threads.ts';
 
 const connections = { ...CONNECTION_DEFAULTS, trusted_proxies: ['127.0.0.1'] };
 let now = Date.now();
@@ -43,7 +44,7 @@ const TOKENS: [kind: string, token: string][] = [
 
 async function recordsSince(seq: number): Promise<{ seq: number; text: string }[]> {
   // What is written now comes after all that waited.
-  await running.app.audit.close();
+  await writeRecords(running);
   const rows = await listRecordsAfter(running.app.db, { node: 'local', seq, limit: 10_000 });
   return rows.map((row) => ({ seq: row.seq, text: row.record }));
 }

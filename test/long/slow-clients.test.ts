@@ -5,6 +5,7 @@ import { CONNECTION_DEFAULTS, type ConnectionLimits } from '../../src/config/con
 import { openTalk, type Talk, until } from '../support/raw-talk.ts';
 import { type Client, startTestServer } from '../support/server.ts';
 
+const ON_ONE = { on_one: 'the listener is looked into' };
 const FIRST = '127.0.0.2';
 const SECOND = '127.0.0.3';
 const HEALTH = 'GET /v1/sys/health HTTP/1.1\r\nHost: localhost\r\n\r\n';
@@ -23,7 +24,7 @@ const limited = (
   t: Parameters<typeof startTestServer>[0],
   change: Partial<ConnectionLimits>,
 ): Promise<Client> =>
-  startTestServer(t, { config: { connections: { ...CONNECTION_DEFAULTS, ...change } } });
+  startTestServer(t, { ...ON_ONE, config: { connections: { ...CONNECTION_DEFAULTS, ...change } } });
 
 describe('a client that is too slow is not waited for', () => {
   const short = { header_ms: 200, request_ms: 400, idle_ms: 200 };
@@ -155,7 +156,7 @@ describe('how a body is sent does not matter for what it costs', () => {
   ];
   for (const [how, text] of taken) {
     test(`${how}: taken`, async (t) => {
-      const client = await startTestServer(t);
+      const client = await startTestServer(t, ON_ONE);
       const { socket, text: said, answers } = await open(client);
       socket.write(`${UNSEAL}${text}`);
       await answers(1);
@@ -169,7 +170,7 @@ describe('how a body is sent does not matter for what it costs', () => {
   }
 
   test('in a chunk for each of very many letters: refused, and the connection ended', async (t) => {
-    const client = await startTestServer(t);
+    const client = await startTestServer(t, ON_ONE);
     const floods = await Promise.all(Array.from({ length: 10 }, () => open(client)));
     for (const { socket } of floods) {
       socket.write(`${UNSEAL}${chunked([...' '.repeat(20_000)])}`);
@@ -183,7 +184,7 @@ describe('how a body is sent does not matter for what it costs', () => {
   });
 
   test('in segments of a byte: kept in as many bytes, not what was announced', async (t) => {
-    const client = await startTestServer(t);
+    const client = await startTestServer(t, ON_ONE);
     const { socket } = await open(client);
     socket.setNoDelay(true);
     socket.write(`${UNSEAL}Content-Length: 60000\r\n\r\n`);
@@ -198,7 +199,7 @@ describe('how a body is sent does not matter for what it costs', () => {
   });
 
   test('unfinished bodies of one address come to no more than its share', async (t) => {
-    const client = await startTestServer(t);
+    const client = await startTestServer(t, ON_ONE);
     const body = ' '.repeat(900_000);
     const head =
       'POST /v1/cubbyhole/x HTTP/1.1\r\nHost: localhost\r\nX-Vault-Token: root\r\nContent-Length: 1000000\r\n\r\n';
@@ -224,7 +225,7 @@ describe('answers that nobody reads', () => {
     'GET /v1/sys/internal/specs/openapi HTTP/1.1\r\nHost: localhost\r\nX-Vault-Token: root\r\n\r\n';
 
   test('a request is begun when the answers before it have gone', async (t) => {
-    const client = await startTestServer(t);
+    const client = await startTestServer(t, ON_ONE);
     const { socket, text, answers } = await open(client);
     socket.write(HEALTH.repeat(30));
     await answers(30);
@@ -241,7 +242,7 @@ describe('answers that nobody reads', () => {
   });
 
   test('what was asked on a connection that is gone is not begun', async (t) => {
-    const client = await startTestServer(t);
+    const client = await startTestServer(t, ON_ONE);
     const { socket } = await open(client);
     socket.pause();
     socket.write(LIST.repeat(30));
@@ -253,7 +254,7 @@ describe('answers that nobody reads', () => {
 });
 
 test('with 300 idle connections and 50 slow ones of one address, another is answered as ever', async (t) => {
-  const client = await startTestServer(t);
+  const client = await startTestServer(t, ON_ONE);
   const idle = await Promise.all(Array.from({ length: 300 }, () => open(client)));
   const slow = await Promise.all(Array.from({ length: 50 }, () => open(client)));
   for (const { socket } of slow) socket.write(LOG_IN.slice(0, 40));

@@ -5,10 +5,11 @@ import { test } from 'node:test';
 import { listRecordsAfter } from '../../src/audit/store.ts';
 import { startBroker } from '../support/seeded-broker.ts';
 import { type Client, startTestServer } from '../support/server.ts';
+import { writeRecords } from '../support/threads.ts';
 
-async function recordsOf({ running: { app } }: Client): Promise<string[]> {
-  await app.audit.close();
-  const rows = await listRecordsAfter(app.db, { node: 'local', seq: 0, limit: 1000 });
+async function recordsOf({ running }: Client): Promise<string[]> {
+  await writeRecords(running);
+  const rows = await listRecordsAfter(running.app.db, { node: 'local', seq: 0, limit: 1000 });
   return rows.map(({ record }) => record);
 }
 

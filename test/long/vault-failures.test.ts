@@ -9,6 +9,7 @@ import { askAwake, NotAsked } from '../../src/broker/vault/leases/asking.operati
 import { SEED_DEFAULTS } from '../../src/config/seed.ts';
 import { type Reply, startTestServer } from '../support/server.ts';
 import { SSH_HOST_KEY } from '../support/ssh-host-key.ts';
+import { writeRecords } from '../support/threads.ts';
 import { GOOD_TOKEN, startFakeVault } from '../support/vault.ts';
 import { connectionTo } from '../support/vault-connection.ts';
 
@@ -384,7 +385,7 @@ test('what a library sends in its body is neither told nor recorded where its se
   const refused = await ask('POST', `targets/${target}:authorize-session`, {});
   assert.equal(refused.status, 500);
   assert.match(refused.text, /status 400: cannot accept …"/);
-  await running.app.audit.close();
+  await writeRecords(running);
   const rows = await running.app.db.selectFrom('audit_entry').select('record').execute();
   const found = rows.filter(({ record }) => record.includes('cannot accept …'));
   assert.equal(found.length, 1);

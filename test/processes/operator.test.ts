@@ -15,6 +15,7 @@ import {
 } from '../support/node-process.ts';
 import { runProgram, startProgram } from '../support/program.ts';
 import type { Client } from '../support/server.ts';
+import { TEST_THREADS } from '../support/threads.ts';
 
 // The real program, in processes of its own.
 
@@ -314,6 +315,7 @@ function configFile(
   const own = {
     listener: { address: '127.0.0.1:0', tls_disable: true },
     proxy_listener: { address: '127.0.0.1:0' },
+    threads: TEST_THREADS,
   };
   writeFileSync(file, JSON.stringify({ ...own, storage, log_level: 'silent', ...more }));
   return file;

@@ -10,6 +10,7 @@ import { openStore } from '../../src/store/store.ts';
 import { newDirectory } from '../support/node-process.ts';
 import { type Outcome, runProgram, startProgram } from '../support/program.ts';
 import { startTestServer } from '../support/server.ts';
+import { TEST_THREADS } from '../support/threads.ts';
 
 /** One line for the operator, and no stack. */
 function assertRefused(outcome: Outcome, line: RegExp): void {
@@ -20,9 +21,9 @@ function assertRefused(outcome: Outcome, line: RegExp): void {
 
 const devArgs = (data: string): string[] => ['dev', '-data', data, '-listen', '127.0.0.1:0'];
 
-function configFile(directory: string, config: unknown): string {
+function configFile(directory: string, config: object): string {
   const file = join(directory, 'gatehouse.json');
-  writeFileSync(file, JSON.stringify(config));
+  writeFileSync(file, JSON.stringify({ threads: TEST_THREADS, ...config }));
   return file;
 }
 
@@ -60,7 +61,7 @@ test('a data folder of a later version is told in one line', async (t) => {
   assertRefused(await runProgram(devArgs(directory)), /is at schema 9999 .* a later one/);
 });
 
-const badConfigs: [what: string, config: unknown, line: RegExp][] = [
+const badConfigs: [what: string, config: object, line: RegExp][] = [
   [
     'a key that is not known',
     { storage: { type: 'sqlite', path: 'x' }, listner: {} },

@@ -6,6 +6,7 @@ import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import type { Place } from './engines.ts';
 import { type Client, callOver } from './server.ts';
+import { TEST_THREADS } from './threads.ts';
 
 const MAIN = join(import.meta.dirname, '../../src/main.ts');
 
@@ -74,7 +75,8 @@ export async function startNodeProcess(test: Scope, settings: NodeSettings): Pro
   const file = join(directory, 'gatehouse.json');
   const listener = { address: '127.0.0.1:0', tls_disable: true };
   const proxy_listener = { address: '127.0.0.1:0' };
-  const whole = { proxy_listener, ...settings, listener, log_level: 'warn' };
+  const rest = { listener, log_level: 'warn', threads: TEST_THREADS };
+  const whole = { proxy_listener, ...settings, ...rest };
   writeFileSync(file, JSON.stringify(whole));
   const child = spawn(process.execPath, [MAIN, 'server', '-config', file], {
     stdio: ['ignore', 'pipe', 'pipe'],

@@ -3,6 +3,7 @@ import { once } from 'node:events';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { Scope } from './node-process.ts';
+import { TEST_THREADS } from './threads.ts';
 
 const MAIN = join(import.meta.dirname, '../../src/main.ts');
 
@@ -89,6 +90,12 @@ export async function watchProgram(
   };
 }
 
+/** @returns the arguments, and for a development server how many threads answer, unless they say it */
+export function threaded(args: readonly string[]): readonly string[] {
+  const says = args.some((arg) => /^--?threads/.test(arg));
+  return args[0] === 'dev' && !says ? [...args, '-threads', String(TEST_THREADS)] : args;
+}
+
 interface Limits {
   timeout?: number;
   killSignal?: NodeJS.Signals;
@@ -100,7 +107,7 @@ function start(
   env: Record<string, string>,
   { open_files, ...limits }: Limits = {},
 ): ChildProcess {
-  const program = [process.execPath, MAIN, ...args];
+  const program = [process.execPath, MAIN, ...threaded(args)];
   // The limit is set for good in a shell, which then becomes the program.
   const shell = ['/bin/sh', '-c', `ulimit -n ${open_files} && exec "$@"`, 'sh'];
   const [command = '', ...rest] = open_files === undefined ? program : [...shell, ...program];

@@ -10,6 +10,7 @@ import { type Config, devConfig } from '../../src/config/config.ts';
 import { answerWatch } from '../../src/http/frame.ts';
 import { type Overrides, type Running, startServer } from '../../src/start/server.ts';
 import { watchAnswer } from './declared-answers.ts';
+import { onOneThread, TEST_THREADS } from './threads.ts';
 
 /** An answer as it came. */
 export interface Reply {
@@ -36,10 +37,11 @@ export interface Client {
 }
 
 /** Starts a development server on a directory and port of its own, stopped with the test, or, given
- *  `{ after }` of `node:test`, with the file. */
+ *  `{ after }` of `node:test`, with the file.
+ *  @param options.on_one why one thread answers also where the run has several */
 export async function startTestServer(
   test: { after(stop: () => Promise<void>): void },
-  options: { directory?: string; config?: Partial<Config> } & Overrides = {},
+  options: { directory?: string; config?: Partial<Config>; on_one?: string } & Overrides = {},
 ): Promise<Client> {
   const directory = options.directory ?? mkdtempSync(join(tmpdir(), 'gatehouse-'));
   const running = await startServer(
@@ -79,9 +81,13 @@ export async function startTestServer(
   };
 }
 
-/** A clock, a store or a log of a test's own is on its own thread alone. */
-const threadsFor = ({ now, store, log }: Overrides): number =>
-  now || store || log ? 1 : Number(process.env.GATEHOUSE_TEST_THREADS ?? 1);
+function threadsFor({ now, store, log, on_one }: Overrides & { on_one?: string }): number {
+  if (on_one) return onOneThread(on_one);
+  if (now) return onOneThread("a clock of the test's own");
+  if (store) return onOneThread('what stands between the server and its store');
+  if (log) return onOneThread("a log of the test's own");
+  return TEST_THREADS;
+}
 
 /** @returns throws where an answer since was not as its endpoint declares it */
 function watchAnswers(app: App): () => void {

@@ -94,6 +94,12 @@ export class AnsweringThreads {
     for (const { dialogue } of this.#threads) dialogue.say({ type: 'reload tls' });
   }
 
+  /** Has them write the audit records that wait for more of them. For tests. */
+  async writeRecords(): Promise<void> {
+    const each = [...this.#threads].map(({ dialogue }) => dialogue.ask({ type: 'write records' }));
+    await Promise.all(each);
+  }
+
   /** Ends one of them, as if it had died. For tests. @returns false where there is none */
   async kill(): Promise<boolean> {
     const [thread] = this.#threads;

@@ -52,6 +52,7 @@ export type Asked =
   | { type: 'seal' }
   | { type: 'read body'; request: number; limit: number }
   | { type: 'meters' }
+  | { type: 'write records' }
   | { type: 'stop' }
   // Of the supervisor.
   | { type: 'request'; request: number; head: ForwardedHead }

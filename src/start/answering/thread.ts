@@ -74,6 +74,8 @@ function answer(asked: Asked): unknown {
       return forwarding.readBody(asked.request, asked.limit);
     case 'meters':
       return readMeters(app);
+    case 'write records':
+      return app.audit.close();
     case 'stop':
       return stop();
     default:
