@@ -8,7 +8,7 @@ import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
 import { setTimeout as delay } from 'node:timers/promises';
 import { chainStart, verifyChain } from '../../src/core/record-chain.ts';
-import { openStore } from '../../src/store/store.ts';
+import { openStore, type Store } from '../../src/store/store.ts';
 import { eachPlace, type Place, postgresPlace, sqlitePlaceIn } from '../support/engines.ts';
 import {
   initialiseNode,
@@ -17,8 +17,10 @@ import {
   settingsOf,
   startNodeProcess,
 } from '../support/node-process.ts';
+import { configAt } from '../support/placed-server.ts';
 import { startPostgres } from '../support/postgres.ts';
-import type { Client } from '../support/server.ts';
+import { type Client, callOver, startTestServer } from '../support/server.ts';
+import { writeRecords } from '../support/threads.ts';
 import { Ledger } from './ledger.ts';
 
 /** More of them: `GATEHOUSE_CRASH_ROUNDS=200 npm run test:crash`. */
@@ -60,18 +62,22 @@ async function compareChain(place: Place, ledger: Ledger): Promise<void> {
   // As a node of another name, which may look at the chain while nobody writes it.
   const store = await openStore(place.options('looker'));
   try {
-    const records = await store.db
-      .selectFrom('audit_entry')
-      .selectAll()
-      .where('node', 'in', ['test', 'local'])
-      .orderBy('seq')
-      .execute();
-    const verdict = verifyChain(chainStart(records[0]?.node ?? ''), records);
-    assert.ok(verdict.intact, verdict.intact ? '' : verdict.because);
-    ledger.compareRecords(records);
+    await compareRecords(store, ledger);
   } finally {
     await store.close();
   }
+}
+
+async function compareRecords({ db }: Pick<Store, 'db'>, ledger: Ledger): Promise<void> {
+  const records = await db
+    .selectFrom('audit_entry')
+    .selectAll()
+    .where('node', 'in', ['test', 'local'])
+    .orderBy('seq')
+    .execute();
+  const verdict = verifyChain(chainStart(records[0]?.node ?? ''), records);
+  assert.ok(verdict.intact, verdict.intact ? '' : verdict.because);
+  ledger.compareRecords(records);
 }
 
 async function until(
@@ -112,6 +118,31 @@ eachPlace('a server that is killed', (newPlace) => {
     await ledger.compare(node.as(token), 'all');
     await node.kill();
     t.diagnostic(`${rounds} rounds: ${ledger.size}`);
+  });
+
+  test('thread by thread has kept everything that it acknowledged, and goes on by itself', async (t) => {
+    const config = configAt(await newPlace(), newDirectory(t), { node_name: 'test' });
+    const { running, url } = await startTestServer(t, { config: { ...config, threads: 4 } });
+    const made = await callOver(url, '')('PUT', 'sys/init', {});
+    const call = callOver(url, made.textAt('root_token'));
+    const ledger = new Ledger();
+    await ledger.prepare(call);
+    const load = startLoad(t, ledger, call);
+    // One more within a minute would be the end of the process.
+    for (let deaths = 0; deaths < 4; deaths += 1) {
+      const before = ledger.answered;
+      await until('clients are answered', async () => ledger.answered > before + 30);
+      await delay(Math.random() * 200);
+      await running.threads?.kill();
+      await until('all threads are there', async () => running.threads?.count === 4);
+    }
+    await load.stop();
+    const refused = [...ledger.statuses.keys()].filter((status) => status >= 300);
+    assert.deepEqual(refused, [], 'nobody is refused for the death of another thread');
+    await ledger.compare(call, 'all');
+    await writeRecords(running);
+    await compareRecords(running.app, ledger);
+    t.diagnostic(ledger.size);
   });
 });
 

@@ -10,6 +10,9 @@ import { TEST_THREADS } from './threads.ts';
 
 const MAIN = join(import.meta.dirname, '../../src/main.ts');
 
+/** Dozens of processes and threads read the same modules; compiled once, each starts in half the time. */
+export const COMPILED_ONCE = { NODE_COMPILE_CACHE: join(tmpdir(), 'gatehouse-test-modules') };
+
 /** What a configuration file says where it matters to a test. */
 export interface NodeSettings {
   storage: { type: 'sqlite'; path: string } | { type: 'postgres'; url: string; node_name: string };
@@ -80,6 +83,7 @@ export async function startNodeProcess(test: Scope, settings: NodeSettings): Pro
   writeFileSync(file, JSON.stringify(whole));
   const child = spawn(process.execPath, [MAIN, 'server', '-config', file], {
     stdio: ['ignore', 'pipe', 'pipe'],
+    env: { ...process.env, ...COMPILED_ONCE },
   });
   let log = '';
   child.stderr.setEncoding('utf8').on('data', (text: string) => {

@@ -34,6 +34,7 @@ interface Answering {
   worker: Worker;
   dialogue: Dialogue;
   forwarded: Forwarded;
+  listens: boolean;
 }
 
 /** The threads that answer, and what each of them is told. */
@@ -107,8 +108,9 @@ export class AnsweringThreads {
     return thread !== undefined;
   }
 
+  /** How many listen. */
   get count(): number {
-    return this.#threads.size;
+    return [...this.#threads].filter(({ listens }) => listens).length;
   }
 
   /** Has them finish what is under way, and ends them. */
@@ -139,21 +141,20 @@ export class AnsweringThreads {
       },
     });
     const forwarded = new Forwarded(dialogue, this.#handlers, this.#bodies);
-    const thread: Answering = { place, worker, dialogue, forwarded };
+    const thread: Answering = { place, worker, dialogue, forwarded, listens: false };
     this.#threads.add(thread);
-    let has_begun = false;
     worker.on('error', (error: unknown) => {
       listening.reject(error instanceof Error ? error : new Error(String(error)));
-      if (has_begun) this.#app.log.error({ err: error }, 'a thread that answers has failed');
+      if (thread.listens) this.#app.log.error({ err: error }, 'a thread that answers has failed');
     });
     worker.on('exit', (code) => {
       listening.reject(new Error(`exit code ${code}`));
-      this.#lose(thread, has_begun);
+      this.#lose(thread);
     });
     // Keys that came between are not among those that it was started with.
     if (!keyring) await this.#handOutKeys();
     const listens = await listening.promise;
-    has_begun = true;
+    thread.listens = true;
     return listens;
   }
 
@@ -229,11 +230,12 @@ export class AnsweringThreads {
     );
   }
 
-  #lose(thread: Answering, has_begun: boolean): void {
+  #lose(thread: Answering): void {
     this.#threads.delete(thread);
     thread.dialogue.end(new Failure('unavailable', 'the thread has ended'));
     thread.forwarded.end();
-    if (has_begun) this.#replace('a thread that answers has ended: what it was answering is lost');
+    if (thread.listens)
+      this.#replace('a thread that answers has ended: what it was answering is lost');
   }
 
   /** Starts another one, unless too many have died of late. */
