@@ -2,7 +2,7 @@ import { seedIds } from '../broker/seed/fixtures.ts';
 import { type Config, DEV_DEFAULTS, devConfig } from '../config/config.ts';
 import { SEED_DEFAULTS, type SeedSettings } from '../config/seed.ts';
 import { Failure, invalid } from '../core/failure.ts';
-import { startServer } from '../start/server.ts';
+import { type Running, startServer } from '../start/server.ts';
 import type { Command } from './command.ts';
 import { readConfig } from './place.ts';
 
@@ -77,12 +77,14 @@ export const devCommand: Command = {
       },
       recovery_key: flags.get('recovery-key'),
     });
-    return serve(config, (address, notice, public_address) => {
+    return serve(config, (address, { notice, one_thread }, public_address) => {
       const served = public_address
         ? `\nFor relying parties, without TLS: ${public_address}\n`
         : '';
       console.log(
-        greeting(address, config) + (notice === undefined ? '' : `\n${notice}\n`) + served,
+        greeting(address, config) +
+          [notice, one_thread].map((told) => (told === undefined ? '' : `\n${told}\n`)).join('') +
+          served,
       );
     });
   },
@@ -107,9 +109,12 @@ way finish and ends it.`,
     const config = readConfig(file);
     // An audit sink has standard output to itself.
     const hasOutput = config.audit.sinks.some((sink) => sink.type === 'stdout');
-    return serve(config, (address, _notice, public_address) => {
+    return serve(config, (address, { one_thread }, public_address) => {
       const besides = public_address ? `, and for relying parties on ${public_address}` : '';
-      (hasOutput ? console.error : console.log)(`gatehouse listens on ${address}${besides}`);
+      const alone = one_thread === undefined ? '' : `; ${one_thread}`;
+      (hasOutput ? console.error : console.log)(
+        `gatehouse listens on ${address}${besides}${alone}`,
+      );
     });
   },
 };
@@ -135,7 +140,7 @@ async function serve(
   config: Config,
   started: (
     address: string,
-    notice: string | undefined,
+    told: Pick<Running, 'notice' | 'one_thread'>,
     public_address: string | undefined,
   ) => void,
 ): Promise<number> {
@@ -143,9 +148,9 @@ async function serve(
   const running = await startServer(config).catch((error: unknown) => {
     throw startFailure(error, config);
   });
-  const { address, public_address, notice } = running;
+  const { address, public_address } = running;
   const open = public_address && urlOf('http', public_address);
-  started(urlOf(config.tls ? 'https' : 'http', address), notice, open);
+  started(urlOf(config.tls ? 'https' : 'http', address), running, open);
   process.on('SIGHUP', () => {
     running.reopenSinks();
     try {

@@ -21,6 +21,7 @@ import { openSeal } from '../seal/operations.ts';
 import { openStore, type Store } from '../store/store.ts';
 import { startCarrying } from '../worker/jobs.ts';
 import { AnsweringThreads } from './answering/answering.pool.ts';
+import { countThreads } from './answering/share.ts';
 import { buildApp } from './build-app.ts';
 import { startJobs } from './jobs.ts';
 import { LogLines } from './log-lines.ts';
@@ -41,6 +42,8 @@ export interface Running {
   public_address: { host: string; port: number } | undefined;
   /** What the person who started it should hear, if anything. */
   notice: string | undefined;
+  /** Why one thread answers where more are asked for. */
+  one_thread: string | undefined;
   /** Calls back when nothing can be answered any more; the process should end. */
   onDeath(listener: (death: Failure) => void): void;
   /** Finishes what is under way, writes what is waiting, and lets go of everything. */
@@ -103,15 +106,14 @@ export async function startServer(settings: Config, given: Overrides = {}): Prom
     startJobs(app, given.jobs);
     const routers = compileRouters();
     namesOfPaths(app).find = (path) => findNames(app, routers, path);
-    const several = config.threads > 1 && CAN_SHARE;
-    if (config.threads > 1 && !several) {
-      log.warn({}, 'one thread answers: this system does not share the connections of a port out');
-    }
-    const answering = several
-      ? await answerOnThreads(app, routers, closers)
-      : await answerHere(app, routers, closers);
+    const { threads, because } = countThreads(config.threads, CAN_SHARE);
+    const answering =
+      threads > 1
+        ? await answerOnThreads(app, routers, closers)
+        : await answerHere(app, routers, closers);
     tellConnections(log, settings.connections, config.connections);
-    return Object.assign(answering, { app, notice, stop, reopenSinks: sinks.reopen });
+    const told = { notice, one_thread: because };
+    return Object.assign(answering, { app, ...told, stop, reopenSinks: sinks.reopen });
   } catch (error) {
     await stop();
     throw error;

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { devConfig } from '../../config/config.ts';
-import { shareOfThread } from './share.ts';
+import { countThreads, shareOfThread } from './share.ts';
 
 const limitsOf = (
   threads: number,
@@ -36,5 +36,19 @@ for (const [threads, all, of_address, expected] of [
 ] as const) {
   test(`of ${all} connections each of ${threads} threads has ${expected[0]}, ${expected[1]} of one address`, () => {
     assert.deepEqual(limitsOf(threads, all, of_address), expected);
+  });
+}
+
+for (const [wanted, canShare, threads] of [
+  [1, true, 1],
+  [4, true, 4],
+  [1, false, 1],
+  [4, false, 1],
+] as const) {
+  test(`of ${wanted} threads where connections are ${canShare ? '' : 'not '}shared out ${threads} answer`, () => {
+    const counted = countThreads(wanted, canShare);
+    assert.equal(counted.threads, threads);
+    // Whoever starts the server is told where it is fewer than asked for, and only then.
+    assert.equal(counted.because !== undefined, threads < wanted);
   });
 }

@@ -1,6 +1,16 @@
 import type { Config } from '../../config/config.ts';
 import type { ConnectionLimits } from '../../config/connections.ts';
 
+/** How many threads answer, and why that is one where more are asked for. */
+export function countThreads(
+  wanted: number,
+  canShare: boolean,
+): { threads: number; because: string | undefined } {
+  if (wanted === 1 || canShare) return { threads: wanted, because: undefined };
+  const because = 'one thread answers: this system does not share the connections of a port out';
+  return { threads: 1, because };
+}
+
 /**
  * What each of several threads may have of the connections: its part of all, since the system shares them out evenly. Those
  * of one address need not be spread so, and may all be at one.
