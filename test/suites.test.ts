@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { globSync, readFileSync } from 'node:fs';
 import { test } from 'node:test';
-import { filesOfSuites, SUITES } from './suites.ts';
+import { filesOfSuites, ON_THREADS, SUITES } from './suites.ts';
 
 const ALL = globSync('{src,test}/**/*.test.ts').sort();
 
@@ -30,4 +30,10 @@ test('every suite has files, a command, and is run before anything lands', () =>
     );
   }
   assert.equal(Object.keys(SUITES).length, filesOfSuites().size);
+});
+
+test('what is run again with several threads is there, and run before anything lands', () => {
+  const missing = ON_THREADS.files.filter((file) => !ALL.includes(file));
+  assert.deepEqual(missing, []);
+  assert.match(readFileSync('.ci/run', 'utf8'), /npm run test:threads$/m);
 });

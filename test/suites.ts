@@ -96,9 +96,36 @@ export function filesOfSuites(): Map<SuiteName, string[]> {
 
 /** What is run again with several threads before anything lands; any suite can be, by `--threads`. */
 export const ON_THREADS = {
-  of: 'with four threads that answer: what clients rely on, processes that are killed, several nodes',
-  files: [],
+  of: 'with four threads that answer: what must be in force on all of them at once, killed servers, other people’s clients',
+  files: [
+    'test/http/audited-headers.test.ts',
+    'test/http/automatic-seals.test.ts',
+    'test/http/broker-roles.test.ts',
+    'test/http/broker-users.test.ts',
+    'test/http/certificate-export.test.ts',
+    'test/http/crl-shards.test.ts',
+    'test/http/delta-crls.test.ts',
+    'test/http/handed-on.test.ts',
+    'test/http/locked-users.test.ts',
+    'test/http/main-job.test.ts',
+    'test/http/managed-keys.test.ts',
+    'test/http/metrics.test.ts',
+    'test/http/ocsp.test.ts',
+    'test/http/recorded-changes.test.ts',
+    'test/http/relying-parties.test.ts',
+    'test/http/revocation.test.ts',
+    'test/http/role-fields.test.ts',
+    'test/http/seal-token.test.ts',
+    'test/http/session-limits.test.ts',
+    'test/http/traps-core.test.ts',
+    'test/processes/process.test.ts',
+    'test/crash/server.test.ts',
+    'test/interop/clients.test.ts',
+    'test/interop/carried-sessions.test.ts',
+    'test/interop/session-client.test.ts',
+  ],
   at_once: 2,
+  reporter: 'dot',
   threads: 4,
 } as const satisfies Suite & { threads: number };
 
