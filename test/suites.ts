@@ -96,7 +96,7 @@ export function filesOfSuites(): Map<SuiteName, string[]> {
 
 /** What is run again with several threads before anything lands; any suite can be, by `--threads`. */
 export const ON_THREADS = {
-  of: 'with four threads that answer: what must be in force on all of them at once, servers that are killed, sessions of other people’s clients',
+  of: 'with four threads that answer: what must be in force on all of them at once, killed servers, other people’s clients',
   files: [
     'test/http/audited-headers.test.ts',
     'test/http/automatic-seals.test.ts',
@@ -120,7 +120,9 @@ export const ON_THREADS = {
     'test/http/traps-core.test.ts',
     'test/processes/process.test.ts',
     'test/crash/server.test.ts',
+    'test/interop/clients.test.ts',
     'test/interop/carried-sessions.test.ts',
+    'test/interop/session-client.test.ts',
   ],
   at_once: 2,
   reporter: 'dot',
