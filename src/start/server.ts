@@ -99,8 +99,9 @@ export async function startServer(settings: Config, given: Overrides = {}): Prom
       await makeInitialBroker(app);
       if (config.seed) notice = await makeSeed(app, config.seed);
     });
-    await startCarrying(app);
+    const carry = await startCarrying(app);
     startReporting(app);
+    app.barrier.onUnseal(carry);
     await openSeal(app);
     startRenewing(app);
     startJobs(app, given.jobs);

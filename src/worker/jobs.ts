@@ -38,9 +38,10 @@ export const workerJobs: readonly Job[] = [
  * Has this server carry sessions until it stops. Unlike periodic jobs, every node does this for
  * itself.
  *
+ * @returns what is to be done at each unsealing, once this server's worker is registered
  * @throws Error with a `code` when the address of the proxy listener cannot be had
  */
-export async function startCarrying(app: App): Promise<void> {
+export async function startCarrying(app: App): Promise<() => Promise<void>> {
   const linked = await beginLinking(app);
   const carrying = await beginCarrying(app, linked?.cut);
   const cut = every(CUT_MS, () => carrying.cut());
@@ -59,10 +60,10 @@ export async function startCarrying(app: App): Promise<void> {
     await Promise.all([cut(), report(), check(), errands()]);
     await Promise.all([carrying.close(), linked?.close()]);
   });
-  app.barrier.onUnseal(async () => {
+  return async () => {
     await renew();
     void carrying.begin();
-  });
+  };
 }
 
 /** Does something again and again, never twice at once. @returns what stops it */

@@ -1,6 +1,8 @@
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
+import { setTimeout as wait } from 'node:timers/promises';
 import { makeProject } from '../../../test/support/broker.ts';
+import { newDirectory } from '../../../test/support/node-process.ts';
 import { startTestServer } from '../../../test/support/server.ts';
 import { listConnectionsById } from '../../broker/sessions/connections/store.ts';
 import { ownWorker } from '../../broker/workers/embedded.operations.ts';
@@ -53,18 +55,36 @@ for (const { what, open, isClosed } of [
   });
 }
 
-/** One that this server's worker is said to carry. */
-async function makeConnection(): Promise<string> {
-  const { app } = server.running;
-  const target = await project.admin.call('POST', 'targets', {
-    scope_id: project.id,
+test('what a server carried that is gone is closed at its start, and not with a later look', async (t) => {
+  const directory = newDirectory(t);
+  const stops: (() => Promise<void>)[] = [];
+  const scope = { after: (stop: () => Promise<void>) => void stops.push(stop) };
+  const before = await startTestServer(scope, { directory, jobs: [] });
+  const connection_id = await makeConnection(before, await makeProject(before));
+  for (const stop of stops) await stop();
+  // However soon it says what it carries.
+  t.mock.method(CarryingThread.prototype, 'traffic', async () => []);
+  const { app } = (await startTestServer(t, { directory, jobs: [] })).running;
+  for (let n = 0; n < 200; n += 1) {
+    const [row] = await listConnectionsById(app.db, [connection_id]);
+    if (row?.closed_reason === 'system error') return;
+    await wait(20);
+  }
+  assert.fail('it is open');
+});
+
+/** One that a server's own worker is said to carry. */
+async function makeConnection(of = server, within = project): Promise<string> {
+  const { app } = of.running;
+  const target = await within.admin.call('POST', 'targets', {
+    scope_id: within.id,
     type: 'tcp',
     name: `carried-${performance.now()}`,
     address: '127.0.0.1',
     attributes: { default_port: 22 },
   });
   const at = `targets/${target.textAt('id')}:authorize-session`;
-  const session_id = (await project.admin.call('POST', at, {})).textAt('session_id');
+  const session_id = (await within.admin.call('POST', at, {})).textAt('session_id');
   const worker = upstreamOf(app, ownWorker(app)?.id ?? '');
   await worker.activate({ session_id, tofu_token: 'abcdefghij0123456789', version: 1 });
   const { connection_id } = await worker.authorize({ session_id });
