@@ -6,13 +6,16 @@ import type { AddressInfo } from 'node:net';
 import { after, type TestContext, test } from 'node:test';
 import { setTimeout as wait } from 'node:timers/promises';
 import { pino } from 'pino';
+import WebSocket, { WebSocketServer } from 'ws';
 import { newDirectory } from '../../../test/support/node-process.ts';
 import { startTestServer } from '../../../test/support/server.ts';
-import { LEAF_RANDOMNESS, makeLeaf } from '../../broker/workers/root/leaf.ts';
+import { LEAF_RANDOMNESS, makeLeaf, SERVER_NAME } from '../../broker/workers/root/leaf.ts';
+import { makeWorkerLeaf } from '../../broker/workers/root/operations.ts';
 import { makeRoot, ROOT_RANDOMNESS } from '../../broker/workers/root/root.ts';
 import { Failure } from '../../core/failure.ts';
 import { encodePem } from '../../core/pem.ts';
 import { WorkerListener } from '../link/listener.ts';
+import { LINK_PROTOCOL } from '../link/messages.ts';
 import { enrolAt } from './enrolling.client.ts';
 import { Identity } from './identity.ts';
 import { readWorkerSettings } from './settings.ts';
@@ -20,8 +23,8 @@ import { StandingWorker } from './worker.ts';
 
 const server = await startTestServer({ after }, { jobs: [] });
 
-/** A worker that is enrolled, and has not begun. */
-async function enrol(t: TestContext) {
+/** A worker that is enrolled, and has not begun. @param before servers that it tries first */
+async function enrol(t: TestContext, before: readonly { host: string; port: number }[] = []) {
   const listener = new WorkerListener(server.running.app);
   await listener.renew('one');
   const at = await listener.listen({ host: '127.0.0.1', port: 0 });
@@ -41,7 +44,7 @@ async function enrol(t: TestContext) {
   const token = { own: true } as const;
   const worker = new StandingWorker(identity, {
     settings,
-    servers: [at],
+    servers: [...before, at],
     token,
     log,
     showToken: () => {},
@@ -52,6 +55,42 @@ async function enrol(t: TestContext) {
   });
   return { identity, worker, told };
 }
+
+/** A server that workers know, which takes their connections and says nothing. */
+async function startSilentServer(t: TestContext) {
+  const { privateKey, publicKey } = generateKeyPairSync('ed25519');
+  const info = publicKey.export({ type: 'spki', format: 'der' });
+  const { certificate } = await makeWorkerLeaf(server.running.app, SERVER_NAME, info);
+  const silent = createServer({
+    key: privateKey.export({ type: 'pkcs8', format: 'pem' }),
+    cert: encodePem('CERTIFICATE', certificate),
+  });
+  const links = new WebSocketServer({ server: silent, handleProtocols: () => LINK_PROTOCOL });
+  silent.listen(0, '127.0.0.1');
+  await once(silent, 'listening');
+  t.after(() => {
+    for (const link of links.clients) link.terminate();
+    silent.close();
+  });
+  return { links, at: { host: '127.0.0.1', port: (silent.address() as AddressInfo).port } };
+}
+
+test('a worker leaves a server that lets it in and does not say so', async (t) => {
+  const { links, at } = await startSilentServer(t);
+  const { worker, told } = await enrol(t, [at]);
+  let later = 0;
+  const now = performance.now.bind(performance);
+  t.mock.method(performance, 'now', () => now() + later);
+  const come = once(links, 'connection');
+  void worker.run();
+  const [link] = (await come) as [WebSocket];
+  await once(link, 'message');
+  later += 7_000;
+  await wait(1_100);
+  assert.equal(link.readyState, WebSocket.OPEN);
+  later += 2_000;
+  while (!told.includes('the worker is at work')) await wait(20);
+});
 
 test('a worker whose clock is ahead renews its certificate once, and stays', async (t) => {
   const { identity, worker, told } = await enrol(t);

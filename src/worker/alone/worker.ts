@@ -17,7 +17,7 @@ import type { WorkerSettings } from './settings.ts';
 const WAITS_MS = { first: 250, most: 1_000 };
 /** How often it is looked at whether something is due. */
 const TICK_MS = 1_000;
-/** A server that has not taken a report in for so long is not there: another one is tried. */
+/** A server that has not let the worker in, or taken a report in, for so long is not there: another one is tried. */
 const SILENCE_MS = 8_000;
 /** A worker that has shown its own token asks this often whether it is expected by now. */
 const EXPECTED_MS = 3_000;
@@ -46,12 +46,15 @@ export class StandingWorker {
   readonly #carrier: Carrier;
   readonly #calls = new ServerCalls();
   readonly #stopping = new AbortController();
+  /** The connection that there is, … */
+  #held: ServerLink | undefined;
+  /** … once the server has said by it that the worker is let in. */
   #link: ServerLink | undefined;
   #address: ServerAddress | undefined;
   /** When the last report was sent that a server took in, by a clock that only goes on. */
   #heard = performance.now();
   #reported = 0;
-  /** When the connection to the server began. */
+  /** When the connection to the server began, or the worker was let in by it. */
   #began = 0;
   #grace_ms = GRACE_MS;
   /** The key that a renewed certificate is asked for. */
@@ -154,10 +157,13 @@ export class StandingWorker {
         this.#heard = Math.max(this.#heard, report_id);
       },
     });
+    this.#held = link;
+    this.#began = performance.now();
     link.say(this.#introduction());
     const why = await link.ended.finally(() => {
       this.#calls.leave(link);
-      if (this.#link === link) this.#link = undefined;
+      this.#held = undefined;
+      this.#link = undefined;
     });
     if (!this.#stopping.signal.aborted) log.warn({ why }, 'the connection to the server is over');
   }
@@ -198,10 +204,10 @@ export class StandingWorker {
     const now = performance.now();
     // The server takes all of it to be over by now.
     if (now - this.#heard > this.#grace_ms) this.#carrier.cutAll('system error');
-    if (!this.#link) return;
+    if (!this.#held) return;
     if (now - Math.max(this.#heard, this.#began) > SILENCE_MS) {
-      this.#link.drop();
-    } else if (now - this.#reported >= REPORT_MS) {
+      this.#held.drop();
+    } else if (this.#link && now - this.#reported >= REPORT_MS) {
       this.#report('active');
       this.#renewIfDue();
     }
