@@ -1,16 +1,28 @@
+import { TOFU_LENGTH } from '../../broker/sessions/connections/connection.ts';
 import { Failure } from '../../core/failure.ts';
 import type { Upstream } from '../upstream.ts';
 import {
   ACTIVATION_FAILED,
   ACTIVATION_REFUSED,
   CANCEL_FAILED,
+  INVALID_HANDSHAKE,
+  INVALID_TOFU,
   NO_WORKER,
   NOT_AUTHORIZED,
   SESSION_CANCELED,
   TOFU_NOT_ALLOWED,
 } from '../wire/close-codes.ts';
+import { type ClientHandshake, decodeClientHandshake } from '../wire/handshake.ts';
 import type { CarriedSession } from './carried-session.ts';
 import { closingWith, type Ending } from './ending.ts';
+
+/** What a client says first, or how its connection ends that has said nothing, or nothing of the kind. */
+export function readHandshake(first: Uint8Array | undefined): ClientHandshake | Ending {
+  const handshake = first && decodeClientHandshake(first);
+  if (!handshake) return closingWith(INVALID_HANDSHAKE);
+  const isToken = Buffer.byteLength(handshake.tofu_token) === TOFU_LENGTH;
+  return isToken ? handshake : closingWith(INVALID_TOFU);
+}
 
 /** Cancels a session for its client. @returns how the connection ends that asked for it */
 export async function cancelFor(upstream: Upstream, session_id: string): Promise<Ending> {

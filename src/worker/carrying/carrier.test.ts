@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { type AddressInfo, createServer, type Socket } from 'node:net';
 import { type TestContext, test } from 'node:test';
+import WebSocket from 'ws';
 import { freePort } from '../../../test/support/free-port.ts';
 import { until } from '../../../test/support/raw-talk.ts';
 import {
@@ -409,6 +410,32 @@ test('an endpoint that ends is told as unknown, and its last bytes come before t
   assert.equal(ends[0]?.reason, 'unknown');
   assert.equal(ends[0]?.bytes_down, 10);
 });
+
+for (const [what, serve, cuts] of [
+  ['has ended is left to reach its client', (socket: Socket): void => void socket.end('all'), 0],
+  ['goes on is cut off', (socket: Socket): void => void socket.write('some'), 1],
+] as const) {
+  test(`a connection that the server takes to be closed and that ${what}`, async (t) => {
+    const endpoint = `tcp://127.0.0.1:${await listen(t, serve)}`;
+    const { promise: told, resolve: tell } = Promise.withResolvers<void>();
+    const { promise: heard, resolve: answer } = Promise.withResolvers<{ closed: number }>();
+    const close = (): Promise<{ closed: number }> => {
+      tell();
+      return heard;
+    };
+    const { port, carrier } = await startCarrier(t, { endpoint }, { close });
+    const client = await openRaw(session, port);
+    await client.frame();
+    await client.frame();
+    if (cuts === 0) await told;
+    // What a slow client has not taken yet would be lost.
+    const cut = t.mock.method(WebSocket.prototype, 'terminate');
+    carrier.cut([], ['sc_1']);
+    assert.equal(cut.mock.callCount(), cuts);
+    await told;
+    answer({ closed: 1 });
+  });
+}
 
 test('an endpoint that breaks off is not told as one that has ended', async (t) => {
   const serve = (socket: Socket): void =>

@@ -132,8 +132,9 @@ export class Carrier {
   cut(cuts: readonly Cut[], connection_ids: readonly string[] = []): void {
     const reasons = new Map(cuts.map(({ session_id, reason }) => [session_id, reason]));
     const ids = new Set(connection_ids);
-    this.#cutWhere(({ session, traffic }) => {
-      const isClosed = traffic !== undefined && ids.has(traffic.connection_id);
+    this.#cutWhere(({ session, traffic, hasEnded }) => {
+      // One that has ended was closed since the server was told so: a slow client still takes the last of it.
+      const isClosed = !hasEnded && traffic !== undefined && ids.has(traffic.connection_id);
       return reasons.get(session.id) ?? (isClosed ? 'system error' : undefined);
     });
     // Its client is answered when it says that it leaves; whether anybody else comes in, the server is asked.

@@ -1,24 +1,24 @@
 import type { Socket } from 'node:net';
 import type { TLSSocket } from 'node:tls';
 import type WebSocket from 'ws';
-import { type ClosedReason, TOFU_LENGTH } from '../../broker/sessions/connections/connection.ts';
+import type { ClosedReason } from '../../broker/sessions/connections/connection.ts';
 import { proxySsh } from '../ssh/proxy.ts';
 import type { ConnectionEnd, Traffic, Upstream } from '../upstream.ts';
-import {
-  CUT_OFF,
-  DONE,
-  INVALID_HANDSHAKE,
-  INVALID_TOFU,
-  NO_PROXYING,
-  NOT_BINARY,
-  NOT_ESTABLISHED,
-} from '../wire/close-codes.ts';
-import { decodeClientHandshake, encodeHandshakeResult } from '../wire/handshake.ts';
-import { admit, authorizeConnection, cancelFor } from './admission.ts';
+import { CUT_OFF, DONE, NO_PROXYING, NOT_BINARY, NOT_ESTABLISHED } from '../wire/close-codes.ts';
+import { encodeHandshakeResult } from '../wire/handshake.ts';
+import { admit, authorizeConnection, cancelFor, readHandshake } from './admission.ts';
 import type { CarriedSession } from './carried-session.ts';
 import { sendBinary, takeBinary } from './client-frames.ts';
 import { ClientStream } from './client-stream.ts';
-import { closingWith, type Ending, endingOf, NETWORK_ERROR, untilRecorded } from './ending.ts';
+import {
+  closingWith,
+  type Ending,
+  endingOf,
+  endingOfClose,
+  LEFT,
+  NETWORK_ERROR,
+  untilRecorded,
+} from './ending.ts';
 import { breakOff, leave, parseEndpoint, untilClosed, writeTogether } from './endpoint.ts';
 import type { Ends } from './ends.ts';
 import type { HopDesk } from './hop-desk.ts';
@@ -99,11 +99,15 @@ export class CarriedConnection {
     };
   }
 
+  /** It is over, and so is what it was to carry: that is on its way at most. */
+  get hasEnded(): boolean {
+    return this.#ending !== undefined;
+  }
+
   /** Carries it until both ends are closed and the server knows how it ended. Never throws. */
   async run(): Promise<void> {
     try {
-      const first = await this.#firstMessage();
-      const ending = first ? await this.#begin(first) : closingWith(INVALID_HANDSHAKE);
+      const ending = await this.#begin(await this.#firstMessage());
       if (ending) this.#end(ending);
     } catch {
       this.#end({ closing: NOT_ESTABLISHED, reason: 'system error' });
@@ -140,8 +144,7 @@ export class CarriedConnection {
         resolve(first.length > FIRST_MESSAGE_BYTES ? undefined : first);
         first = undefined;
       };
-      const both = { ws: this.#ws, secure: this.#secure };
-      takeBinary(both, take, () => this.#end({ closing: DONE, reason: 'closed by end-user' }));
+      takeBinary({ ws: this.#ws, secure: this.#secure }, take, () => this.#end(LEFT));
       // No other messages are left than texts.
       this.#ws.on('message', () => {
         if (first) resolve(undefined);
@@ -155,13 +158,15 @@ export class CarriedConnection {
   }
 
   /** @returns how it ends if it does not go on */
-  async #begin(first: Buffer): Promise<Ending | undefined> {
-    const handshake = decodeClientHandshake(first);
-    if (!handshake) return closingWith(INVALID_HANDSHAKE);
-    const { tofu_token, cancels } = handshake;
-    if (Buffer.byteLength(tofu_token) !== TOFU_LENGTH) return closingWith(INVALID_TOFU);
-    if (cancels) return cancelFor(this.#upstream, this.session.id);
-    return (await admit(this.session, tofu_token)) ?? (await this.#authorize()) ?? this.#reach();
+  async #begin(first: Buffer | undefined): Promise<Ending | undefined> {
+    const handshake = readHandshake(first);
+    if ('closing' in handshake) return handshake;
+    if (handshake.cancels) return cancelFor(this.#upstream, this.session.id);
+    return (
+      (await admit(this.session, handshake.tofu_token)) ??
+      (await this.#authorize()) ??
+      this.#reach()
+    );
   }
 
   async #authorize(): Promise<Ending | undefined> {
@@ -194,9 +199,8 @@ export class CarriedConnection {
       endpoint.destroy();
       return this.#ending;
     }
-    const { injects } = facts;
-    endpoint.on('error', () => injects || this.#end(NETWORK_ERROR));
-    endpoint.on('close', () => injects || this.#end(NETWORK_ERROR));
+    endpoint.on('error', () => facts.injects || this.#end(NETWORK_ERROR));
+    endpoint.on('close', () => facts.injects || this.#end(NETWORK_ERROR));
     try {
       await this.#upstream.connect({
         connection_id: this.#connection_id,
@@ -209,7 +213,7 @@ export class CarriedConnection {
       return closingWith(NOT_ESTABLISHED);
     }
     if (this.#ending) return this.#ending;
-    if (injects) {
+    if (facts.injects) {
       const proxied = this.#proxy(endpoint);
       this.#recorded = facts.recording_id === '' ? undefined : proxied;
       return proxied;
@@ -273,18 +277,16 @@ export class CarriedConnection {
 
   #clientLeft(code: number): void {
     this.#stream?.destroy();
-    const isOrderly = code === 1000 || code === 1001 || code === 1005;
-    this.#end({ closing: DONE, reason: isOrderly ? 'closed by end-user' : 'network error' });
+    this.#end(endingOfClose(code));
   }
 
   /** Once; unless told otherwise what is on its way to either side is let go through. */
   #end(ending: Ending, part: (endpoint: Socket) => void = leave): void {
     if (this.#ending) return;
     this.#ending = ending;
-    const { code, reason } = ending.closing;
     // Paused, it would not see the client's answer.
     this.#ws.resume();
-    this.#ws.close(code, reason);
+    this.#ws.close(ending.closing.code, ending.closing.reason);
     if (this.#endpoint) part(this.#endpoint);
     void untilRecorded(this.#recorded)
       .then(() => this.#tell(ending))

@@ -13,13 +13,22 @@ export interface Ending {
 /** The endpoint is lost. */
 export const NETWORK_ERROR: Ending = { closing: ENDPOINT_LOST, reason: 'network error' };
 
+/** The client has said that it leaves. */
+export const LEFT: Ending = { closing: DONE, reason: 'closed by end-user' };
+
+/** What comes of one whose client has closed its WebSocket (RFC 6455 §7.4.1), or is gone without that. */
+export function endingOfClose(code: number): Ending {
+  const isOrderly = code === 1000 || code === 1001 || code === 1005;
+  return isOrderly ? LEFT : { closing: DONE, reason: 'network error' };
+}
+
 export const closingWith = (closing: Closing): Ending => ({ closing, reason: 'unknown' });
 
 /** What comes of one that spoke SSH. */
 export function endingOf({ by, because }: ProxyEnd): Ending {
   switch (by) {
     case 'client':
-      return { closing: DONE, reason: 'closed by end-user' };
+      return LEFT;
     case 'endpoint':
       return closingWith(DONE);
     case 'refused host key':
