@@ -44,6 +44,7 @@ export function upstreamOf(app: App, worker_id: string): Upstream {
         version,
         status,
         expires_ms,
+        left_ms: expires_ms - app.now(),
         connection_limit,
         endpoint,
         recording_id: recording?.id ?? '',

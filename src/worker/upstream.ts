@@ -16,8 +16,10 @@ export interface SessionGrant {
   /** Of the session, for its activation. */
   version: number;
   status: SessionStatus;
-  /** Unix milliseconds. */
+  /** Unix milliseconds, which clients are told … */
   expires_ms: number;
+  /** … and how long that is by the server's clock: a worker's own may be wrong. */
+  left_ms: number;
   /** -1: unlimited. */
   connection_limit: number;
   /** Where it leads to: a URL of scheme, host and port. */
@@ -29,6 +31,9 @@ export interface SessionGrant {
   /** Whether this side logs in at the endpoint for the client: by what {@link Calls.logIn} gives. */
   injects: boolean;
 }
+
+/** A worker carries so many connections at most: each report tells of all of them. */
+export const MOST_CARRIED = 20_000;
 
 /** Bytes that a connection has carried so far. */
 export interface Traffic {

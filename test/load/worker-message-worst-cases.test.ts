@@ -3,8 +3,9 @@
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { MESSAGE_BYTES, MOST_ENDS, MOST_OPEN, requests } from '../../src/worker/link/messages.ts';
+import { MESSAGE_BYTES, MOST_ENDS, requests } from '../../src/worker/link/messages.ts';
 import { parseMessage } from '../../src/worker/link/reading.ts';
+import { MOST_CARRIED } from '../../src/worker/upstream.ts';
 import { cpuUntil } from '../support/cpu-time.ts';
 import { holdBounds } from '../support/machine.ts';
 
@@ -38,13 +39,13 @@ const CASES: [what: string, most: number, text: string, taken: boolean][] = [
   ['unknown fields of a report', 150, `{"type":"report",${list(60_000, member)}}`, false],
   ['unknown fields of a call', 20, call('lookUp', `{${list(300_000, member)}}`), false],
   ['unknown fields of a step', 20, call('record', `{${list(340_000, member)}}`), false],
-  ['as many connections as there may be', 150, report(list(MOST_OPEN, whole)), true],
-  ['more connections', 20, report(list(MOST_OPEN + 10, whole)), false],
-  ['connections that are none', 100, report(list(MOST_OPEN, () => '{}')), false],
+  ['as many connections as there may be', 150, report(list(MOST_CARRIED, whole)), true],
+  ['more connections', 20, report(list(MOST_CARRIED + 10, whole)), false],
+  ['connections that are none', 100, report(list(MOST_CARRIED, () => '{}')), false],
   [
     'connections of unknown fields',
     150,
-    report(list(MOST_OPEN, (at) => `{"a${at}":1,"b${at}":1,"c${at}":1}`)),
+    report(list(MOST_CARRIED, (at) => `{"a${at}":1,"b${at}":1,"c${at}":1}`)),
     false,
   ],
   ['values for connections', 20, report(list(1_300_000, () => '1')), false],

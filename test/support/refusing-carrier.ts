@@ -13,6 +13,7 @@ export async function startRefusingCarrier() {
     version: 1,
     status: 'pending',
     expires_ms: Date.now() + 600_000,
+    left_ms: 600_000,
     connection_limit: -1,
     recording_id: '',
     injects: false,

@@ -16,6 +16,8 @@ export class CarriedSession {
   readonly tls: Server;
   /** When the server was last asked, by a clock that only goes on. */
   looked_up: number;
+  /** When its time is over, by the same. */
+  #until: number;
   #grant: SessionGrant;
   readonly #upstream: Upstream;
   #tofu: Buffer | undefined;
@@ -28,6 +30,7 @@ export class CarriedSession {
   ) {
     this.id = grant.session_id;
     this.looked_up = performance.now();
+    this.#until = this.looked_up + grant.left_ms;
     this.#grant = grant;
     this.#upstream = upstream;
     this.tls = sessionServer(grant, (secure) => admit(secure, this));
@@ -41,6 +44,10 @@ export class CarriedSession {
     return this.#grant;
   }
 
+  get hasRunOut(): boolean {
+    return performance.now() >= this.#until;
+  }
+
   /** It has ended, and is known for as long as it would be without its client. */
   outlive(): void {
     this.looked_up = performance.now();
@@ -50,6 +57,7 @@ export class CarriedSession {
   refresh(grant: SessionGrant): void {
     this.#grant = grant;
     this.looked_up = performance.now();
+    this.#until = this.looked_up + grant.left_ms;
     this.#noteTofu(grant.tofu_token);
   }
 

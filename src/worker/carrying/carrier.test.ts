@@ -43,6 +43,7 @@ async function startCarrier(
   t: TestContext,
   grant: Partial<SessionGrant> = {},
   answers: Partial<Upstream> = {},
+  most?: number,
 ): Promise<Bench> {
   const asked: string[] = [];
   const ends: ConnectionEnd[] = [];
@@ -54,6 +55,7 @@ async function startCarrier(
     version: 1,
     status: 'pending',
     expires_ms: Date.now() + 60_000,
+    left_ms: 60_000,
     connection_limit: -1,
     recording_id: '',
     injects: false,
@@ -61,10 +63,15 @@ async function startCarrier(
     ...grant,
     endpoint,
   };
+  const begun = performance.now();
+  const leftOf = (granted: SessionGrant): SessionGrant => ({
+    ...granted,
+    left_ms: granted.left_ms - (performance.now() - begun),
+  });
   let connections = 0;
   const upstream: Upstream = {
     lookUp: ({ session_id }) =>
-      session_id === known.session_id ? Promise.resolve(known) : refuse(),
+      session_id === known.session_id ? Promise.resolve(leftOf(known)) : refuse(),
     activate: async () => ({ status: 'active' }),
     cancel: async () => ({ status: 'canceling' }),
     authorize: async () => ({ connection_id: `sc_${++connections}`, connections_left: -1 }),
@@ -86,17 +93,20 @@ async function startCarrier(
       return answer(request);
     };
   }
-  const carrier = new Carrier({
-    lookUp: noting('lookUp', upstream.lookUp),
-    activate: noting('activate', upstream.activate),
-    cancel: noting('cancel', upstream.cancel),
-    authorize: noting('authorize', upstream.authorize),
-    reach: noting('reach', upstream.reach),
-    connect: noting('connect', upstream.connect),
-    logIn: noting('logIn', upstream.logIn),
-    close: noting('close', upstream.close),
-    record: noting('record', upstream.record),
-  });
+  const carrier = new Carrier(
+    {
+      lookUp: noting('lookUp', upstream.lookUp),
+      activate: noting('activate', upstream.activate),
+      cancel: noting('cancel', upstream.cancel),
+      authorize: noting('authorize', upstream.authorize),
+      reach: noting('reach', upstream.reach),
+      connect: noting('connect', upstream.connect),
+      logIn: noting('logIn', upstream.logIn),
+      close: noting('close', upstream.close),
+      record: noting('record', upstream.record),
+    },
+    most,
+  );
   const { port } = await carrier.listen({ host: '127.0.0.1', port: 0 });
   t.after(() => carrier.close());
   const ended = async (count: number): Promise<void> => {
@@ -265,8 +275,25 @@ test('a client with a certificate of the same name and another key is cut off', 
   assert.deepEqual(asked, ['lookUp']);
 });
 
+for (const [which, step_ms] of [
+  ['behind', -3_600_000],
+  ['ahead', 3_600_000],
+] as const) {
+  test(`a worker whose clock is ${which} carries a session for as long as its server says`, async (t) => {
+    const now = Date.now() + step_ms;
+    const { port, ends, ended } = await startCarrier(t, { left_ms: 1_500 });
+    const began = performance.now();
+    t.mock.method(Date, 'now', () => now);
+    const heard = await openRaw(session, port);
+    assert.equal((await heard.frame())?.opcode, OPCODE.binary);
+    await ended(1);
+    assert.ok(performance.now() - began >= 1_400);
+    assert.equal(ends[0]?.reason, 'timed out');
+  });
+}
+
 test('a session that runs out is told to nobody any more, although it was looked up just now', async (t) => {
-  const { port } = await startCarrier(t, { expires_ms: Date.now() + 400 });
+  const { port } = await startCarrier(t, { left_ms: 400 });
   const heard = await openRaw(session, port);
   await heard.closed();
   await assert.rejects(openSecure(session, port), { code: /ALERT_INTERNAL_ERROR/ });
@@ -295,6 +322,23 @@ for (const [why, from, to, status] of heads) {
     if (status !== '101') await heard.closed();
   });
 }
+
+test('a worker that carries as many as it may lets nobody else in, until one has left', async (t) => {
+  const { port, asked } = await startCarrier(t, {}, {}, 2);
+  const carried = [await openRaw(session, port), await openRaw(session, port)];
+  for (const heard of carried) await heard.frame();
+  const one = new Heard(await openSecure(session, port));
+  one.socket.write(UPGRADE);
+  assert.match(await one.head(), /^HTTP\/1\.1 503 /);
+  await one.closed();
+  assert.equal(asked.filter((name) => name === 'authorize').length, 2, 'no connection is used up');
+  carried[1]?.socket.write(binary('still'));
+  assert.equal((await carried[1]?.frame())?.payload.toString(), 'still');
+  carried[0]?.socket.destroy();
+  await until(() => asked.includes('close'));
+  const next = await openRaw(session, port);
+  assert.equal((await next.frame())?.opcode, OPCODE.binary);
+});
 
 test('a client that has proved itself has ten seconds to ask; one that is carried stays', async (t) => {
   const { port } = await startCarrier(t);

@@ -11,7 +11,13 @@ import { shakeInTurns } from '../../sockets/handshakes.ts';
 import { KEEP_ALIVE_MS } from '../../sockets/keep-alive.ts';
 import { readAnswerLater } from '../../sockets/reading.ts';
 import { refuseUpgrade, takeUpgrades } from '../../sockets/upgrades.ts';
-import type { Cut, SessionGrant, Traffic, Upstream } from '../upstream.ts';
+import {
+  type Cut,
+  MOST_CARRIED,
+  type SessionGrant,
+  type Traffic,
+  type Upstream,
+} from '../upstream.ts';
 import { PROXY_PATH, SUBPROTOCOL } from '../wire/handshake.ts';
 import { readHelloNames, sessionOf } from '../wire/hello-names.ts';
 import { type Brought, type Errand, HOP_PROTOCOL } from '../wire/hop.ts';
@@ -58,7 +64,7 @@ const INTERNAL_ERROR = Buffer.from([21, 3, 3, 0, 2, 2, 80]);
  */
 export class Carrier {
   readonly #upstream: Upstream;
-  readonly #now: () => number;
+  readonly #most: number;
   readonly #server: Server;
   readonly #http: HttpServer;
   readonly #upgrades = new WebSocketServer(UPGRADES);
@@ -66,7 +72,8 @@ export class Carrier {
   readonly #lookups = new Map<string, Promise<CarriedSession>>();
   /** By the connection that TLS has made. */
   readonly #admitted = new WeakMap<Socket, Admitted>();
-  readonly #connections = new Set<CarriedConnection>();
+  /** When each is over and told, and both its ends are closed. */
+  readonly #connections = new Map<CarriedConnection, Promise<void>>();
   readonly #desk: HopDesk;
   readonly #errands = new Errands();
   readonly #ends: Ends;
@@ -74,11 +81,11 @@ export class Carrier {
   readonly #sockets = new Set<Socket>();
   readonly #sweep: NodeJS.Timeout;
 
-  /** @param now Unix milliseconds */
-  constructor(upstream: Upstream, now: () => number = Date.now) {
+  /** @param most connections at any time */
+  constructor(upstream: Upstream, most = MOST_CARRIED) {
     this.#upstream = upstream;
+    this.#most = most;
     this.#ends = new Ends(upstream);
-    this.#now = now;
     // A worker that was not sent here is a stranger, whatever certificate it once had.
     this.#desk = new HopDesk(
       upstream,
@@ -125,7 +132,7 @@ export class Carrier {
 
   /** Bytes of all that is open, or has ended without the server having heard of it yet. */
   traffic(): Traffic[] {
-    return openOf(this.#connections);
+    return openOf(this.#connections.keys());
   }
 
   /** Ends what it carries of some sessions, and some connections besides. */
@@ -153,7 +160,7 @@ export class Carrier {
   async close(): Promise<void> {
     clearInterval(this.#sweep);
     const closed = new Promise<void>((resolve) => this.#server.close(() => resolve()));
-    const told = [...this.#running.values()];
+    const told = [...this.#connections.values()];
     this.#ends.close();
     this.cutAll('system error');
     await Promise.allSettled(told);
@@ -162,11 +169,8 @@ export class Carrier {
     await closed;
   }
 
-  /** Of each connection, when it is over and told, and both ends are closed. */
-  readonly #running = new Map<CarriedConnection, Promise<void>>();
-
   #cutWhere(why: (connection: CarriedConnection) => ClosedReason | undefined): void {
-    for (const connection of this.#connections) {
+    for (const connection of this.#connections.keys()) {
       const reason = why(connection);
       if (reason) connection.cut(reason);
     }
@@ -174,9 +178,8 @@ export class Carrier {
 
   /** Those that have run out are ended; those that nobody uses are forgotten. */
   #sweepThrough(): void {
-    const now = this.#now();
-    this.#cutWhere(({ session }) => (session.facts.expires_ms <= now ? 'timed out' : undefined));
-    const used = new Set([...this.#connections].map(({ session }) => session));
+    this.#cutWhere(({ session }) => (session.hasRunOut ? 'timed out' : undefined));
+    const used = new Set([...this.#connections.keys()].map(({ session }) => session));
     const stale = performance.now() - FRESH_MS;
     for (const session of this.#sessions.values()) {
       if (!used.has(session) && session.looked_up < stale) this.#sessions.delete(session.id);
@@ -212,7 +215,7 @@ export class Carrier {
   #session(session_id: string): Promise<CarriedSession> {
     const known = this.#sessions.get(session_id);
     const isFresh = known && performance.now() - known.looked_up < FRESH_MS;
-    if (isFresh && known.facts.expires_ms > this.#now()) return Promise.resolve(known);
+    if (isFresh && !known.hasRunOut) return Promise.resolve(known);
     const running = this.#lookups.get(session_id);
     if (running) return running;
     const lookup = this.#lookUp(session_id).finally(() => this.#lookups.delete(session_id));
@@ -222,7 +225,7 @@ export class Carrier {
 
   async #lookUp(session_id: string): Promise<CarriedSession> {
     const grant = await this.#upstream.lookUp({ session_id });
-    if (grant.expires_ms <= this.#now()) throw new Error('the session has run out');
+    if (grant.left_ms <= 0) throw new Error('the session has run out');
     const known = this.#sessions.get(session_id);
     if (known) {
       known.refresh(grant);
@@ -268,17 +271,17 @@ export class Carrier {
       refuseUpgrade(secure, '500 Internal Server Error');
       return;
     }
+    if (this.#connections.size >= this.#most) {
+      refuseUpgrade(secure, '503 Service Unavailable');
+      return;
+    }
     const { session, patience } = admitted;
     this.#upgrades.handleUpgrade(request, secure, head, (ws) => {
       clearTimeout(patience);
       const by = { ws, secure, upstream: this.#upstream, hops: this.#desk, ends: this.#ends };
       const connection = new CarriedConnection(session, by);
-      this.#connections.add(connection);
-      const run = connection.run().finally(() => {
-        this.#connections.delete(connection);
-        this.#running.delete(connection);
-      });
-      this.#running.set(connection, run);
+      const run = connection.run().finally(() => this.#connections.delete(connection));
+      this.#connections.set(connection, run);
     });
   }
 }

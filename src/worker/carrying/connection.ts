@@ -245,14 +245,13 @@ export class CarriedConnection {
 
   #pump(endpoint: Socket): void {
     this.#isPumping = true;
-    const secure = this.#secure;
     endpoint.on('data', (bytes: Buffer) => {
       if (this.#ending) return;
       this.#bytes_down += bytes.length;
-      sendBinary({ ws: this.#ws, secure }, bytes);
-      if (secure.writableLength >= KEPT_BYTES) endpoint.pause();
+      sendBinary({ ws: this.#ws, secure: this.#secure }, bytes);
+      if (this.#secure.writableLength >= KEPT_BYTES) endpoint.pause();
     });
-    secure.on('drain', () => endpoint.resume());
+    this.#secure.on('drain', () => endpoint.resume());
     endpoint.on('drain', () => this.#ws.resume());
     // All that it has sent is on its way to the client by now, and the close comes behind it.
     endpoint.on('end', () => this.#end(closingWith(DONE)));

@@ -378,6 +378,7 @@ test('what another worker has brought outlives a crowd of strangers', async (t) 
       version: 1,
       status: 'pending',
       expires_ms: Date.now() + 60_000,
+      left_ms: 60_000,
       connection_limit: -1,
       recording_id: '',
       injects: false,

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { enrolment, fromWorker, MOST_OPEN, requests } from './messages.ts';
+import { MOST_CARRIED } from '../upstream.ts';
+import { enrolment, fromWorker, requests } from './messages.ts';
 
 const HELLO = {
   type: 'hello',
@@ -25,7 +26,7 @@ const MESSAGES: [what: string, message: object, taken: boolean][] = [
   ['one of many values', { ...HELLO, tags: { type: Array(101).fill('x') } }, false],
   ['a report', REPORT, true],
   ['one of no connections', { ...REPORT, open: [] }, true],
-  ['one of too many', { ...REPORT, open: Array(MOST_OPEN + 1).fill(OPEN) }, false],
+  ['one of too many', { ...REPORT, open: Array(MOST_CARRIED + 1).fill(OPEN) }, false],
   ['one of bytes below zero', { ...REPORT, open: [{ ...OPEN, bytes_up: -1 }] }, false],
   [
     'one of an id that no database takes',

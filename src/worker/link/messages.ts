@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { CLOSED_REASONS } from '../../broker/sessions/connections/connection.ts';
 import { CONTROL } from '../../core/control-characters.ts';
 import type { FailureKind } from '../../core/failure.ts';
-import type { CallName, Cut } from '../upstream.ts';
+import { type CallName, type Cut, MOST_CARRIED } from '../upstream.ts';
 import type { Errand } from '../wire/hop.ts';
 
 // What a worker that stands alone and its server say to each other: JSON, bytes in base64, one
@@ -21,9 +21,8 @@ export const NOT_KNOWN_CODE = 4403;
 
 /** A longer message is none. */
 export const MESSAGE_BYTES = 4 << 20;
-/** How often a worker reports, and how many connections one report may have. */
+/** How often a worker reports. */
 export const REPORT_MS = 5_000;
-export const MOST_OPEN = 20_000;
 
 /** Of visible characters: databases do not take all others. */
 const id = z.string().regex(/^[\x21-\x7e]{0,64}$/);
@@ -123,7 +122,7 @@ export const fromWorker = z.discriminatedUnion('type', [
     state: z.enum(['active', 'shutdown']),
     open: listOf(
       z.strictObject({ connection_id: id, bytes_up: count, bytes_down: count }),
-      MOST_OPEN,
+      MOST_CARRIED,
     ),
   }),
   z.strictObject({

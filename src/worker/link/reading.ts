@@ -1,6 +1,6 @@
 import { countJsonParts, type JsonLimits } from '../../core/json-parts.ts';
-import type { CallName } from '../upstream.ts';
-import { type FromWorker, fromWorker, MESSAGE_BYTES, MOST_ENDS, MOST_OPEN } from './messages.ts';
+import { type CallName, MOST_CARRIED } from '../upstream.ts';
+import { type FromWorker, fromWorker, MESSAGE_BYTES, MOST_ENDS } from './messages.ts';
 
 /** What a message may be at most before anybody looks what it says: schemas read all of it first, and name each fault. */
 interface Bounds extends JsonLimits {
@@ -22,8 +22,8 @@ const BOUNDS: Record<Exclude<FromWorker['type'], 'call'>, Bounds> = {
   report: {
     length: MESSAGE_BYTES,
     maxDepth: 3,
-    maxValues: OPEN.values * MOST_OPEN + 16,
-    maxMembers: OPEN.members * MOST_OPEN + 16,
+    maxValues: OPEN.values * MOST_CARRIED + 16,
+    maxMembers: OPEN.members * MOST_CARRIED + 16,
   },
   renew: short(2 << 10),
   brought: short(8 << 10),
