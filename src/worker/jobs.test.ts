@@ -51,7 +51,8 @@ async function startCarried(name: string) {
   const worker = upstreamOf(app, worker_id);
   await worker.activate({ session_id, tofu_token: 'abcdefghij0123456789', version: 1 });
   const { connection_id } = await worker.authorize({ session_id });
-  return { worker_id, connection_id };
+  const carryMore = async () => (await worker.authorize({ session_id })).connection_id;
+  return { worker_id, connection_id, carryMore };
 }
 
 const isClosed = async (id: string): Promise<boolean> =>
@@ -104,6 +105,17 @@ for (const { silent_ms, isOver } of [
     assert.equal(await isEligible(worker_id), !isOver);
   });
 }
+
+test('what a worker carries that has only just come back is not closed with what it has lost', async () => {
+  const { worker_id, carryMore } = await startCarried('back');
+  await watchReports(app);
+  pass(16_000);
+  assert.equal(await isEligible(worker_id), false, 'it is known to be silent');
+  await reportWorker(app, worker_id, 'active');
+  const connection_id = await carryMore();
+  await runJob();
+  assert.equal(await isClosed(connection_id), false);
+});
 
 test('what a worker carries that says that it goes is closed at once', async () => {
   const { worker_id, connection_id } = await startCarried('goes');

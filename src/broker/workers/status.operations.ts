@@ -38,6 +38,12 @@ export async function readReports(app: App): Promise<WorkerStatusRow[]> {
   return reports.rows;
 }
 
+/** As {@link readReports}, of this moment. */
+function lookAgain(app: App): Promise<WorkerStatusRow[]> {
+  reportsOf(app).last = undefined;
+  return readReports(app);
+}
+
 /** Looks who has reported, also where nobody asks: who has not looked does not know who is silent. Never throws. */
 export async function watchReports(app: App): Promise<void> {
   await readReports(app).catch((err: unknown) => {
@@ -69,7 +75,16 @@ export async function listAlive(app: App): Promise<Set<string>> {
  * What is not known is not lost: right after a start no worker is silent.
  */
 export async function listSilent(app: App, ids: readonly string[]): Promise<string[]> {
-  const reports = new Map((await readReports(app)).map((report) => [report.worker_id, report]));
+  return whoIsSilent(app, await readReports(app), ids);
+}
+
+/** Which of some workers that were silent a moment ago still are. */
+export async function listStillSilent(app: App, ids: readonly string[]): Promise<string[]> {
+  return whoIsSilent(app, await lookAgain(app), ids);
+}
+
+function whoIsSilent(app: App, rows: readonly WorkerStatusRow[], ids: readonly string[]): string[] {
+  const reports = new Map(rows.map((report) => [report.worker_id, report]));
   const { watch } = reportsOf(app);
   return ids.filter(
     (id) => reports.get(id)?.operational_state !== 'active' || watch.judge(id) === 'silent',

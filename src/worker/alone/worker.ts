@@ -155,6 +155,8 @@ export class StandingWorker {
       },
       heard: ({ report_id }) => {
         this.#heard = Math.max(this.#heard, report_id);
+        // Nothing new before: what a worker carries that is still taken to be silent is closed.
+        this.#calls.join(link);
       },
     });
     this.#held = link;
@@ -170,7 +172,6 @@ export class StandingWorker {
 
   #begin(link: ServerLink): void {
     this.#link = link;
-    this.#calls.join(link);
     this.#began = performance.now();
     this.#report('active');
     // What was asked by another connection is not answered by this one.

@@ -10,6 +10,7 @@ import { insertConnection, listConnectionsById } from '../../broker/sessions/con
 import { ownWorker } from '../../broker/workers/embedded.operations.ts';
 import { enrolWorker, keyHash } from '../../broker/workers/enrolment.operations.ts';
 import { parseActivationToken, workerProof } from '../../broker/workers/proof.ts';
+import { sendersOf } from '../hops/senders.ts';
 import { upstreamOf } from '../serving.operations.ts';
 import { LINK_OPTIONS, Link } from './link.ts';
 import { base64, type FromServer } from './messages.ts';
@@ -112,6 +113,19 @@ test('a worker says its hello once', async (t) => {
   assert.equal(heard[0]?.type, 'welcome');
   say(ws, HELLO);
   assert.equal(await closeOf(ws), 'a worker says its hello once');
+});
+
+test('a worker is sent somewhere from its welcome until it leaves: before, its answer would be none', async (t) => {
+  const who = await enrol();
+  const { ws, heard } = await startLink(t, who);
+  const isSent = (): boolean => sendersOf(app).has(who.worker_id);
+  assert.equal(isSent(), false);
+  say(ws, HELLO);
+  await once(ws, 'message');
+  assert.equal(heard[0]?.type, 'welcome');
+  assert.equal(isSent(), true);
+  ws.close();
+  while (isSent()) await turn();
 });
 
 test('a worker renews its certificate, and not again at once', async (t) => {

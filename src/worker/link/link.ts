@@ -11,7 +11,7 @@ import { noteWorker, reportWorker } from '../../broker/workers/report.operations
 import { Failure } from '../../core/failure.ts';
 import { ChangedTraffic } from '../changed-traffic.ts';
 import { GRACE_MS } from '../grace.ts';
-import type { Sender } from '../hops/senders.ts';
+import { addSender, type Sender } from '../hops/senders.ts';
 import { upstreamOf } from '../serving.operations.ts';
 import { answerCall, type Cut } from '../upstream.ts';
 import type { Brought, Errand } from '../wire/hop.ts';
@@ -67,6 +67,8 @@ export class Link implements Sender {
   #reports = 0;
   #isIntroduced = false;
   #isWelcome = false;
+  /** Takes it away from those that are sent somewhere. */
+  #takeAway = (): void => {};
   #isLeaving = false;
   /** By a clock that only goes on. */
   #renewed = Number.NEGATIVE_INFINITY;
@@ -84,6 +86,7 @@ export class Link implements Sender {
     this.key_sha256 = who.key_sha256;
     ws.on('error', () => ws.terminate());
     ws.once('close', () => {
+      this.#takeAway();
       for (const { reject } of this.#errands.values()) reject(lost());
     });
     ws.on('ping', (data) => {
@@ -175,7 +178,10 @@ export class Link implements Sender {
       if (this.#isIntroduced) throw new Failure('invalid', 'a worker says its hello once');
       this.#isIntroduced = true;
       await noteWorker(this.#app, this.worker_id, message);
+      // It has left.
+      if (this.#ws.readyState !== WebSocket.OPEN) return;
       this.#isWelcome = true;
+      this.#takeAway = addSender(this.#app, this.worker_id, this);
       this.#send({ type: 'welcome', worker_id: this.worker_id, grace_ms: GRACE_MS });
       return;
     }

@@ -18,7 +18,6 @@ import { shakeInTurns } from '../../sockets/handshakes.ts';
 import { refuseUpgrade, takeUpgrades } from '../../sockets/upgrades.ts';
 import { Newcomers } from '../carrying/newcomers.ts';
 import { Tickets } from '../carrying/tickets.ts';
-import { addSender } from '../hops/senders.ts';
 import { HOP_PROTOCOL } from '../wire/hop.ts';
 import { LINK_OPTIONS, Link } from './link.ts';
 import {
@@ -198,11 +197,7 @@ export class WorkerListener {
       }
       const link = new Link(this.#app, ws, { worker_id, key_sha256: keyHash(key) });
       this.#links.add(link);
-      const takeAway = addSender(this.#app, worker_id, link);
-      ws.once('close', () => {
-        this.#links.delete(link);
-        takeAway();
-      });
+      ws.once('close', () => this.#links.delete(link));
     });
   }
 

@@ -4,6 +4,7 @@ import { Failure, isConflict } from '../../../core/failure.ts';
 import type { SessionConnectionRow } from '../../../store/tables.ts';
 import { newResourceId } from '../../resource/ids.ts';
 import { listUsableWorkers } from '../../workers/selection.operations.ts';
+import { listStillSilent } from '../../workers/status.operations.ts';
 import { connectionsLeft } from '../session.ts';
 import {
   planCredentialsEnd,
@@ -142,21 +143,22 @@ async function listOpen(
 
 const PAGE = 500;
 
-/** Closes everything that workers carried who are not heard of any more. */
+/** Closes everything that workers carried who are not heard of any more; not what one carries that has come back meanwhile. */
 export async function closeConnectionsOfWorkers(
   app: App,
   caller: Caller,
   worker_ids: readonly string[],
 ): Promise<void> {
-  for (;;) {
-    const ids = await listOpenConnections(app.db, worker_ids, PAGE);
-    if (ids.length === 0) return;
-    const end = { bytes_up: 0, bytes_down: 0, reason: 'system error' } as const;
-    await closeConnections(
-      app,
-      caller,
-      ids.map((connection_id) => ({ connection_id, ...end })),
+  const end = { bytes_up: 0, bytes_down: 0, reason: 'system error' } as const;
+  for (let silent = worker_ids; ; ) {
+    const open = await listOpenConnections(app.db, silent, PAGE);
+    // In this order: a worker has reported before it is let carry anything new.
+    silent = await listStillSilent(app, silent);
+    if (open.length === 0 || silent.length === 0) return;
+    const ends = open.flatMap(({ id, worker_id }) =>
+      silent.includes(worker_id) ? [{ connection_id: id, ...end }] : [],
     );
+    await closeConnections(app, caller, ends);
   }
 }
 

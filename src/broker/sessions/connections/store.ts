@@ -49,22 +49,22 @@ export async function listConnectionsById(
   );
 }
 
-/** Ids of the open connections that some workers carry. */
+/** Open connections that some workers carry, and which of them each. */
 export async function listOpenConnections(
   db: Db,
   worker_ids: readonly string[],
   limit: number,
-): Promise<string[]> {
+): Promise<Pick<SessionConnectionRow, 'id' | 'worker_id'>[]> {
   const rows = await inBlocks([...new Set(worker_ids)], (some) =>
     db
       .selectFrom('session_connection')
-      .select('id')
+      .select(['id', 'worker_id'])
       .where('worker_id', 'in', some)
       .where('status', '<>', 'closed')
       .limit(limit)
       .execute(),
   );
-  return rows.slice(0, limit).map((row) => row.id);
+  return rows.slice(0, limit);
 }
 
 /** Open connections of some sessions, and who carries each. */
