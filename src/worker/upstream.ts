@@ -32,7 +32,7 @@ export interface SessionGrant {
   injects: boolean;
 }
 
-/** A worker carries so many connections at most: each report tells of all of them. */
+/** A worker carries so many connections at most, and brings as many to others: each report tells of all of them. */
 export const MOST_CARRIED = 20_000;
 
 /** Bytes that a connection has carried so far. */
@@ -42,6 +42,13 @@ export interface Traffic {
   bytes_up: number;
   /** To the client. */
   bytes_down: number;
+}
+
+/** What a worker reports of. */
+export interface Carried {
+  open: Traffic[];
+  /** Ids of connections whose endpoint it has brought to another worker, and has not let go of. */
+  brought: string[];
 }
 
 /** How a connection ended. */

@@ -218,7 +218,7 @@ export class StandingWorker {
     if (!this.#link) return;
     this.#reported = performance.now();
     const report_id = Math.floor(this.#reported);
-    this.#link.say({ type: 'report', report_id, state, open: this.#carrier.traffic() });
+    this.#link.say({ type: 'report', report_id, state, ...this.#carrier.carried() });
   }
 
   #renewIfDue(): void {

@@ -390,7 +390,7 @@ test('a client that never reads is asked nothing: its pings are not answered wit
   const grown = process.memoryUsage().external + process.memoryUsage().heapUsed - before;
   // What other tests have left is among it: of all pings the answers would be 60 MB.
   assert.ok(grown < 32 << 20, `${grown} bytes`);
-  assert.equal(carrier.traffic().length, 1);
+  assert.equal(carrier.carried().open.length, 1);
 });
 
 test('16 first connections at once become of one activation; another client is not let in', async (t) => {
@@ -438,7 +438,7 @@ for (const [why, reason, leave] of leavings) {
     leave(heard);
     await ended(1);
     assert.deepEqual(ends, [{ connection_id: 'sc_1', bytes_up: 5, bytes_down: 5, reason }]);
-    await until(() => carrier.traffic().length === 0);
+    await until(() => carrier.carried().open.length === 0);
   });
 }
 
@@ -515,7 +515,7 @@ for (const [which, isTaken] of [
     await heard.frame();
     await heard.frame();
     heard.socket.write(frameOf(OPCODE.binary, Buffer.alloc(isTaken ? 10 : 16 << 20)));
-    await until(() => (carrier.traffic()[0]?.bytes_up ?? 0) > 0);
+    await until(() => (carrier.carried().open[0]?.bytes_up ?? 0) > 0);
     carrier.cut([{ session_id: session.session_id, reason: 'canceled' }]);
     assert.match(await heard.closing(), /^(?:1011 connection cut off|closed without a code)$/);
     await ended(1);
@@ -576,7 +576,7 @@ test('a connection that is closed in the store is ended by its id alone', async 
   carrier.cut([], ['sc_1', 'sc_9']);
   await one.closed();
   assert.deepEqual(
-    carrier.traffic().map(({ connection_id }) => connection_id),
+    carrier.carried().open.map(({ connection_id }) => connection_id),
     ['sc_2'],
   );
 });
@@ -599,8 +599,8 @@ test('an end that the server does not hear is told again, and is open until then
   await heard.frame();
   heard.socket.destroy();
   await until(() => refused === 0);
-  assert.equal(carrier.traffic().length, 1);
-  await until(() => carrier.traffic().length === 0);
+  assert.equal(carrier.carried().open.length, 1);
+  await until(() => carrier.carried().open.length === 0);
   assert.deepEqual(
     told.map(({ reason }) => reason),
     ['network error'],

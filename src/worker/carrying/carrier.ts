@@ -12,10 +12,10 @@ import { KEEP_ALIVE_MS } from '../../sockets/keep-alive.ts';
 import { readAnswerLater } from '../../sockets/reading.ts';
 import { refuseUpgrade, takeUpgrades } from '../../sockets/upgrades.ts';
 import {
+  type Carried,
   type Cut,
   MOST_CARRIED,
   type SessionGrant,
-  type Traffic,
   type Upstream,
 } from '../upstream.ts';
 import { PROXY_PATH, SUBPROTOCOL } from '../wire/handshake.ts';
@@ -130,9 +130,9 @@ export class Carrier {
     return this.#errands.run(errand);
   }
 
-  /** Bytes of all that is open, or has ended without the server having heard of it yet. */
-  traffic(): Traffic[] {
-    return openOf(this.#connections.keys());
+  /** Bytes of all that is open, or has ended without the server having heard of it yet; and what it has brought to others. */
+  carried(): Carried {
+    return { open: openOf(this.#connections.keys()), brought: this.#errands.brought() };
   }
 
   /** Ends what it carries of some sessions, and some connections besides. */

@@ -5,6 +5,7 @@ import { lookupWithin, refuseAddress } from '../../config/reach.client.ts';
 import type { ReachRules } from '../../config/reach-rules.ts';
 import { Failure } from '../../core/failure.ts';
 import { KEEP_ALIVE_MS } from '../../sockets/keep-alive.ts';
+import { MOST_CARRIED } from '../upstream.ts';
 import { type Brought, type Errand, HOP_PROTOCOL, workerOf } from '../wire/hop.ts';
 import { breakOff, dial, parseEndpoint } from './endpoint.ts';
 import { tlsOf, type WorkerCredentials } from './worker-credentials.ts';
@@ -18,7 +19,13 @@ const LINGER_MS = 60_000;
 export class Errands {
   /** What it has brought: both ends of each. */
   readonly #brought = new Set<{ errand: Errand; sockets: readonly Socket[] }>();
+  readonly #most: number;
   #credentials: WorkerCredentials | undefined;
+
+  /** @param most at any time */
+  constructor(most = MOST_CARRIED) {
+    this.#most = most;
+  }
 
   /** From now on proves itself by these. */
   prove(credentials: WorkerCredentials): void {
@@ -34,6 +41,7 @@ export class Errands {
     const { endpoint, address, worker_id, ticket, reach } = errand;
     const credentials = this.#credentials;
     if (!credentials) throw new Failure('unresolved', 'the worker is not enrolled yet');
+    if (this.#brought.size >= this.#most) throw new Failure('unresolved', 'the worker has no room');
     const reached = await dialWithin(endpoint, reach).catch((cause: unknown) => {
       throw new Failure('unresolved', 'the endpoint cannot be reached', { cause });
     });
@@ -54,6 +62,11 @@ export class Errands {
       endpoint_tcp_address: reached.remoteAddress ?? '',
       endpoint_tcp_port: reached.remotePort ?? 0,
     };
+  }
+
+  /** Ids of the connections that it has brought to other workers, and has not let go of. */
+  brought(): string[] {
+    return [...this.#brought].flatMap(({ errand }) => errand.connection_id ?? []);
   }
 
   /** Ends all that it has brought to others. */

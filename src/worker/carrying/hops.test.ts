@@ -134,6 +134,25 @@ test('a worker brings what it has dialled to the one that wants it, and bytes fl
   while (sockets.size > 0) await new Promise((resolve) => setTimeout(resolve, 10));
 });
 
+test('a worker tells what it has brought until that is over, and brings no more than it may', async (t) => {
+  const { endpoint } = await startEcho(t);
+  const errands = new Errands(1);
+  errands.prove(credentialsOf('w_out'));
+  t.after(() => errands.cutAll());
+  const { desk } = await startDesk(t, async ({ ticket, connection_id }, address) => ({
+    worker_id: 'w_out',
+    ...(await errands.run({ endpoint, address, worker_id: 'w_in', ticket, connection_id })),
+  }));
+  assert.deepEqual(errands.brought(), []);
+  const { socket } = await desk.reach('sc_1');
+  assert.deepEqual(errands.brought(), ['sc_1']);
+  await assert.rejects(desk.reach('sc_2'), /the worker has no room/);
+  socket.destroy();
+  while (errands.brought().length > 0) await new Promise((resolve) => setTimeout(resolve, 10));
+  await desk.reach('sc_3');
+  assert.deepEqual(errands.brought(), ['sc_3']);
+});
+
 test('either leg that dies ends both', async (t) => {
   const { endpoint, sockets } = await startEcho(t);
   const errands = errandsOf(t, credentialsOf('w_out'));

@@ -37,15 +37,15 @@ for (const { past_ms, isCut } of [
   });
 }
 
-for (const { what, open, isClosed } of [
-  { what: 'is not known', open: undefined, isClosed: false },
-  { what: 'is nothing', open: [], isClosed: true },
+for (const { what, carried, isClosed } of [
+  { what: 'is not known', carried: undefined, isClosed: false },
+  { what: 'is nothing', carried: { open: [], brought: [] }, isClosed: true },
 ]) {
   test(`a connection of long ago is ${isClosed ? '' : 'not '}closed when what the thread carries ${what}`, async (t) => {
     const { app } = server.running;
     const connection_id = await makeConnection();
     ahead_ms += 60_000;
-    t.mock.method(CarryingThread.prototype, 'traffic', async () => open);
+    t.mock.method(CarryingThread.prototype, 'carried', async () => carried);
     const carrying = await beginCarrying(app);
     t.after(() => carrying.close());
     await carrying.begin();
@@ -63,7 +63,7 @@ test('what a server carried that is gone is closed at its start, and not with a 
   const connection_id = await makeConnection(before, await makeProject(before));
   for (const stop of stops) await stop();
   // However soon it says what it carries.
-  t.mock.method(CarryingThread.prototype, 'traffic', async () => []);
+  t.mock.method(CarryingThread.prototype, 'carried', async () => ({ open: [], brought: [] }));
   const { app } = (await startTestServer(t, { directory, jobs: [] })).running;
   for (let n = 0; n < 200; n += 1) {
     const [row] = await listConnectionsById(app.db, [connection_id]);
@@ -71,6 +71,18 @@ test('what a server carried that is gone is closed at its start, and not with a 
     await wait(20);
   }
   assert.fail('it is open');
+});
+
+test('the thread ends what it has brought to another worker and is over there', async (t) => {
+  const { app } = server.running;
+  const open = await makeConnection();
+  const carried = { open: [], brought: [open, 'sc_unknown'] };
+  t.mock.method(CarryingThread.prototype, 'carried', async () => carried);
+  const cut = t.mock.method(CarryingThread.prototype, 'cut');
+  const carrying = await beginCarrying(app);
+  t.after(() => carrying.close());
+  await carrying.report();
+  assert.deepEqual(cut.mock.calls.at(-1)?.arguments, [[], ['sc_unknown']]);
 });
 
 /** One that a server's own worker is said to carry. */

@@ -2,9 +2,9 @@ import { generateKeyPairSync } from 'node:crypto';
 import { systemCaller } from '../../access/system-caller.ts';
 import type { App } from '../../app/app.ts';
 import { listToCut } from '../../broker/sessions/connections/carried-session.operations.ts';
+import { listLostHops, listOverHops } from '../../broker/sessions/connections/hops.operations.ts';
 import {
   closeUnknown,
-  listLostHops,
   noteTraffic,
   UNKNOWN_MS,
 } from '../../broker/sessions/connections/operations.ts';
@@ -16,7 +16,7 @@ import { ChangedTraffic } from '../changed-traffic.ts';
 import { GRACE_MS } from '../grace.ts';
 import { addSender } from '../hops/senders.ts';
 import { upstreamOf } from '../serving.operations.ts';
-import { type AddressedCut, answerCall, type Call, cutsOf, type Traffic } from '../upstream.ts';
+import { type AddressedCut, answerCall, type Call, type Carried, cutsOf } from '../upstream.ts';
 import { type Answering, CarryingThread } from './carrying.pool.ts';
 
 /** How often it is looked whether the store has been silent for too long. */
@@ -52,7 +52,7 @@ export async function beginCarrying(
     answer: (call) => answerOwn(app, call),
     onDeath: (why) => {
       app.log.error({ why }, 'what was carried is lost, another thread takes its place');
-      return report(app, { open: [] }, app.now());
+      return report(app, { carried: { open: [], brought: [] } }, app.now());
     },
   });
   await thread.listen();
@@ -81,11 +81,11 @@ export async function beginCarrying(
     async report() {
       // Of before it was asked: noting may take its time.
       const before_ms = app.now() - UNKNOWN_MS;
-      const open = await thread.traffic();
-      thread.cut([], await report(app, { open, changed }, before_ms));
+      const carried = await thread.carried();
+      thread.cut([], await report(app, { carried, changed }, before_ms));
     },
     async begin() {
-      await report(app, { open: await thread.traffic() }, begun_ms);
+      await report(app, { carried: await thread.carried() }, begun_ms);
     },
     renew: (root) => renewal(root),
     close() {
@@ -116,22 +116,26 @@ function proving(app: App, thread: CarryingThread): (root: string) => Promise<vo
 }
 
 /**
- * @param open what the thread carries; undefined when it does not say so: nothing is noted or closed then
- * @returns ids of connections that are closed in the store and have to be ended
+ * @param carried what the thread carries; undefined when it does not say so: nothing is noted or closed then
+ * @returns ids of connections that are over and have to be ended
  */
 async function report(
   app: App,
-  { open, changed }: { open: readonly Traffic[] | undefined; changed?: ChangedTraffic },
+  { carried, changed }: { carried: Carried | undefined; changed?: ChangedTraffic },
   before_ms: number,
 ): Promise<string[]> {
   const own = ownWorker(app);
-  if (!own || !open || app.barrier.sealed) return [];
+  if (!own || !carried || app.barrier.sealed) return [];
+  const { open, brought } = carried;
   try {
     await noteTraffic(app, own.id, changed?.of(open) ?? []);
     changed?.note(open);
     const ids = new Set(open.map(({ connection_id }) => connection_id));
     const caller = systemCaller(app.newId(), 'carry-session');
-    return await closeUnknown(app, caller, { worker_id: own.id, open: ids }, before_ms);
+    return [
+      ...(await closeUnknown(app, caller, { worker_id: own.id, open: ids }, before_ms)),
+      ...(await listOverHops(app, own.id, brought)),
+    ];
   } catch (err) {
     app.log.warn({ err }, 'what is carried could not be noted');
     return [];

@@ -41,11 +41,11 @@ test('a thread that is killed is replaced at the same address, once what it carr
     return cleared.promise;
   });
   const { port } = thread.address;
-  assert.deepEqual(await thread.traffic(), []);
+  assert.deepEqual(await thread.carried(), NOTHING);
   await workers[0]?.terminate();
   while (order.length === 0) await new Promise((resolve) => setImmediate(resolve));
   assert.equal(workers.length, 1, 'another one waits');
-  assert.deepEqual(await thread.traffic(), []);
+  assert.deepEqual(await thread.carried(), NOTHING);
   cleared.resolve();
   while (!(await connects(port))) await new Promise((resolve) => setTimeout(resolve, 20));
   assert.equal(workers.length, 2);
@@ -79,29 +79,37 @@ test('an address that is taken is told with its code', async (t) => {
   await assert.rejects(second.listen(), { code: 'EADDRINUSE', syscall: 'listen' });
 });
 
+const NOTHING = { open: [], brought: [] };
+
 /** Has a thread keep to itself what it carries. */
 function silence(worker: Worker | undefined): void {
   assert.ok(worker);
   const post = worker.postMessage.bind(worker);
-  worker.postMessage = (message: ToThread) => {
-    if (message.type !== 'traffic') post(message);
-  };
+  worker.postMessage = (messages: readonly ToThread[]) =>
+    post(messages.filter(({ type }) => type !== 'report'));
 }
 
 test('what a thread carries that does not answer in time is not known', async (t) => {
   const { thread, workers } = await startThread(t, async () => {});
   silence(workers[0]);
   t.mock.timers.enable({ apis: ['setTimeout'] });
-  const traffic = thread.traffic();
-  t.mock.timers.tick(5_000);
+  let told: unknown = 'nothing yet';
+  const carried = thread.carried().then((is) => {
+    told = is;
+  });
+  t.mock.timers.tick(4_999);
+  await new Promise((resolve) => setImmediate(resolve));
+  assert.equal(told, 'nothing yet');
+  t.mock.timers.tick(1);
   t.mock.timers.reset();
-  assert.equal(await traffic, undefined);
+  await carried;
+  assert.equal(told, undefined);
 });
 
 test('a thread that dies while it is asked carries nothing', async (t) => {
   const { thread, workers } = await startThread(t, async () => {});
   silence(workers[0]);
-  const traffic = thread.traffic();
+  const carried = thread.carried();
   await workers[0]?.terminate();
-  assert.deepEqual(await traffic, []);
+  assert.deepEqual(await carried, NOTHING);
 });

@@ -2,7 +2,7 @@ import { setTimeout as wait } from 'node:timers/promises';
 import { Worker } from 'node:worker_threads';
 import { Failure } from '../../core/failure.ts';
 import type { WorkerCredentials } from '../carrying/worker-credentials.ts';
-import type { Call, Cut, Traffic } from '../upstream.ts';
+import type { Call, Carried, Cut } from '../upstream.ts';
 import type { Brought, Errand } from '../wire/hop.ts';
 import { batched } from './batched.ts';
 import type { FromThread, ToThread } from './messages.ts';
@@ -26,7 +26,7 @@ export type Answering = (call: Call) => Promise<unknown>;
 export class CarryingThread {
   readonly #answer: Answering;
   readonly #onDeath: (why: string) => Promise<unknown>;
-  readonly #traffic = new Map<number, (open: readonly Traffic[] | undefined) => void>();
+  readonly #reports = new Map<number, (carried: Carried | undefined) => void>();
   readonly #errands = new Map<number, PromiseWithResolvers<Brought>>();
   readonly #says = new WeakMap<Worker, (message: ToThread) => void>();
   #credentials: WorkerCredentials | undefined;
@@ -135,24 +135,24 @@ export class CarryingThread {
   }
 
   /**
-   * Bytes of all that it carries.
+   * All that it carries.
    *
    * @returns undefined when it does not answer: nobody knows then. A thread that has died carries nothing
    */
-  traffic(): Promise<readonly Traffic[] | undefined> {
+  carried(): Promise<Carried | undefined> {
     const worker = this.#worker;
-    if (!worker) return Promise.resolve([]);
+    if (!worker) return Promise.resolve(NOTHING);
     const id = this.#next++;
     return new Promise((resolve) => {
-      const done = (open: readonly Traffic[] | undefined): void => {
+      const done = (carried: Carried | undefined): void => {
         clearTimeout(timer);
-        this.#traffic.delete(id);
-        resolve(open);
+        this.#reports.delete(id);
+        resolve(carried);
       };
       const timer = setTimeout(() => done(undefined), ANSWER_MS);
       timer.unref();
-      this.#traffic.set(id, done);
-      this.#send(worker, { type: 'traffic', id });
+      this.#reports.set(id, done);
+      this.#send(worker, { type: 'report', id });
     });
   }
 
@@ -172,7 +172,7 @@ export class CarryingThread {
 
   #hear(worker: Worker, message: FromThread): void {
     if (message.type === 'call') void this.#serve(worker, message);
-    else if (message.type === 'traffic') this.#traffic.get(message.id)?.(message.open);
+    else if (message.type === 'carried') this.#reports.get(message.id)?.(message.carried);
     else if (message.type === 'brought') {
       const { endpoint_tcp_address, endpoint_tcp_port } = message;
       this.#errands.get(message.id)?.resolve({ endpoint_tcp_address, endpoint_tcp_port });
@@ -197,7 +197,7 @@ export class CarryingThread {
   async #lose(worker: Worker, why: string): Promise<void> {
     if (this.#isClosing || this.#worker !== worker) return;
     this.#worker = undefined;
-    for (const done of this.#traffic.values()) done([]);
+    for (const done of this.#reports.values()) done(NOTHING);
     for (const { reject } of this.#errands.values()) reject(lost());
     await this.#onDeath(why);
     while (!this.#isClosing && !this.#worker) {
@@ -218,6 +218,8 @@ export class CarryingThread {
     say(message);
   }
 }
+
+const NOTHING: Carried = { open: [], brought: [] };
 
 const lost = (): Failure => new Failure('unresolved', 'the worker does not answer');
 

@@ -1,6 +1,6 @@
 import type { FailureKind } from '../../core/failure.ts';
 import type { WorkerCredentials } from '../carrying/worker-credentials.ts';
-import type { Call, Cut, Traffic } from '../upstream.ts';
+import type { Call, Carried, Cut } from '../upstream.ts';
 import type { Brought, Errand } from '../wire/hop.ts';
 
 // What the server and the threads that carry its sessions say to each other.
@@ -9,7 +9,7 @@ export type FromThread =
   | { type: 'listening'; port: number }
   | { type: 'failed'; message: string; code: string; port: number }
   | ({ type: 'call'; id: number } & Call)
-  | { type: 'traffic'; id: number; open: readonly Traffic[] }
+  | { type: 'carried'; id: number; carried: Carried }
   | ({ type: 'brought'; id: number } & Brought)
   | { type: 'not brought'; id: number; why: string }
   | { type: 'closed' };
@@ -22,5 +22,5 @@ export type ToThread =
   | { type: 'prove'; credentials: WorkerCredentials }
   | { type: 'bring'; id: number; errand: Errand }
   | { type: 'cut all' }
-  | { type: 'traffic'; id: number }
+  | { type: 'report'; id: number }
   | { type: 'close' };

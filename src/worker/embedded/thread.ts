@@ -88,8 +88,8 @@ function hear(message: ToThread): void {
     case 'cut all':
       carrier.cutAll('system error');
       break;
-    case 'traffic':
-      send({ type: 'traffic', id: message.id, open: carrier.traffic() });
+    case 'report':
+      send({ type: 'carried', id: message.id, carried: carrier.carried() });
       break;
     case 'close':
       void close();

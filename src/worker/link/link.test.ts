@@ -209,6 +209,19 @@ test('what was made while a report waited is not taken to be lost', async (t) =>
   assert.equal(connection?.status, 'authorized');
 });
 
+test('a worker is told which of the connections that it has brought to others are over', async (t) => {
+  const who = await enrol();
+  const { ws, heard } = await startLink(t, who);
+  say(ws, HELLO);
+  await once(ws, 'message');
+  const made = { id: 'sc_begun', session_id: 's_1', worker_id: 'w_front' };
+  await app.store.commit(insertConnection(made, app.now()).slice(1));
+  const brought = ['sc_begun', 'sc_none'];
+  say(ws, { type: 'report', report_id: 1, state: 'active', open: [], brought });
+  while (heard.at(-1)?.type !== 'cut') await turn();
+  assert.deepEqual(heard.at(-1), { type: 'cut', cuts: [], connection_ids: ['sc_none'] });
+});
+
 test('no more is read of a worker than is being worked on, and all of it in the end', async (t) => {
   const { ws, heard } = await startLink(t, await enrol());
   say(ws, HELLO);

@@ -1,6 +1,7 @@
 import { type ServerOptions, WebSocket } from 'ws';
 import { systemCaller } from '../../access/system-caller.ts';
 import type { App } from '../../app/app.ts';
+import { listOverHops } from '../../broker/sessions/connections/hops.operations.ts';
 import {
   closeUnknown,
   noteTraffic,
@@ -236,7 +237,7 @@ export class Link implements Sender {
   }
 
   async #report(
-    { report_id, state, open }: FromWorker & { type: 'report' },
+    { report_id, state, open, brought = [] }: FromWorker & { type: 'report' },
     heard_ms: number,
   ): Promise<void> {
     const { worker_id } = this;
@@ -251,7 +252,7 @@ export class Link implements Sender {
     // It may have waited: what was made since it was written is not in it.
     const before_ms = heard_ms - UNKNOWN_MS;
     const closed = await closeUnknown(this.#app, caller, { worker_id, open: ids }, before_ms);
-    this.cut([], closed);
+    this.cut([], [...closed, ...(await listOverHops(this.#app, worker_id, brought))]);
   }
 
   #send(message: FromServer): void {

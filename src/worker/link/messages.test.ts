@@ -26,6 +26,9 @@ const MESSAGES: [what: string, message: object, taken: boolean][] = [
   ['one of many values', { ...HELLO, tags: { type: Array(101).fill('x') } }, false],
   ['a report', REPORT, true],
   ['one of no connections', { ...REPORT, open: [] }, true],
+  ['one of what it has brought', { ...REPORT, brought: ['sc_1'] }, true],
+  ['one of too much', { ...REPORT, brought: Array(MOST_CARRIED + 1).fill('sc_1') }, false],
+  ['one that has brought what no database takes', { ...REPORT, brought: ['\0'] }, false],
   ['one of too many', { ...REPORT, open: Array(MOST_CARRIED + 1).fill(OPEN) }, false],
   ['one of bytes below zero', { ...REPORT, open: [{ ...OPEN, bytes_up: -1 }] }, false],
   [

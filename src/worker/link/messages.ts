@@ -124,6 +124,7 @@ export const fromWorker = z.discriminatedUnion('type', [
       z.strictObject({ connection_id: id, bytes_up: count, bytes_down: count }),
       MOST_CARRIED,
     ),
+    brought: listOf(id, MOST_CARRIED).optional(),
   }),
   z.strictObject({
     type: z.literal('call'),

@@ -22,7 +22,8 @@ const BOUNDS: Record<Exclude<FromWorker['type'], 'call'>, Bounds> = {
   report: {
     length: MESSAGE_BYTES,
     maxDepth: 3,
-    maxValues: OPEN.values * MOST_CARRIED + 16,
+    // Of each that was brought its id alone.
+    maxValues: (OPEN.values + 1) * MOST_CARRIED + 16,
     maxMembers: OPEN.members * MOST_CARRIED + 16,
   },
   renew: short(2 << 10),

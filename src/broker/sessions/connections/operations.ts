@@ -3,7 +3,6 @@ import type { Caller } from '../../../app/caller.ts';
 import { Failure, isConflict } from '../../../core/failure.ts';
 import type { SessionConnectionRow } from '../../../store/tables.ts';
 import { newResourceId } from '../../resource/ids.ts';
-import { listUsableWorkers } from '../../workers/selection.operations.ts';
 import { listStillSilent } from '../../workers/status.operations.ts';
 import { connectionsLeft } from '../session.ts';
 import {
@@ -20,8 +19,6 @@ import {
   listConnectionsById,
   listOpenConnections,
   listOpenOf,
-  listOpenOfPair,
-  listOpenPairs,
   saveTraffic,
 } from './store.ts';
 
@@ -181,30 +178,6 @@ export async function closeOverdue(app: App, caller: Caller): Promise<string[]> 
     await closeConnections(app, { ...caller, recorded: false }, ends);
   }
   return [...new Set(overdue.map(({ worker_id }) => worker_id))];
-}
-
-/** Connections of two lost workers that are looked at at once; the others come with the next look. */
-const MOST_LOST = 1_000;
-
-/**
- * What runs through two workers of which one is not known any more (deleted, or its key taken away) or has fallen silent. Both
- * have to end it, and one of them may not obey.
- *
- * @returns ids of connections, by worker
- */
-export async function listLostHops(app: App): Promise<Map<string, string[]>> {
-  const lost = new Map<string, string[]>();
-  const pairs = await listOpenPairs(app.db);
-  if (pairs.length === 0) return lost;
-  const ids = pairs.flatMap(({ worker_id, egress_worker_id }) => [worker_id, egress_worker_id]);
-  const usable = await listUsableWorkers(app, ids);
-  for (const pair of pairs) {
-    const both = [pair.worker_id, pair.egress_worker_id];
-    if (both.every((id) => usable.has(id))) continue;
-    const connection_ids = await listOpenOfPair(app.db, pair, MOST_LOST);
-    for (const id of both) lost.set(id, [...(lost.get(id) ?? []), ...connection_ids]);
-  }
-  return lost;
 }
 
 /** What a worker does not know of so long after it was made has been lost. */
