@@ -647,7 +647,7 @@ test('a client that leaves before the endpoint is said to be reached has no reco
   socket.destroy();
   await closed;
   told.resolve();
-  await until(() => carrier.traffic().length === 0);
+  await until(() => carrier.carried().open.length === 0);
   for (let turn = 0; turn < 20; turn++) await new Promise((resolve) => setImmediate(resolve));
   assert.deepEqual(order, ['close']);
 });

@@ -173,14 +173,12 @@ export class CarriedConnection {
     const { id, facts } = this.session;
     const authorized = await authorizeConnection(this.#upstream, id);
     if ('closing' in authorized) return authorized;
-    const { connections_left } = authorized;
     this.#connection_id = authorized.connection_id;
     if (this.#ending) {
       await this.#tell(this.#ending);
       return this.#ending;
     }
-    const { expires_ms, connection_limit } = facts;
-    this.#ws.send(encodeHandshakeResult({ expires_ms, connection_limit, connections_left }));
+    this.#ws.send(encodeHandshakeResult({ ...facts, ...authorized }));
     return undefined;
   }
 
