@@ -7,6 +7,7 @@ import type {
   FromCommitter,
   ToCommitter,
 } from './batch.ts';
+import { Nudge } from './nudge.ts';
 import { BatchUnpacker, type PackedBatch } from './packing.ts';
 import { KEPT_TABLES, ONLY_ROWS_KEPT, WriteCounts } from './write-counts.ts';
 import { WrittenTables } from './written-tables.ts';
@@ -46,7 +47,6 @@ function serve(writer: BatchWriter): void {
   const counts = new WriteCounts(options.counts);
   const tables = new WrittenTables(KEPT_TABLES, ONLY_ROWS_KEPT);
   const others = new Set<MessagePort>();
-  let others_wrote = false;
   const arrivals = new Arrivals((batch) => {
     const running = writer.run(batch);
     // Whoever keeps rows knows it before anybody is told that they are written.
@@ -57,12 +57,7 @@ function serve(writer: BatchWriter): void {
     };
     return running instanceof Promise ? running.then(count) : count(running);
   });
-  /** Said once, until the one who is told has looked. */
-  const nudge = (): void => {
-    if (others_wrote) return;
-    others_wrote = true;
-    send({ type: 'others wrote' });
-  };
+  const nudge = new Nudge(() => send({ type: 'others wrote' }));
   const serveFront = (port: MessagePort, after: () => void): ((packed: PackedBatch) => void) => {
     const unpacker = new BatchUnpacker();
     const front: Front = {
@@ -82,14 +77,14 @@ function serve(writer: BatchWriter): void {
         own(message.packed);
         break;
       case 'looked':
-        others_wrote = false;
+        nudge.looked();
         break;
       case 'join': {
         const { port } = message;
         arrivals.join();
         others.add(port);
         port.on('close', () => others.delete(port));
-        const add = serveFront(port, nudge);
+        const add = serveFront(port, () => nudge.raise());
         port.on('message', (sent: ToCommitter) => {
           if (sent.type === 'batch') add(sent.packed);
         });

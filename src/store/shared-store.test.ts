@@ -6,8 +6,10 @@ import { eachEngine } from '../../test/support/engines.ts';
 import { isConflict } from '../core/failure.ts';
 import { bumpConfigVersion } from './config-version.ts';
 import { build } from './database.ts';
+import { ConfigWatch } from './postgres/watch.ts';
 import { joinStore, type Store, type StoreOwner } from './store.ts';
 import { type Write, write } from './write.ts';
+import { WriteCounts } from './write-counts.ts';
 
 const insert = (name: string): Write =>
   write(build.insertInto('token_role').values({ name, body: '{}' }), {
@@ -32,7 +34,7 @@ function joinTo(t: { after(close: () => Promise<void>): void }, store: Store): S
   return joined;
 }
 
-eachEngine('a store that several threads write', (open) => {
+eachEngine('a store that several threads write', (open, engine) => {
   test('takes what each of them writes, and refuses each its own', async (t) => {
     const store = await open();
     const [one, two] = [joinTo(t, store), joinTo(t, store)];
@@ -94,6 +96,33 @@ eachEngine('a store that several threads write', (open) => {
       await told;
     }
   });
+
+  if (engine === 'postgres') {
+    test('says that a version is confirmed after it has said which', async (t) => {
+      const store = await open();
+      const events: string[] = [];
+      const counts = new (class extends WriteCounts {
+        override confirm(at_ms: number): void {
+          events.push('confirmed');
+          super.confirm(at_ms);
+        }
+      })();
+      const { place } = store;
+      assert.ok(place.engine === 'postgres');
+      const log = { info: () => {}, warn: () => {}, error: () => {} };
+      const watch = await ConfigWatch.start(place.url, log, counts);
+      t.after(() => watch.close());
+      watch.onChange((version) => events.push(`version ${version}`));
+      for (let round = 0; round < 3; round += 1) {
+        events.length = 0;
+        await store.commit([bumpConfigVersion()]);
+        await watch.refresh();
+        // Other threads look only at whether it is confirmed.
+        assert.ok(events.includes(`version ${await store.configVersion()}`));
+        assert.equal(events.at(-1), 'confirmed');
+      }
+    });
+  }
 
   test('goes on without a thread that has ended, whatever it was writing', async (t) => {
     const store = await open();

@@ -43,3 +43,18 @@ test('nothing was confirmed until somebody has asked', () => {
   counts.confirm(12.5);
   assert.equal(new WriteCounts(counts.shared).confirmed_ms, 12);
 });
+
+test('a version that another thread has noted, and not told of yet, is told of', () => {
+  const counts = new WriteCounts();
+  const reader = new WriteCounts(counts.shared);
+  // As that thread is stopped in the middle of it.
+  const before = Int32Array.from(new Int32Array(counts.shared));
+  new WriteCounts(counts.shared).noteConfig(5);
+  const after = Int32Array.from(new Int32Array(counts.shared));
+  const changed = [...after.keys()].filter((at) => after[at] !== before[at]);
+  const version = changed.find((at) => after[at] === 5 && before[at] === 0);
+  for (const at of changed) if (at !== version) new Int32Array(counts.shared)[at] = before[at] ?? 0;
+  assert.equal(counts.config, 5);
+  counts.noteConfig(5);
+  assert.deepEqual(reader.look(), { config: 5, tables: [] });
+});

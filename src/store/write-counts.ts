@@ -68,11 +68,13 @@ export class WriteCounts {
 
   /** Notes a version that was committed; an older one than is known changes nothing. */
   noteConfig(version: number): void {
-    for (;;) {
-      const known = Atomics.load(this.#counts, CONFIG);
-      if (version <= known) return;
-      if (Atomics.compareExchange(this.#counts, CONFIG, known, version) === known) break;
+    let known = Atomics.load(this.#counts, CONFIG);
+    while (version > known) {
+      const found = Atomics.compareExchange(this.#counts, CONFIG, known, version);
+      if (found === known) break;
+      known = found;
     }
+    // Also where it is known: another thread may have noted it, and not come to this yet.
     Atomics.add(this.#counts, ANYTHING, 1);
   }
 

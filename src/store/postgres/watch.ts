@@ -166,9 +166,10 @@ export class ConfigWatch {
     const row = rows[0];
     if (row === undefined) throw new Failure('unavailable', 'the configuration is missing');
     this.#requireSame(row, known);
+    // First: what other threads find confirmed is told to them already.
+    this.note(row.version);
     this.#counts.confirm(asked_ms);
     this.#succeeded = poll;
-    this.note(row.version);
   }
 
   #requireSame({ version, incarnation }: Found, known: number): void {
