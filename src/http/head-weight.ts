@@ -21,5 +21,9 @@ export function weighHead({ rawHeaders, url = '' }: IncomingMessage): number {
   return bytes;
 }
 
-export const waitsForBody = ({ headers }: IncomingMessage): boolean =>
+export const waitsForBody = ({
+  headers,
+}: {
+  headers: Readonly<Record<string, unknown>>;
+}): boolean =>
   headers['content-length'] !== undefined || headers['transfer-encoding'] !== undefined;

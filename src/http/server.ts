@@ -4,7 +4,6 @@ import type { App } from '../app/app.ts';
 import type { Listener } from '../config/config.ts';
 import { invalid } from '../core/failure.ts';
 import { doRequest } from '../core/fairness/asking.ts';
-import { scarceHeap } from '../core/fairness/scarce-heap.ts';
 import { isOwnHost } from '../core/host.ts';
 import { FeedTurns } from '../sockets/feed.ts';
 import { shakeInTurns } from '../sockets/handshakes.ts';
@@ -26,7 +25,7 @@ import { feedInTurns } from './feeding.ts';
 import { TrustedProxies } from './forwarded.ts';
 import type { RequestHandler } from './frame.ts';
 import { onGone } from './gone.ts';
-import { waitsForBody } from './head-weight.ts';
+import { beginInTurn, goOnInTurn } from './in-turn.ts';
 import { answerRequests } from './incoming.ts';
 import { closeInTurns } from './leaving.ts';
 import { acceptListVerb } from './list-verb.ts';
@@ -217,12 +216,7 @@ function answererOf(
     const fault = !hasRoom ? MANY_UNATTENDED : expectsUnknown ? UNKNOWN_EXPECTATION : undefined;
     const work = () => (fault ? handler.refuseUnread(read, fault) : handler.handle(read));
     const atOnce = expectsUnknown ? undefined : handler.answerAtOnce?.(read);
-    const answering =
-      atOnce ??
-      doRequest(read.remote_address, () =>
-        // A client that holds its body back takes no place from others.
-        waitsForBody(request) ? work() : (scarceHeap.passFirst()?.then(work) ?? work()),
-      );
+    const answering = atOnce ?? doRequest(read.remote_address, () => beginInTurn(request, work));
     // Resolves without the answer: an idle connection keeps its last request, and would keep the answer with it.
     const answered = answering.then(
       (encoded) => sendSoon({ request, response, encoded, asker: read.remote_address }),
@@ -251,11 +245,6 @@ function hostCheckOf(
 }
 
 const targetOf = ({ url = '' }: IncomingMessage): string => url;
-
-/** A body that has come late is looked at when there is memory for that. */
-function goOnInTurn<Body>(body: Body): Body | Promise<Body> {
-  return scarceHeap.passFirst()?.then(() => body) ?? body;
-}
 
 function readRequest(
   request: IncomingMessage,

@@ -1,12 +1,13 @@
-import { doRequest } from '../../core/fairness/asking.ts';
+import { doRequest, makeFor } from '../../core/fairness/asking.ts';
 import { partyOf } from '../../core/fairness/party.ts';
 import type { SharedBytes } from '../../core/fairness/shared-bytes.ts';
 import type { Door, RequestHandler } from '../../http/frame.ts';
+import { beginInTurn, goOnInTurn } from '../../http/in-turn.ts';
 import type { HttpRequest } from '../../http/request.ts';
 import { refuseForRoom } from '../../http/request-body.ts';
 import type { SentResponse } from '../../http/response.ts';
 import type { Dialogue } from './dialogue.ts';
-import type { ForwardedAnswer, ForwardedHead } from './messages.ts';
+import type { ForwardedAnswer, ForwardedHead, ForwardedPieces } from './messages.ts';
 
 // Requests that are answered in one place go there from the thread that has their connection. What they bring is read
 // there first, so that it is bounded where it came in; what they are answered goes back in the pieces in which it is sent.
@@ -26,28 +27,33 @@ export class Forwarding {
     const id = this.#next++;
     this.#requests.set(id, request);
     const stop = request.onGone?.(() => this.#dialogue.say({ type: 'gone', request: id }));
+    let isInPieces = false;
     try {
       const head = { door, ...headOf(request) };
-      const answer = await this.#dialogue.ask({ type: 'request', request: id, head });
-      return this.#responseOf(id, answer as ForwardedAnswer);
+      const answer = (await this.#dialogue.ask({
+        type: 'request',
+        request: id,
+        head,
+      })) as ForwardedAnswer;
+      isInPieces = inPieces(answer.body);
+      return this.#responseOf(id, answer);
     } finally {
-      stop?.();
+      // Pieces may never be asked for: then it is by its going that the client lets go of them.
+      if (!isInPieces) stop?.();
       this.#requests.delete(id);
     }
   }
 
   /** @throws Failure as `HttpRequest.readBody` */
-  readBody(id: number, limit: number): Promise<Uint8Array> {
+  async readBody(id: number, limit: number): Promise<Uint8Array> {
     const request = this.#requests.get(id);
     if (!request) throw new TypeError('a body was read of a request that is answered');
-    return request.readBody(limit);
+    return alone(await request.readBody(limit));
   }
 
   #responseOf(id: number, { body, cookies, ...rest }: ForwardedAnswer): SentResponse {
     const answer = { ...rest, ...(cookies && { cookies }) };
-    if (body === undefined || typeof body === 'string' || body instanceof Uint8Array) {
-      return { ...answer, body };
-    }
+    if (!inPieces(body)) return { ...answer, body };
     const pieces = (): AsyncGenerator<Uint8Array> => this.#pieces(id);
     const { length, kept } = body;
     return {
@@ -83,6 +89,13 @@ const headOf = (request: HttpRequest): Omit<ForwardedHead, 'door'> => ({
   has_come: request.hasCome(),
 });
 
+const inPieces = (body: ForwardedAnswer['body']): body is ForwardedPieces =>
+  typeof body === 'object' && !(body instanceof Uint8Array);
+
+/** In memory of their own: with a part of something longer all of that would be copied to the other thread. */
+const alone = (bytes: Uint8Array): Uint8Array =>
+  bytes.length === bytes.buffer.byteLength ? bytes : new Uint8Array(bytes);
+
 /** Shorter bodies go in one piece. */
 const SHORT = 64 << 10;
 
@@ -110,6 +123,11 @@ export class Forwarded {
     this.#bodies = bodies;
   }
 
+  /** Requests that are answered now, and answers that are taken. */
+  get count(): number {
+    return this.#requests.size;
+  }
+
   async answer(id: number, { door, ...head }: ForwardedHead): Promise<ForwardedAnswer> {
     const kept: Kept = { gone: new Set(), is_gone: false, pieces: undefined };
     this.#requests.set(id, kept);
@@ -118,8 +136,10 @@ export class Forwarded {
     try {
       const request: HttpRequest = {
         ...head,
-        readBody: async (limit) =>
-          (await this.#dialogue.ask({ type: 'read body', request: id, limit })) as Uint8Array,
+        readBody: async (limit) => {
+          const asked = { type: 'read body', request: id, limit } as const;
+          return goOnInTurn((await this.#dialogue.ask(asked)) as Uint8Array);
+        },
         hasCome: () => head.has_come,
         keep(bytes) {
           if (!hold.grow(bytes)) throw refuseForRoom();
@@ -127,8 +147,10 @@ export class Forwarded {
         onGone: (listener) => onGone(kept, listener),
       };
       const handler = this.#handlers[door](head.url);
-      const response = await doRequest(head.remote_address, () => handler.handle(request));
-      return await this.#sendOff(kept, response);
+      const response = await doRequest(head.remote_address, () =>
+        beginInTurn(request, () => handler.handle(request)),
+      );
+      return await this.#sendOff(kept, response, head);
     } finally {
       hold.release();
       if (!kept.pieces) this.#requests.delete(id);
@@ -138,7 +160,7 @@ export class Forwarded {
   async piece(id: number): Promise<Uint8Array | undefined> {
     const kept = this.#requests.get(id);
     const next = await kept?.pieces?.next();
-    if (next && !next.done) return next.value;
+    if (next && !next.done) return alone(next.value);
     this.#requests.delete(id);
     return undefined;
   }
@@ -148,6 +170,8 @@ export class Forwarded {
     if (!kept) return;
     kept.is_gone = true;
     for (const listener of kept.gone) listener();
+    // Nobody asks for the rest of what is answered already.
+    if (kept.pieces) this.letGo(id);
   }
 
   letGo(id: number): void {
@@ -164,18 +188,24 @@ export class Forwarded {
     }
   }
 
-  async #sendOff(kept: Kept, response: SentResponse): Promise<ForwardedAnswer> {
+  async #sendOff(
+    kept: Kept,
+    response: SentResponse,
+    { method, remote_address }: Pick<ForwardedHead, 'method' | 'remote_address'>,
+  ): Promise<ForwardedAnswer> {
     const { status, headers, cookies, body } = response;
     const answer = { status, headers, cookies };
-    if (body === undefined || typeof body === 'string' || body instanceof Uint8Array) {
-      return { ...answer, body };
-    }
-    if (body.length !== undefined && body.length <= SHORT) {
+    if (body instanceof Uint8Array) return { ...answer, body: alone(body) };
+    if (body === undefined || typeof body === 'string') return { ...answer, body };
+    if (body.length !== undefined && body.length <= SHORT && method !== 'HEAD') {
       const pieces: Uint8Array[] = [];
       for await (const piece of body.pieces()) pieces.push(piece);
       return { ...answer, body: Buffer.concat(pieces) };
     }
-    kept.pieces = eachOf(body.pieces());
+    // Of a HEAD, and of whoever has gone, no piece is asked for.
+    if (method !== 'HEAD' && !kept.is_gone) {
+      kept.pieces = makeFor(remote_address, eachOf(body.pieces()))[Symbol.asyncIterator]();
+    }
     const memory = body.length === undefined ? body.kept : undefined;
     return { ...answer, body: { length: body.length, kept: memory } };
   }
