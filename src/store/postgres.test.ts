@@ -8,7 +8,7 @@ import { Failure } from '../core/failure.ts';
 import { chainStart, verifyChain } from '../core/record-chain.ts';
 import { bumpConfigVersion } from './config-version.ts';
 import { preparedWrite } from './database.ts';
-import { openStore, type Store } from './store.ts';
+import { joinStore, openStore, type Store } from './store.ts';
 import type { Effect, Write } from './write.ts';
 
 const insertSink = preparedWrite(
@@ -357,18 +357,26 @@ eachPlace('several nodes', (newPlace, engine) => {
     ['that has changed', 'update config_version set version = version + 1', false],
     ['that has not changed', 'update config_version set version = version', false],
   ] as const) {
-    test(`${isOther ? 'end' : 'go on'} over a database ${what}`, async () => {
+    test(`${isOther ? 'end' : 'go on'} over a database ${what}`, async (t) => {
       const place = await newPlace();
       const store = await place.open('a');
       await store.commit([bumpConfigVersion()]);
+      const joined = joinStore(store.share(), {
+        confirmConfig: async () => store.configVersion(),
+        refreshConfig: () => store.refreshConfig(),
+      });
+      t.after(() => joined.close());
       const deaths: string[] = [];
       store.onDeath(({ kind }) => deaths.push(kind));
       await beside(place, (client) => client.query(sql));
       if (isOther) await assert.rejects(store.refreshConfig(), { kind: 'unavailable' });
       else await store.refreshConfig();
       assert.deepEqual(deaths, isOther ? ['unavailable'] : []);
-      const written = store.commit([{ audit: '{}' }]);
-      await (isOther ? assert.rejects(written, { kind: 'unavailable' }) : written);
+      // Also by the other threads of the process.
+      for (const each of [store, joined]) {
+        const written = each.commit([{ audit: '{}' }]);
+        await (isOther ? assert.rejects(written, { kind: 'unavailable' }) : written);
+      }
     });
   }
 });

@@ -6,7 +6,7 @@ import { Committer, type CommitterStats, type StoreLog } from './committer.ts';
 import { createDb, type Db, prepared } from './database.ts';
 import { makeDirectory, refuseUnfinished } from './directory.ts';
 import { PostgresReader } from './postgres/reader.ts';
-import { ConfigWatch, isStale } from './postgres/watch.ts';
+import { ConfigWatch, isStale, otherDatabase } from './postgres/watch.ts';
 import type { DatabasePlace } from './reading.ts';
 import { createPrivate, lockDirectory } from './sqlite/lock.ts';
 import { SqliteReader } from './sqlite/reader.ts';
@@ -255,7 +255,8 @@ export function joinStore(
     engine: place.engine,
     db,
     place,
-    commit: (effects) => committer.commit(effects),
+    commit: (effects) =>
+      counts.hasEnded ? Promise.reject(otherDatabase()) : committer.commit(effects),
     configVersion: () => (isSqlite ? readConfigVersion(db) : confirmed()),
     async refreshConfig() {
       if (!isSqlite) await owner.refreshConfig();

@@ -15,7 +15,8 @@ export const ONLY_ROWS_KEPT: readonly KeptTable[] = ['pki_certificate'];
 /** Places among the counts; before them stands when the configuration's version was confirmed. */
 const ANYTHING = 0;
 const CONFIG = 1;
-const FIRST_TABLE = 2;
+const ENDED = 2;
+const FIRST_TABLE = 3;
 const PLACES = FIRST_TABLE + KEPT_TABLES.length;
 const BYTES = BigInt64Array.BYTES_PER_ELEMENT + PLACES * Int32Array.BYTES_PER_ELEMENT;
 
@@ -90,6 +91,15 @@ export class WriteCounts {
   /** When the version was asked for last. */
   get confirmed_ms(): number {
     return Number(Atomics.load(this.#confirmed, 0));
+  }
+
+  /** Notes that nothing may be written any more, by whatever thread. */
+  end(): void {
+    Atomics.store(this.#counts, ENDED, 1);
+  }
+
+  get hasEnded(): boolean {
+    return Atomics.load(this.#counts, ENDED) !== 0;
   }
 
   /** What has changed since this was last asked on this thread; asked with each request, so it costs some nanoseconds. */

@@ -23,8 +23,12 @@ export const isStale = (counts: WriteCounts): boolean =>
 /** Nobody polls again for so long after a failure. */
 const PAUSE_MS = 200;
 
-const OTHER_DATABASE =
-  'the database is another one than before: it was restored, or has lost what was written last; this node ends, to begin anew';
+/** Nothing more is to be written by this process then. */
+export const otherDatabase = (): Failure =>
+  new Failure(
+    'unavailable',
+    'the database is another one than before: it was restored, or has lost what was written last; this node ends, to begin anew',
+  );
 
 interface Found {
   version: number;
@@ -176,7 +180,8 @@ export class ConfigWatch {
     this.#incarnation ??= incarnation;
     const isSame = incarnation === this.#incarnation && version >= known;
     if (!isSame && !this.#death) {
-      this.#death = new Failure('unavailable', OTHER_DATABASE);
+      this.#death = otherDatabase();
+      this.#counts.end();
       for (const listener of this.#deathListeners) listener(this.#death);
     }
     this.requireAlive();
