@@ -146,8 +146,9 @@ const keepInOnePlace = inOnePlace(
 /** Forgets a token that the database does not know any more. */
 export function forgetSealer(app: App, text: string): void {
   const id = tokenId(app, text);
-  const wasKept = sealersOf(app).may.delete(id);
-  if (wasKept && oneForAll(app).ask) forgetInOnePlace(app, id).catch(() => {});
+  sealersOf(app).may.delete(id);
+  // Another thread may have told of it.
+  if (oneForAll(app).ask) forgetInOnePlace(app, id).catch(() => {});
 }
 
 const forgetInOnePlace = inOnePlace('seal/forget-sealer', async (app, id: string) => {

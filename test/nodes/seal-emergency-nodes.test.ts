@@ -28,10 +28,16 @@ interface Installation {
 async function install(
   t: Scope,
   storage: Config['storage'],
-  store?: (real: Store) => Store,
+  { store, threads = 1 }: { store?: (real: Store) => Store; threads?: number } = {},
 ): Promise<Installation> {
   const client = await startTestServer(t, {
-    config: { mode: 'server', dev_root_token: undefined, storage, seal: { type: 'shamir' } },
+    config: {
+      mode: 'server',
+      dev_root_token: undefined,
+      storage,
+      threads,
+      seal: { type: 'shamir' },
+    },
     ...(store ? { store } : {}),
   });
   const ask: Installation['ask'] = (method, path, token, body) =>
@@ -78,13 +84,15 @@ test('a server whose database takes nothing is sealed all the same, says so, and
   const { client, root, share, ask, tokenOf } = await install(
     t,
     { type: 'sqlite', directory: options.directory },
-    (real) => ({
-      ...real,
-      commit: (effects) =>
-        broken
-          ? Promise.reject(new Failure('unavailable', 'the disk is full'))
-          : real.commit(effects),
-    }),
+    {
+      store: (real) => ({
+        ...real,
+        commit: (effects) =>
+          broken
+            ? Promise.reject(new Failure('unavailable', 'the disk is full'))
+            : real.commit(effects),
+      }),
+    },
   );
   const plain = await tokenOf(MAY_NOT);
   broken = true;
@@ -145,5 +153,38 @@ eachPlace('a server whose database is gone', (newPlace, engine) => {
     assert.match(record, /"accessor":"\w+/);
     await must(ask('PUT', 'sys/unseal', '', { key: share }));
     await must(ask('GET', 'auth/token/lookup-self', permitted));
+  });
+
+  test('is sealed by whoever another thread knew to be permitted', async (context) => {
+    const t = inReverse(context);
+    const proxy = await startCutProxy(urlOf(await newPlace()));
+    t.after(() => proxy.close());
+    const storage = { type: 'postgres', url: proxy.url, node_name: 'a' } as const;
+    const { client, root, ask } = await install(t, storage, { threads: 3 });
+    await must(ask('POST', 'sys/mounts/pki', root, { type: 'pki' }));
+    /** Seen by threads that answer, and not by the one that seals. */
+    const newToken = async (name: string, policy: string): Promise<string> => {
+      await must(ask('PUT', `sys/policies/acl/${name}`, root, { policy }));
+      const made = await must(ask('POST', 'auth/token/create', root, { policies: [name] }));
+      const token = made.textAt('auth.client_token');
+      assert.equal((await ask('GET', 'pki/roles/web', token)).status, 403);
+      return token;
+    };
+    const permitted = await newToken('may', MAY_SEAL);
+    const plain = await newToken('may-not', MAY_NOT);
+    const revoked = await newToken('may-too', MAY_SEAL);
+    await must(ask('POST', 'auth/token/revoke', root, { token: revoked }));
+    assert.equal((await ask('GET', 'pki/roles/web', revoked)).status, 403);
+
+    proxy.block(true);
+    for (const token of ['hvs.nobody', plain, revoked]) {
+      assert.equal((await ask('PUT', 'sys/seal', token)).status, 503);
+      assert.equal(client.running.app.barrier.sealed, false);
+    }
+    const sealed = await ask('PUT', 'sys/seal', permitted);
+    assert.equal(sealed.status, 200, sealed.text);
+    assert.equal(client.running.app.barrier.sealed, true);
+    proxy.block(false);
+    await untilRecorded(client, 1);
   });
 });
