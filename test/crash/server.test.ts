@@ -146,6 +146,47 @@ eachPlace('a server that is killed', (newPlace) => {
   });
 });
 
+/** Fewer than are too many for one process. */
+const THREADS_KILLED = 3;
+
+eachPlace('a thread that is killed', (newPlace) => {
+  test('takes nothing with it that was acknowledged, and neither does the process after it', async (t) => {
+    const place = await newPlace();
+    const settings = { ...settingsOf(place, newDirectory(t)), threads: 4 };
+    const ledger = new Ledger();
+    let node = await startNodeProcess(t, settings, { mortal: true });
+    const token = await initialiseNode(node);
+    await ledger.prepare(node.as(token));
+    const began = performance.now();
+    let rounds = 0;
+    const isInTime = (): boolean => rounds < 2 || performance.now() - began < TIME_BOX;
+    for (; rounds < ROUNDS && isInTime(); rounds += 1) {
+      const load = startLoad(t, ledger, node.as(token));
+      for (let killed = 0; killed < THREADS_KILLED; killed += 1) {
+        const before = ledger.answered;
+        await until('clients are answered', async () => ledger.answered > before + 10);
+        await delay(Math.random() * 500);
+        node.killThread();
+      }
+      const before = ledger.answered;
+      await until('clients are answered again', async () => ledger.answered > before + 10);
+      // What has ended are threads: the process goes on, and knows all that it knew.
+      if (rounds % 2 === 0) {
+        await load.stop();
+        await ledger.compare(node.as(token), 'recent');
+      }
+      await node.kill();
+      await load.stop();
+      await compareChain(place, ledger);
+      node = await startNodeProcess(t, settings, { mortal: true });
+      await ledger.compare(node.as(token), 'recent');
+    }
+    await ledger.compare(node.as(token), 'all');
+    await node.kill();
+    t.diagnostic(`${rounds} rounds: ${ledger.size}`);
+  });
+});
+
 test('a server whose PostgreSQL is killed answers 503 meanwhile, forgets nothing and goes on by itself', {
   skip: process.env.GATEHOUSE_TEST_POSTGRES === undefined && 'PostgreSQL is left out',
 }, async (t) => {

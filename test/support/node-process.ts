@@ -9,6 +9,7 @@ import { type Client, callOver } from './server.ts';
 import { TEST_THREADS } from './threads.ts';
 
 const MAIN = join(import.meta.dirname, '../../src/main.ts');
+const MORTAL = join(import.meta.dirname, 'mortal-server.ts');
 
 /** Dozens of processes and threads read the same modules; compiled once, each starts in half the time. */
 export const COMPILED_ONCE = { NODE_COMPILE_CACHE: join(tmpdir(), 'gatehouse-test-modules') };
@@ -19,6 +20,8 @@ export interface NodeSettings {
   seal: { type: 'shamir' } | { type: 'keyfile'; path: string };
   /** Where workers that stand alone come to; without it there are none. */
   worker_listener?: { address: string; public_address?: string };
+  /** How many answer. */
+  threads?: number;
   session_limits?: { max_per_user?: number; idle_seconds?: number };
   /** Folders that recordings may be kept in. */
   storage_buckets?: { local_folders: readonly string[] };
@@ -28,6 +31,8 @@ export interface NodeSettings {
 export interface NodeProcess {
   /** Ends it in the middle of whatever it does. */
   kill(): Promise<void>;
+  /** Ends one of the threads that answer in the middle of whatever it does; of a server started for that. */
+  killThread(): void;
   /** Asks it to end, and resolves with its exit code. */
   stop(): Promise<number | null>;
   /** What it wrote to standard error, where its log goes. */
@@ -72,21 +77,30 @@ export function settingsOf(place: Place, directory: string, node_name = 'test'):
   };
 }
 
-/** Starts a server and waits until it listens; it is killed with the test. */
-export async function startNodeProcess(test: Scope, settings: NodeSettings): Promise<NodeProcess> {
+/**
+ * Starts a server and waits until it listens; it is killed with the test.
+ *
+ * @param how.mortal its threads can be killed: it is started by its parts, since nobody can do that to the program
+ */
+export async function startNodeProcess(
+  test: Scope,
+  settings: NodeSettings,
+  { mortal = false } = {},
+): Promise<NodeProcess> {
   const directory = newDirectory(test);
   const file = join(directory, 'gatehouse.json');
   const listener = { address: '127.0.0.1:0', tls_disable: true };
   const proxy_listener = { address: '127.0.0.1:0' };
-  const rest = { listener, log_level: 'warn', threads: TEST_THREADS };
+  const rest = { listener, log_level: 'warn', threads: settings.threads ?? TEST_THREADS };
   const whole = { proxy_listener, ...settings, ...rest };
   writeFileSync(file, JSON.stringify(whole));
-  const child = spawn(process.execPath, [MAIN, 'server', '-config', file], {
-    stdio: ['ignore', 'pipe', 'pipe'],
+  const started = mortal ? [MORTAL, file] : [MAIN, 'server', '-config', file];
+  const child = spawn(process.execPath, started, {
+    stdio: ['ignore', 'pipe', 'pipe', ...(mortal ? (['ipc'] as const) : [])],
     env: { ...process.env, ...COMPILED_ONCE },
   });
   let log = '';
-  child.stderr.setEncoding('utf8').on('data', (text: string) => {
+  child.stderr?.setEncoding('utf8').on('data', (text: string) => {
     log += text;
   });
   const closed = once(child, 'close');
@@ -98,6 +112,7 @@ export async function startNodeProcess(test: Scope, settings: NodeSettings): Pro
   const url = await readAddress(child, () => log);
   return {
     kill,
+    killThread: () => void child.send('kill a thread'),
     stop: async () => {
       child.kill('SIGTERM');
       await closed;
