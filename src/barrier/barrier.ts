@@ -27,8 +27,16 @@ interface Unsealed {
   /** By purpose and term. */
   dataKeys: Map<string, Uint8Array>;
   hashKeys: Map<Purpose, KeyedHash>;
-  /** Values sealed with the newest term since it was unsealed here. */
-  encryptions: number;
+  /** Values sealed with the newest term since it was unsealed here, on whatever thread: one number. */
+  encryptions: BigInt64Array<SharedArrayBuffer>;
+}
+
+/** The keys as they are given to another thread of the process. */
+export interface HandedKeys {
+  /** A copy, which whoever gets it wipes. */
+  keyring: Keyring;
+  /** See `Unsealed`. */
+  encryptions: SharedArrayBuffer;
 }
 
 type Listener = () => void | Promise<void>;
@@ -75,16 +83,18 @@ export class Barrier {
     this.#onReload.push(listener);
   }
 
-  /** A copy of the keys, for another thread of this process; undefined while sealed. Whoever gets it wipes it. */
-  copyKeyring(): Keyring | undefined {
-    const keyring = this.#unsealed?.keyring;
-    return keyring && copyKeyring(keyring);
+  /** The keys for another thread of this process; undefined while sealed. */
+  handOver(): HandedKeys | undefined {
+    if (!this.#unsealed) return undefined;
+    const { keyring, encryptions } = this.#unsealed;
+    return { keyring: copyKeyring(keyring), encryptions: encryptions.buffer };
   }
 
   /** Takes over the keys of the thread that holds them for all, in the place of those before. */
-  async follow(keyring: Keyring): Promise<void> {
-    if (this.#unsealed === undefined) await this.unseal(keyring, this.#sealings);
-    else await this.#replace(this.#unsealed, keyring);
+  async follow({ keyring, encryptions }: HandedKeys): Promise<void> {
+    const counted = new BigInt64Array(encryptions);
+    if (this.#unsealed === undefined) await this.#open(keyring, counted);
+    else await this.#replace(this.#unsealed, keyring, counted);
   }
 
   /**
@@ -104,7 +114,12 @@ export class Barrier {
       await this.#unsealing;
       return true;
     }
-    this.#unsealed = { keyring, dataKeys: new Map(), hashKeys: new Map(), encryptions: 0 };
+    await this.#open(keyring, newCount());
+    return true;
+  }
+
+  async #open(keyring: Keyring, encryptions: Unsealed['encryptions']): Promise<void> {
+    this.#unsealed = { keyring, dataKeys: new Map(), hashKeys: new Map(), encryptions };
     const unsealing = this.#tellUnsealed();
     this.#unsealing = unsealing;
     try {
@@ -112,7 +127,6 @@ export class Barrier {
     } finally {
       if (this.#unsealing === unsealing) this.#unsealing = undefined;
     }
-    return true;
   }
 
   async #tellUnsealed(): Promise<void> {
@@ -140,7 +154,7 @@ export class Barrier {
     const { term } = unsealed.keyring;
     const key = dataKeyOf(unsealed, purpose, term);
     if (key === undefined) throw new Error(`the keyring has no generation ${term}`);
-    unsealed.encryptions += 1;
+    Atomics.add(unsealed.encryptions, 0, 1n);
     const nonce = this.#randomBytes(NONCE_LENGTH);
     return sealEnvelope({ key, key_id: term, nonce, place, plaintext });
   }
@@ -188,7 +202,7 @@ export class Barrier {
   generation(): { term: number; created_at: number; encryptions: number } {
     const { keyring, encryptions } = this.#require();
     const created_at = keyring.generations.get(keyring.term)?.created_at ?? 0;
-    return { term: keyring.term, created_at, encryptions };
+    return { term: keyring.term, created_at, encryptions: Number(Atomics.load(encryptions, 0)) };
   }
 
   /**
@@ -211,13 +225,17 @@ export class Barrier {
     if (unsealed === undefined) return;
     const old = unsealed.keyring;
     if (!rows.some((row) => row.use === 'data' && !old.generations.has(row.term))) return;
-    await this.#replace(unsealed, openKeyring(Uint8Array.from(old.root_key), rows));
+    await this.#replace(unsealed, openKeyring(Uint8Array.from(old.root_key), rows), newCount());
   }
 
-  async #replace(unsealed: Unsealed, keyring: Keyring): Promise<void> {
+  async #replace(
+    unsealed: Unsealed,
+    keyring: Keyring,
+    encryptions: Unsealed['encryptions'],
+  ): Promise<void> {
     forgetDerived(unsealed);
     wipeKeyring(unsealed.keyring);
-    this.#unsealed = { keyring, dataKeys: new Map(), hashKeys: new Map(), encryptions: 0 };
+    this.#unsealed = { keyring, dataKeys: new Map(), hashKeys: new Map(), encryptions };
     for (const listener of this.#onReload) await listener();
   }
 
@@ -236,6 +254,9 @@ export class Barrier {
     return this.#unsealed;
   }
 }
+
+const newCount = (): Unsealed['encryptions'] =>
+  new BigInt64Array(new SharedArrayBuffer(BigInt64Array.BYTES_PER_ELEMENT));
 
 function dataKeyOf(unsealed: Unsealed, purpose: Purpose, term: number): Uint8Array | undefined {
   const id = `${purpose}/${term}`;

@@ -117,10 +117,10 @@ export function copyKeyring({ root_key, hash_key, generations, term }: Keyring):
 }
 
 /** The memory of its keys, to be handed on without leaving a copy behind. */
-export const memoryOf = ({ root_key, hash_key, generations }: Keyring): ArrayBufferLike[] =>
-  [root_key, hash_key, ...[...generations.values()].map(({ key }) => key)].map(
-    ({ buffer }) => buffer,
-  );
+export const memoryOf = ({ root_key, hash_key, generations }: Keyring): ArrayBuffer[] =>
+  [root_key, hash_key, ...[...generations.values()].map(({ key }) => key)]
+    .map(({ buffer }) => buffer)
+    .filter((memory) => memory instanceof ArrayBuffer);
 
 /** The key that values of one purpose are sealed with in one generation. The caller wipes it. */
 export function dataKey(generation: Generation, purpose: Purpose): Uint8Array {

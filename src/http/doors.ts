@@ -36,12 +36,23 @@ export async function findPlaces(
 /**
  * How a server listens, so that more doors can be opened beside it.
  *
- * @param at.isShared others of this process listen there as well, and it was found free for them
+ * @param at.isShared others of this process listen there as well; see {@link requireFreePlaces}
  * @throws what listening throws where somebody else listens there
  */
 export async function firstDoor(place: Place, { isShared = false } = {}): Promise<Place> {
   if (!isShared) await requireFree(place);
   return shared(place);
+}
+
+/**
+ * For several who are to share the ports of an address: nobody else has them.
+ *
+ * @throws what listening throws where somebody else listens there
+ */
+export async function requireFreePlaces(address: Place): Promise<void> {
+  const [first, ...others] = await findPlaces(address);
+  await requireFree(first);
+  for (const other of others) await requireFree(other).catch(ignoreAbsence);
 }
 
 /**

@@ -2,15 +2,25 @@ import { constants } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import http, { type Server } from 'node:http';
 import https from 'node:https';
-import type { SecureContextOptions } from 'node:tls';
+import { createSecureContext, type SecureContextOptions } from 'node:tls';
 import type { Listener } from '../config/config.ts';
 import { GatheredRequest } from './request-body.ts';
 
 /** The parser refuses a longer head itself; a path has its own limit below it. */
 const MAX_HEADER_SIZE = 16 * 1024;
 
-/** Opens Node's server, with the limits that its parser and its timers keep. */
-export function openServer({ tls, connections: limits }: Listener): Server {
+/** A certificate and its key, as their files have them. */
+export interface TlsFiles {
+  cert: Uint8Array;
+  key: Uint8Array;
+}
+
+/**
+ * Opens Node's server, with the limits that its parser and its timers keep.
+ *
+ * @param files read already; absent: they are read here
+ */
+export function openServer({ tls, connections: limits }: Listener, files?: TlsFiles): Server {
   const options = {
     maxHeaderSize: MAX_HEADER_SIZE,
     IncomingMessage: GatheredRequest,
@@ -23,14 +33,25 @@ export function openServer({ tls, connections: limits }: Listener): Server {
     requireHostHeader: false,
   };
   if (!tls) return http.createServer(options);
-  const secure = { ...options, ...readTls(tls), handshakeTimeout: limits.header_ms };
+  const secure = {
+    ...options,
+    ...secureBy(files ?? readTls(tls)),
+    handshakeTimeout: limits.header_ms,
+  };
   return https.createServer(secure);
 }
 
-export function readTls(tls: { cert_file: string; key_file: string }): SecureContextOptions {
+/** @throws Error where a file cannot be read, or what they have is no certificate and its key */
+export function readTls(tls: { cert_file: string; key_file: string }): TlsFiles {
+  const files = { cert: readFileSync(tls.cert_file), key: readFileSync(tls.key_file) };
+  createSecureContext(files);
+  return files;
+}
+
+export function secureBy({ cert, key }: TlsFiles): SecureContextOptions {
   return {
-    cert: readFileSync(tls.cert_file),
-    key: readFileSync(tls.key_file),
+    cert: Buffer.from(cert),
+    key: Buffer.from(key),
     minVersion: 'TLSv1.2',
     // Another handshake on the same connection would be made out of turn.
     secureOptions: constants.SSL_OP_NO_RENEGOTIATION,

@@ -1,5 +1,4 @@
 import type { IncomingMessage, RequestListener, Server, ServerResponse } from 'node:http';
-import { createSecureContext } from 'node:tls';
 import type { App } from '../app/app.ts';
 import type { Listener } from '../config/config.ts';
 import { invalid } from '../core/failure.ts';
@@ -30,7 +29,7 @@ import { answerRequests } from './incoming.ts';
 import { closeInTurns } from './leaving.ts';
 import { acceptListVerb } from './list-verb.ts';
 import { weighAnswer } from './long-answers.ts';
-import { openServer, readTls } from './node-server.ts';
+import { openServer, readTls, secureBy, type TlsFiles } from './node-server.ts';
 import { readPassedOn } from './passed-on.ts';
 import type { HttpRequest } from './request.ts';
 import { GatheredRequest } from './request-body.ts';
@@ -45,8 +44,8 @@ export interface HttpServer {
     address: { host: string; port: number },
     at?: { isShared: boolean },
   ): Promise<{ host: string; port: number }>;
-  /** Reads the certificate files anew; new connections get the new certificate. */
-  reloadTls(): void;
+  /** Reads the certificate files anew, unless it is given them; new connections get the new certificate. */
+  reloadTls(files?: TlsFiles): void;
   /** Bytes that are kept for clients now: of requests, of answers that they have not taken, and that wait to begin. */
   held(): { bodies: number; unsent: number; waiting: number };
   /** How many connections there are, by whatever door. */
@@ -65,11 +64,13 @@ const UNATTENDED_MS = 30_000;
  * Builds the HTTP server of one listener.
  *
  * @param compile finds who answers a target
+ * @param files of its TLS, where they were read already
  */
 export function createServer(
   app: App,
   listener: Listener,
   compile: (closing: { readonly isClosing: boolean }) => (target: string) => RequestHandler,
+  files?: TlsFiles,
 ): HttpServer {
   const { tls, connections: limits } = listener;
   const proxies = new TrustedProxies(limits.trusted_proxies);
@@ -86,7 +87,7 @@ export function createServer(
     });
   const answer = answererOf(listener, handlerOf, { proxies, refuse, outgoing, unattended });
   const turns = new FeedTurns();
-  const server = openServer(listener);
+  const server = openServer(listener, files);
   server.on('clientError', refuseInTurns(turns));
   // Node drops header fields beyond these, so a head that has as many is refused. Trailers, which nobody reads, are cut.
   server.maxHeadersCount = MOST_FIELDS;
@@ -119,13 +120,11 @@ export function createServer(
         ? { host: bound.address, port: bound.port }
         : address;
     },
-    reloadTls() {
+    reloadTls(given) {
       const setContext: unknown = Reflect.get(server, 'setSecureContext');
       if (tls && typeof setContext === 'function') {
-        const files = readTls(tls);
         // Checked first, so that a broken file leaves the old certificate in use.
-        createSecureContext(files);
-        setContext.call(server, files);
+        setContext.call(server, secureBy(given ?? readTls(tls)));
       }
     },
     countConnections: () => connections.count,

@@ -2,7 +2,7 @@ import { monitorEventLoopDelay } from 'node:perf_hooks';
 import { getHeapStatistics } from 'node:v8';
 import { type App, perApp } from '../app/app.ts';
 import type { CommitterStats } from '../store/committer.ts';
-import { emptyHistogram, type Histogram, observe } from './metrics.ts';
+import { addUp, emptyHistogram, gather, type Histogram, observe, sum } from './metrics.ts';
 
 interface Meters {
   since: number;
@@ -29,13 +29,50 @@ export interface Measured {
   /** Reads that need no token, by route. */
   public_reads: ReadonlyMap<string, number>;
   store: CommitterStats;
-  /** Values sealed with the newest data keys. */
-  encryptions: number;
   /** Of the delay of its event loop, seconds by percentile. */
   loop_delays: ReadonlyMap<number, number>;
   /** Bytes. */
   heap_used: number;
   external: number;
+}
+
+/** What threads have counted that have ended, together: counts never fall. Of how they were nothing is told. */
+export function ofEnded(ended: readonly Measured[]): Measured {
+  const join = <Value, Joined>(
+    read: (one: Measured) => ReadonlyMap<string, Value>,
+    add: (values: Value[]) => Joined,
+  ): Map<string, Joined> =>
+    new Map([...gather(ended.map(read))].map(([route, values]) => [route, add(values)]));
+  const addStatuses = (all: ReadonlyMap<number, number>[]): Map<number, number> =>
+    new Map([...gather(all)].map(([status, counts]) => [status, sum(counts)]));
+  return {
+    durations: join(({ durations }) => durations, addUp),
+    requests: join(({ requests }) => requests, addStatuses),
+    public_reads: join(({ public_reads }) => public_reads, sum),
+    store: {
+      ...addUpStores(ended.map(({ store }) => store)),
+      waiting: 0,
+      in_flight: 0,
+      alive: true,
+    },
+    loop_delays: new Map(),
+    heap_used: 0,
+    external: 0,
+  };
+}
+
+/** Each thread hands its own write sets to the committer. */
+export function addUpStores(stores: readonly CommitterStats[]): CommitterStats {
+  const all = (read: (one: CommitterStats) => number): number => sum(stores.map(read));
+  return {
+    waiting: all(({ waiting }) => waiting),
+    in_flight: all(({ in_flight }) => in_flight),
+    batches: all(({ batches }) => batches),
+    sets: all(({ sets }) => sets),
+    refused: all(({ refused }) => refused),
+    largest_batch: Math.max(...stores.map(({ largest_batch }) => largest_batch)),
+    alive: stores.every(({ alive }) => alive),
+  };
 }
 
 /** Asks the other threads that answer what they have measured; absent where there are none. */
@@ -68,7 +105,6 @@ export function readMeters(app: App): Measured {
     requests,
     public_reads: app.audit.counts(),
     store: app.store.stats(),
-    encryptions: app.barrier.sealed ? 0 : app.barrier.generation().encryptions,
     loop_delays: new Map(PERCENTILES.map((one) => [one, loop.percentile(one) / 1e9])),
     heap_used,
     external,

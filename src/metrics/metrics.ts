@@ -67,6 +67,18 @@ export function addUp(histograms: readonly Histogram[]): Histogram {
   return all;
 }
 
+/** What several have by the same name. */
+export function gather<Key, Value>(maps: readonly ReadonlyMap<Key, Value>[]): Map<Key, Value[]> {
+  const all = new Map<Key, Value[]>();
+  for (const map of maps) {
+    for (const [key, value] of map) all.getOrInsertComputed(key, () => []).push(value);
+  }
+  return all;
+}
+
+export const sum = (numbers: readonly number[]): number =>
+  numbers.reduce((all, one) => all + one, 0);
+
 /** Writes the text format of Prometheus, version 0.0.4. */
 export function writePrometheus(samples: readonly Sample[], timings: readonly Timings[]): string {
   const lines: string[] = [];

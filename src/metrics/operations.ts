@@ -9,13 +9,14 @@ import { countLongCrls } from '../pki/crl/publishing.operations.ts';
 import { deliveryCounts } from '../pki/expiration/delivery.operations.ts';
 import { countWaiting } from '../pki/expiration/store.ts';
 import { listPublished } from '../pki/tidy/published.operations.ts';
-import type { CommitterStats } from '../store/committer.ts';
-import { countedSince, type Measured, readAllMeters } from './meters.operations.ts';
+import { addUpStores, countedSince, type Measured, readAllMeters } from './meters.operations.ts';
 import {
   addUp,
   describeMetrics,
+  gather,
   type metricsOutput,
   type Sample,
+  sum,
   type Timings,
   writePrometheus,
 } from './metrics.ts';
@@ -90,17 +91,6 @@ async function countWarnings(app: App): Promise<Sample[]> {
   ];
 }
 
-/** What several have by the same name. */
-function gather<Key, Value>(maps: readonly ReadonlyMap<Key, Value>[]): Map<Key, Value[]> {
-  const all = new Map<Key, Value[]>();
-  for (const map of maps) {
-    for (const [key, value] of map) all.getOrInsertComputed(key, () => []).push(value);
-  }
-  return all;
-}
-
-const sum = (numbers: readonly number[]): number => numbers.reduce((all, one) => all + one, 0);
-
 async function collect(app: App, meters: readonly [Measured, ...Measured[]]): Promise<Sample[]> {
   const requests = gather(meters.map((one) => one.requests));
   const public_reads = gather(meters.map((one) => one.public_reads));
@@ -155,20 +145,6 @@ async function collect(app: App, meters: readonly [Measured, ...Measured[]]): Pr
     ),
     gauge('uptime_seconds', 'Time since the process began.', process.uptime()),
   ];
-}
-
-/** Each thread hands its own write sets to the committer. */
-function addUpStores(stores: readonly CommitterStats[]): CommitterStats {
-  const all = (read: (one: CommitterStats) => number): number => sum(stores.map(read));
-  return {
-    waiting: all(({ waiting }) => waiting),
-    in_flight: all(({ in_flight }) => in_flight),
-    batches: all(({ batches }) => batches),
-    sets: all(({ sets }) => sets),
-    refused: all(({ refused }) => refused),
-    largest_batch: Math.max(...stores.map(({ largest_batch }) => largest_batch)),
-    alive: stores.every(({ alive }) => alive),
-  };
 }
 
 /** Of each thread, where there are several: the one that supervises is 0. */

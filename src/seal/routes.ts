@@ -8,7 +8,6 @@ import { flag, integer, list, longText, optional, text } from '../core/fields.ts
 import { COMPATIBLE_VERSION } from '../core/version.ts';
 import { generateRootRoutes } from './generate-root/routes.ts';
 import { rejectPgpKeys } from './initialisation.ts';
-import { countEncryptions } from './key-status.operations.ts';
 import { type Initialised, initialise, rotateKeys, sealServer } from './operations.ts';
 import { rekeySystemRoutes } from './rekey/routes.ts';
 import { shareText } from './share-text.ts';
@@ -261,8 +260,7 @@ export const sealRoutes: AnyRoute[] = [
     output: flat(keyStatus),
     failures: ['unavailable'],
     run: async (app) => {
-      const { term, created_at } = app.barrier.generation();
-      const encryptions = await countEncryptions(app);
+      const { term, created_at, encryptions } = app.barrier.generation();
       const install_time = new Date(created_at * 1000).toISOString();
       return { data: { term, install_time, encryptions } };
     },

@@ -4,27 +4,10 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { PUBLIC_CONNECTION_DEFAULTS } from '../../src/config/connections.ts';
-import { eachPlace, type Place } from '../support/engines.ts';
-import { CONNECTIONS, Everywhere } from '../support/everywhere.ts';
+import { eachPlace } from '../support/engines.ts';
+import { CONNECTIONS, ISSUE, startThreads as start, THREADS } from '../support/everywhere.ts';
 import { storageOf } from '../support/seeded-broker.ts';
 import { startTestServer } from '../support/server.ts';
-
-const THREADS = 4;
-type Scope = { after(stop: () => void | Promise<void>): void };
-
-async function start(test: Scope, place: Place) {
-  const client = await startTestServer(test, {
-    config: { threads: THREADS, storage: storageOf(place) },
-    jobs: [],
-  });
-  const { call } = client;
-  await call('POST', 'sys/mounts/pki', { type: 'pki' });
-  await call('POST', 'pki/root/generate/internal', { common_name: 'Root', key_type: 'ec' });
-  await call('POST', 'pki/roles/web', { allow_any_name: true, key_type: 'ec' });
-  return { ...client, everywhere: new Everywhere(test, client) };
-}
-
-const ISSUE = { common_name: 'www.example.com', ttl: '1h' };
 
 eachPlace('answering threads', (newPlace) => {
   test('all of them answer, and write what the others read', async (t) => {
@@ -173,28 +156,30 @@ eachPlace('answering threads', (newPlace) => {
     }
   });
 
-  test('one that dies takes with it what it was answering, and nothing else', async (t) => {
-    const { everywhere, running, call } = await start(t, await newPlace());
-    const { threads } = running;
-    for (let deaths = 0; deaths < 3; deaths += 1) {
-      assert.ok(await threads?.kill());
-      while (threads?.count !== THREADS) await new Promise((resolve) => setTimeout(resolve, 20));
-      const made = await call('POST', 'pki/issue/web', ISSUE);
-      assert.equal(made.status, 200);
-    }
-    await everywhere.ask('GET', 'pki/roles/web').catch(() => []);
+  test('what is sealed with a key is counted on all of them together', async (t) => {
+    const { everywhere, call } = await start(t, await newPlace());
+    const count = async (): Promise<number> =>
+      Number((await call('GET', 'sys/key-status')).field('encryptions'));
+    await call('POST', 'sys/rotate', {});
+    const before = await count();
     assert.deepEqual(await everywhere.statuses('POST', 'pki/issue/web', ISSUE), [200]);
+    assert.equal(await count(), before);
+    const headers = { 'x-vault-wrap-ttl': '60' };
+    const wrapped = Array.from({ length: 8 }, () =>
+      call('POST', 'pki/issue/web', ISSUE, { headers }),
+    );
+    for (const { status, text } of await Promise.all(wrapped)) assert.equal(status, 200, text);
+    assert.ok((await count()) >= before + 8);
+    await call('POST', 'sys/rotate', {});
+    assert.equal(await count(), 0);
   });
 
-  test('five that die within a minute are too many', async (t) => {
+  test('ports that another server has are not shared with it', async (t) => {
     const { running } = await start(t, await newPlace());
-    const died = new Promise<string>((resolve) =>
-      running.onDeath(({ message }) => resolve(message)),
-    );
-    for (let deaths = 0; deaths < 5; deaths += 1) {
-      while (!(await running.threads?.kill()))
-        await new Promise((resolve) => setTimeout(resolve, 20));
-    }
-    assert.match(await died, /die one after the other/);
+    const taken = startTestServer(t, {
+      config: { threads: 2, listen: running.address, storage: storageOf(await newPlace()) },
+      jobs: [],
+    });
+    await assert.rejects(taken, { code: 'EADDRINUSE' });
   });
 });

@@ -1,7 +1,9 @@
 import { Agent, type IncomingHttpHeaders, request } from 'node:http';
 import type { App } from '../../src/app/app.ts';
 import { answerWatch } from '../../src/http/frame.ts';
-import type { Client } from './server.ts';
+import type { Place } from './engines.ts';
+import { storageOf } from './seeded-broker.ts';
+import { type Client, startTestServer } from './server.ts';
 
 /** The system spreads connections among four threads: of so many none is left out, but for once in ten thousand times. */
 export const CONNECTIONS = 40;
@@ -89,3 +91,20 @@ export function watchHandedOn(app: App): string[] {
   };
   return handed;
 }
+
+export const THREADS = 4;
+
+/** A server with several threads that answer, an authority and a role, and connections to all of the threads. */
+export async function startThreads(test: Scope, place: Place) {
+  const client = await startTestServer(test, {
+    config: { threads: THREADS, storage: storageOf(place) },
+    jobs: [],
+  });
+  const { call } = client;
+  await call('POST', 'sys/mounts/pki', { type: 'pki' });
+  await call('POST', 'pki/root/generate/internal', { common_name: 'Root', key_type: 'ec' });
+  await call('POST', 'pki/roles/web', { allow_any_name: true, key_type: 'ec' });
+  return { ...client, everywhere: new Everywhere(test, client) };
+}
+
+export const ISSUE = { common_name: 'www.example.com', ttl: '1h' };

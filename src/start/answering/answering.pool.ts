@@ -1,33 +1,31 @@
-import { type MessagePort, Worker } from 'node:worker_threads';
+import { Worker } from 'node:worker_threads';
 import type { App } from '../../app/app.ts';
 import { doForOthers, hearFromOthers, oneForAll } from '../../app/one-for-all.ts';
-import { type Keyring, memoryOf } from '../../barrier/keyring.ts';
+import { memoryOf } from '../../barrier/keyring.ts';
 import type { Config } from '../../config/config.ts';
 import { Failure } from '../../core/failure.ts';
 import { SharedBytes } from '../../core/fairness/shared-bytes.ts';
+import { requireFreePlaces } from '../../http/doors.ts';
+import { readTls, type TlsFiles } from '../../http/node-server.ts';
 import { type Measured, otherMeters } from '../../metrics/meters.operations.ts';
-import { otherEncryptions } from '../../seal/key-status.operations.ts';
+import { Deaths } from './deaths.ts';
 import { Dialogue } from './dialogue.ts';
 import { Forwarded, type Handlers } from './forwarding.ts';
+import { AllMeters } from './measuring.ts';
 import type { AnsweringOptions, Asked, Said } from './messages.ts';
 import { shareOfThread } from './share.ts';
+import { within } from './within.ts';
 
 /** Bytes that are made of the bodies of requests that are handed on. */
 const BODY_BYTES = { total: 64 << 20, each: 32 << 20 };
 /** A thread that does not let go of its keys within this is ended. */
 const SEAL_MS = 2_000;
-/** A thread that is busy for longer is not among those that are told of. */
-const METERS_MS = 2_000;
+/** One that does not take new ones within this is ended, too: whoever has rotated them waits for it. */
+const KEYS_MS = 10_000;
 /** A thread that does not stop within this is ended. */
 const STOP_MS = 35_000;
-/** So many deaths within {@link DEATHS_MS} are too many. */
-const MOST_DEATHS = 5;
-const DEATHS_MS = 60_000;
 
-interface Place {
-  host: string;
-  port: number;
-}
+type Listening = Extract<Said, { type: 'listening' }>;
 
 interface Answering {
   place: number;
@@ -35,6 +33,10 @@ interface Answering {
   dialogue: Dialogue;
   forwarded: Forwarded;
   listens: boolean;
+  /** Whether it was ended for what it did not do in time, and did not die. */
+  is_ended: boolean;
+  /** What it has measured, as it was told last. */
+  measured: Measured | undefined;
 }
 
 /** The threads that answer, and what each of them is told. */
@@ -43,22 +45,28 @@ export class AnsweringThreads {
   readonly #handlers: Handlers;
   readonly #bodies = new SharedBytes(BODY_BYTES);
   readonly #threads = new Set<Answering>();
+  /** Answers that are being made, also for threads that have died meanwhile. */
+  readonly #works = new Set<Promise<unknown>>();
   #config: Config;
-  #deaths: number[] = [];
+  #tls: TlsFiles | undefined;
+  readonly #meters = new AllMeters();
+  readonly #deaths = new Deaths();
   #isStopping = false;
   #onDeath: (death: Failure) => void = () => {};
 
-  /** @param handlers find who answers what is answered in one place */
+  /**
+   * @param handlers find who answers what is answered in one place
+   * @throws Error where the files of TLS are none
+   */
   constructor(app: App, handlers: Handlers) {
     this.#app = app;
     this.#config = shareOfThread(app.config);
+    this.#tls = app.config.tls && readTls(app.config.tls);
     this.#handlers = handlers;
     oneForAll(app).tellAll = (name, told) => {
       for (const { dialogue } of this.#threads) dialogue.say({ type: 'tell', name, told });
     };
-    otherMeters(app).ask = () => this.#readMeters();
-    otherEncryptions(app).ask = async () =>
-      (await this.#readMeters()).reduce((sum, { encryptions }) => sum + encryptions, 0);
+    otherMeters(app).ask = () => this.#meters.read(this.#threads);
     app.barrier.onUnseal(() => this.#handOutKeys());
     app.barrier.onReload(() => this.#handOutKeys());
     app.barrier.onSeal(() => this.#seal());
@@ -75,10 +83,12 @@ export class AnsweringThreads {
    * @returns where, with the ports that were given where the configured ones are 0
    * @throws Error with a `code` when an address cannot be had
    */
-  async start(count: number): Promise<{ address: Place; public_address: Place | undefined }> {
+  async start(count: number): Promise<Listening> {
+    const { public_listener } = this.#config;
+    // Threads find each other there, and so do not look.
+    for (const one of [this.#config, public_listener]) if (one) await requireFreePlaces(one.listen);
     const first = await this.#start();
     const { address, public_address } = first;
-    const { public_listener } = this.#config;
     this.#config = {
       ...this.#config,
       listen: { ...this.#config.listen, port: address.port },
@@ -91,14 +101,18 @@ export class AnsweringThreads {
     return first;
   }
 
+  /** One that starts later has the same, whatever the files are by then. @throws Error where they are none */
   reloadTls(): void {
-    for (const { dialogue } of this.#threads) dialogue.say({ type: 'reload tls' });
+    const { tls } = this.#config;
+    if (!tls) return;
+    this.#tls = readTls(tls);
+    for (const { dialogue } of this.#threads) dialogue.say({ type: 'tls', files: this.#tls });
   }
 
   /** Has them write the audit records that wait for more of them. For tests. */
   async writeRecords(): Promise<void> {
-    const each = [...this.#threads].map(({ dialogue }) => dialogue.ask({ type: 'write records' }));
-    await Promise.all(each);
+    const asked: Asked = { type: 'write records' };
+    await Promise.all([...this.#threads].map(({ dialogue }) => dialogue.ask(asked)));
   }
 
   /** Ends one of them, as if it had died. For tests. @returns false where there is none */
@@ -125,12 +139,24 @@ export class AnsweringThreads {
         clearTimeout(timer);
       }),
     );
+    await within(STOP_MS, Promise.allSettled(this.#works)).catch(() => {});
   }
 
-  async #start(): Promise<{ address: Place; public_address: Place | undefined }> {
+  async #start(): Promise<Listening> {
+    for (;;) {
+      const { thread, begun } = this.#startOne();
+      try {
+        return await begun;
+      } catch (error) {
+        if (!thread.is_ended || this.#isStopping) throw error;
+      }
+    }
+  }
+
+  #startOne() {
     const place = this.#freePlace();
-    const { worker, keyring } = this.#open(place);
-    const listening = Promise.withResolvers<Extract<Said, { type: 'listening' }>>();
+    const worker = this.#open(place);
+    const listening = Promise.withResolvers<Listening>();
     const dialogue = new Dialogue(worker, {
       answer: (asked) => this.#answer(forwarded, asked),
       hear: (said) => {
@@ -141,7 +167,15 @@ export class AnsweringThreads {
       },
     });
     const forwarded = new Forwarded(dialogue, this.#handlers, this.#bodies);
-    const thread: Answering = { place, worker, dialogue, forwarded, listens: false };
+    const thread: Answering = {
+      place,
+      worker,
+      dialogue,
+      forwarded,
+      listens: false,
+      is_ended: false,
+      measured: undefined,
+    };
     this.#threads.add(thread);
     worker.on('error', (error: unknown) => {
       listening.reject(error instanceof Error ? error : new Error(String(error)));
@@ -151,11 +185,11 @@ export class AnsweringThreads {
       listening.reject(new Error(`exit code ${code}`));
       this.#lose(thread);
     });
-    // Keys that came between are not among those that it was started with.
-    if (!keyring) await this.#handOutKeys();
-    const listens = await listening.promise;
-    thread.listens = true;
-    return listens;
+    const begun = listening.promise.then((where) => {
+      thread.listens = true;
+      return where;
+    });
+    return { thread, begun };
   }
 
   /** That of one that has ended is the next one's. */
@@ -166,24 +200,22 @@ export class AnsweringThreads {
     return place;
   }
 
-  #open(place: number): { worker: Worker; keyring: Keyring | undefined } {
+  #open(place: number): Worker {
     const store = this.#app.store.share();
-    const keyring = this.#app.barrier.copyKeyring();
-    const options: AnsweringOptions = { place, config: this.#config, store, keyring };
+    const keys = this.#app.barrier.handOver();
+    const options: AnsweringOptions = { place, config: this.#config, store, keys, tls: this.#tls };
     const extension = import.meta.url.endsWith('.ts') ? 'ts' : 'js';
-    const moved: (MessagePort | ArrayBuffer)[] = [store.port, ...memory(keyring)];
-    const worker = new Worker(new URL(`./thread.${extension}`, import.meta.url), {
+    return new Worker(new URL(`./thread.${extension}`, import.meta.url), {
       name: 'answering',
       workerData: options,
-      transferList: moved,
+      transferList: [store.port, ...(keys ? memoryOf(keys.keyring) : [])],
     });
-    return { worker, keyring };
   }
 
   #answer(forwarded: Forwarded, asked: Asked): unknown {
     switch (asked.type) {
       case 'request':
-        return forwarded.answer(asked.request, asked.head);
+        return this.#note(forwarded.answer(asked.request, asked.head));
       case 'piece':
         return forwarded.piece(asked.request);
       case 'do':
@@ -197,22 +229,23 @@ export class AnsweringThreads {
     }
   }
 
-  /** Of those that tell in time. */
-  async #readMeters(): Promise<Measured[]> {
-    const told = await Promise.allSettled(
-      [...this.#threads].map(({ dialogue }) => within(METERS_MS, dialogue.ask({ type: 'meters' }))),
-    );
-    return told.flatMap((one) => (one.status === 'fulfilled' ? [one.value as Measured] : []));
+  #note<Answer>(work: Promise<Answer>): Promise<Answer> {
+    this.#works.add(work);
+    const end = (): boolean => this.#works.delete(work);
+    work.then(end, end);
+    return work;
   }
 
   /** Resolves when all have them. */
   async #handOutKeys(): Promise<void> {
     await Promise.all(
-      [...this.#threads].map(async ({ dialogue }) => {
-        const keyring = this.#app.barrier.copyKeyring();
-        if (!keyring) return;
-        // One that has ended needs none; its successor gets them.
-        await dialogue.ask({ type: 'keys', keyring }, memory(keyring)).catch(() => {});
+      [...this.#threads].map(async (thread) => {
+        const keys = this.#app.barrier.handOver();
+        if (!keys) return;
+        const asking = thread.dialogue.ask({ type: 'keys', keys }, memoryOf(keys.keyring));
+        // One that has not begun takes them before it does, and nobody has asked anything of it.
+        if (thread.listens) await this.#requireIn(KEYS_MS, thread, asking);
+        else asking.catch(() => {});
       }),
     );
   }
@@ -220,20 +253,32 @@ export class AnsweringThreads {
   /** Resolves when none has a key any more. */
   async #seal(): Promise<void> {
     await Promise.all(
-      [...this.#threads].map(async ({ worker, dialogue }) => {
-        const isDone = await within(SEAL_MS, dialogue.ask({ type: 'seal' })).then(
-          () => true,
-          () => false,
-        );
-        if (!isDone) await worker.terminate();
-      }),
+      [...this.#threads].map((thread) =>
+        this.#requireIn(SEAL_MS, thread, thread.dialogue.ask({ type: 'seal' })),
+      ),
     );
+  }
+
+  /** Ends a thread that does not do what it is asked for in time; its successor is as it should be. */
+  async #requireIn(
+    milliseconds: number,
+    thread: Answering,
+    doing: Promise<unknown>,
+  ): Promise<void> {
+    const isDone = await within(milliseconds, doing).then(
+      () => true,
+      () => false,
+    );
+    if (isDone) return;
+    thread.is_ended = true;
+    await thread.worker.terminate();
   }
 
   #lose(thread: Answering): void {
     this.#threads.delete(thread);
     thread.dialogue.end(new Failure('unavailable', 'the thread has ended'));
     thread.forwarded.end();
+    this.#meters.lose(thread);
     if (thread.listens)
       this.#replace('a thread that answers has ended: what it was answering is lost');
   }
@@ -242,9 +287,7 @@ export class AnsweringThreads {
   #replace(why: string): void {
     if (this.#isStopping) return;
     const { log } = this.#app;
-    const now = performance.now();
-    this.#deaths = [...this.#deaths.filter((at) => at > now - DEATHS_MS), now];
-    if (this.#deaths.length >= MOST_DEATHS) {
+    if (this.#deaths.note()) {
       this.#onDeath(new Failure('unavailable', 'threads that answer die one after the other'));
       return;
     }
@@ -253,18 +296,5 @@ export class AnsweringThreads {
       log.error({ err }, 'a thread that answers could not be started');
       this.#replace('a thread that answers could not be started');
     });
-  }
-}
-
-const memory = (keyring: Keyring | undefined): ArrayBuffer[] =>
-  keyring ? memoryOf(keyring).filter((one) => one instanceof ArrayBuffer) : [];
-
-async function within<Result>(milliseconds: number, work: Promise<Result>): Promise<Result> {
-  const late = Promise.withResolvers<never>();
-  const timer = setTimeout(() => late.reject(new Error('it takes too long')), milliseconds);
-  try {
-    return await Promise.race([work, late.promise]);
-  } finally {
-    clearTimeout(timer);
   }
 }

@@ -1,7 +1,8 @@
-import type { Keyring } from '../../barrier/keyring.ts';
+import type { HandedKeys } from '../../barrier/barrier.ts';
 import type { Config } from '../../config/config.ts';
 import type { FailureDetail, FailureKind } from '../../core/failure.ts';
 import type { Door } from '../../http/frame.ts';
+import type { TlsFiles } from '../../http/node-server.ts';
 import type { SharedStore } from '../../store/store.ts';
 
 /** What a thread that answers is started with. */
@@ -11,7 +12,9 @@ export interface AnsweringOptions {
   config: Config;
   store: SharedStore;
   /** Absent while the server is sealed. */
-  keyring: Keyring | undefined;
+  keys: HandedKeys | undefined;
+  /** Of the listener, where it has TLS: as they were read last by the supervisor. */
+  tls: TlsFiles | undefined;
 }
 
 /** A request as it is handed on; its body stays where it came until it is asked for. */
@@ -48,7 +51,7 @@ export interface SentFailure {
 /** What either side asks of the other one; each is answered once. */
 export type Asked =
   // Of the thread that answers.
-  | { type: 'keys'; keyring: Keyring }
+  | { type: 'keys'; keys: HandedKeys }
   | { type: 'seal' }
   | { type: 'read body'; request: number; limit: number }
   | { type: 'meters' }
@@ -73,4 +76,4 @@ export type Said =
   | { type: 'let go'; request: number }
   /** See `notedInOnePlace` and `heardOnThreads`. */
   | { type: 'tell'; name: string; told: unknown }
-  | { type: 'reload tls' };
+  | { type: 'tls'; files: TlsFiles };

@@ -22,7 +22,7 @@ import type { AnsweringOptions, Asked, Said } from './messages.ts';
 // One of the threads that answer: it has connections of its own, reads for itself, and writes by the committer that all
 // have. What is in one place for all is asked of the supervisor.
 
-const { place, config, store: shared, keyring }: AnsweringOptions = workerData;
+const { place, config, store: shared, keys, tls }: AnsweringOptions = workerData;
 const port = parentPort;
 if (!port) throw new TypeError('this is started as a thread');
 
@@ -48,11 +48,11 @@ Object.assign(oneForAll(app), {
   tell: (name: string, told: unknown) => dialogue.say({ type: 'tell', name, told }),
 });
 answeredElsewhere(app).ask = (request, door) => forwarding.forward(request, door);
-if (keyring) await app.barrier.follow(keyring);
+if (keys) await app.barrier.follow(keys);
 
 const routers = compileRouters();
 namesOfPaths(app).find = (path) => findNames(app, routers, path);
-const http = createServer(app, config, (closing) => compileDialects(app, routers, closing));
+const http = createServer(app, config, (closing) => compileDialects(app, routers, closing), tls);
 const { public_listener } = config;
 const open =
   public_listener &&
@@ -67,7 +67,7 @@ dialogue.say({
 function answer(asked: Asked): unknown {
   switch (asked.type) {
     case 'keys':
-      return app.barrier.follow(asked.keyring);
+      return app.barrier.follow(asked.keys);
     case 'seal':
       return app.barrier.seal();
     case 'read body':
@@ -85,12 +85,7 @@ function answer(asked: Asked): unknown {
 
 function hear(said: Said): void {
   if (said.type === 'tell') hearFromOthers(app, said.name, said.told);
-  if (said.type !== 'reload tls') return;
-  try {
-    http.reloadTls();
-  } catch (err) {
-    log.error({ err }, 'the TLS certificate was not reloaded; the old one stays');
-  }
+  if (said.type === 'tls') http.reloadTls(said.files);
 }
 
 async function stop(): Promise<void> {

@@ -1,0 +1,103 @@
+// What is left of a thread that answers, and what its successor begins with.
+
+import assert from 'node:assert/strict';
+import { execFileSync } from 'node:child_process';
+import { once } from 'node:events';
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { test } from 'node:test';
+import { connect } from 'node:tls';
+import { eachPlace } from '../support/engines.ts';
+import { CONNECTIONS, ISSUE, startThreads as start, THREADS } from '../support/everywhere.ts';
+import { newDirectory } from '../support/node-process.ts';
+import { type Client, startTestServer } from '../support/server.ts';
+
+const soon = (): Promise<void> => new Promise((resolve) => setTimeout(resolve, 20));
+
+async function untilAllAnswer({ threads }: Client['running'], count = THREADS): Promise<void> {
+  while (threads?.count !== count) await soon();
+}
+
+eachPlace('threads that die', (newPlace) => {
+  test('counts go on where a thread that has counted is no more', async (t) => {
+    const { everywhere, running, call } = await start(t, await newPlace());
+    await everywhere.statuses('POST', 'pki/issue/web', ISSUE);
+    const read = async (): Promise<number> => {
+      const { text } = await call('GET', 'sys/metrics?format=prometheus');
+      return Number(
+        /requests_total\{route="pki-issue-with-role",status="200"\} (\d+)/.exec(text)?.[1],
+      );
+    };
+    assert.equal(await read(), CONNECTIONS);
+    await running.threads?.kill();
+    assert.equal(await read(), CONNECTIONS);
+    await untilAllAnswer(running);
+    await call('POST', 'pki/issue/web', ISSUE);
+    assert.equal(await read(), CONNECTIONS + 1);
+  });
+
+  test('one that dies takes with it what it was answering, and nothing else', async (t) => {
+    const { everywhere, running, call } = await start(t, await newPlace());
+    const { threads } = running;
+    for (let deaths = 0; deaths < 3; deaths += 1) {
+      assert.ok(await threads?.kill());
+      await untilAllAnswer(running);
+      const made = await call('POST', 'pki/issue/web', ISSUE);
+      assert.equal(made.status, 200);
+    }
+    await everywhere.ask('GET', 'pki/roles/web').catch(() => []);
+    assert.deepEqual(await everywhere.statuses('POST', 'pki/issue/web', ISSUE), [200]);
+  });
+
+  test('five that die within a minute are too many', async (t) => {
+    const { running } = await start(t, await newPlace());
+    const died = new Promise<string>((resolve) =>
+      running.onDeath(({ message }) => resolve(message)),
+    );
+    for (let deaths = 0; deaths < 5; deaths += 1) {
+      while (!(await running.threads?.kill())) await soon();
+    }
+    assert.match(await died, /die one after the other/);
+  });
+});
+
+function makePair(tls: { cert_file: string; key_file: string }): void {
+  execFileSync('openssl', [
+    ...['req', '-x509', '-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:P-256', '-nodes'],
+    ...['-keyout', tls.key_file, '-out', tls.cert_file, '-subj', '/CN=localhost', '-days', '2'],
+  ]);
+}
+
+test('one that takes the place of another has the same certificate, whatever its files are by then', async (t) => {
+  const directory = newDirectory(t);
+  const tls = { cert_file: join(directory, 'cert.pem'), key_file: join(directory, 'key.pem') };
+  makePair(tls);
+  const { running } = await startTestServer(t, { config: { threads: 2, tls }, jobs: [] });
+  /** Of whatever threads the connections come to. */
+  const read = async (): Promise<string[]> => {
+    const found = await Promise.all(
+      Array.from({ length: 16 }, async () => {
+        const socket = connect({ port: running.address.port, rejectUnauthorized: false });
+        await once(socket, 'secureConnect');
+        const { fingerprint256 } = socket.getPeerCertificate();
+        socket.destroy();
+        return fingerprint256;
+      }),
+    );
+    return [...new Set(found)];
+  };
+  const first = await read();
+  assert.equal(first.length, 1);
+
+  writeFileSync(tls.cert_file, 'broken');
+  assert.throws(() => running.reloadTls());
+  for (let deaths = 0; deaths < 2; deaths += 1) {
+    await running.threads?.kill();
+    await untilAllAnswer(running, 2);
+  }
+  assert.deepEqual(await read(), first);
+
+  makePair(tls);
+  running.reloadTls();
+  for (let found = await read(); found.length > 1 || found[0] === first[0]; ) found = await read();
+});
