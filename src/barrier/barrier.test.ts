@@ -201,3 +201,55 @@ test('a sealing of a server that is sealed already holds back an unsealing all t
   await barrier.seal();
   assert.equal(await barrier.unseal(openKeyring(root(), rows), since), false);
 });
+
+for (const [what, listen, act] of [
+  ['a sealing', 'onSeal', (barrier: Barrier) => barrier.seal()],
+  ['new keys', 'onReload', (barrier: Barrier) => barrier.reload([...rows, key('data', 2)])],
+] as const) {
+  test(`whoever asks second for ${what} waits for what is done about it, too`, async () => {
+    const barrier = await unsealed();
+    const done = Promise.withResolvers<void>();
+    let told = 0;
+    barrier[listen](() => {
+      told += 1;
+      return done.promise;
+    });
+    const resolved: number[] = [];
+    const both = [1, 2].map((at) => act(barrier).then(() => resolved.push(at)));
+    await new Promise((resolve) => setTimeout(resolve, 10));
+    assert.deepEqual([told, resolved], [1, []]);
+    done.resolve();
+    await Promise.all(both);
+    assert.deepEqual(resolved.toSorted(), [1, 2]);
+  });
+}
+
+test('a listener that fails keeps no other one from hearing of a sealing', async () => {
+  const barrier = await unsealed();
+  let told = 0;
+  barrier.onSeal(() => Promise.reject(new Error('no')));
+  barrier.onSeal(() => {
+    told += 1;
+  });
+  await assert.rejects(barrier.seal(), /no/);
+  assert.deepEqual([told, barrier.sealed], [1, true]);
+});
+
+test('threads that have the same keys count together what is sealed with them', async () => {
+  const barrier = await unsealed();
+  const handed = barrier.handOver();
+  assert.ok(handed);
+  const other = new Barrier(countingBytes());
+  await other.follow(handed);
+  for (const each of [barrier, other, other]) each.encrypt('pki-key', place, plaintext);
+  assert.deepEqual([barrier.generation(), other.generation()], Array(2).fill(barrier.generation()));
+  assert.equal(barrier.generation().encryptions, 3);
+  await barrier.reload([...rows, key('data', 2)]);
+  assert.equal(barrier.generation().encryptions, 0);
+  // Until it has the new ones, too.
+  assert.equal(other.generation().encryptions, 3);
+  const next = barrier.handOver();
+  assert.ok(next);
+  await other.follow(next);
+  assert.deepEqual(other.generation(), barrier.generation());
+});

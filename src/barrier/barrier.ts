@@ -20,6 +20,7 @@ import {
   wipeKeyring,
   wrapKeyringKey,
 } from './keyring.ts';
+import { type Listener, tellAll } from './listeners.ts';
 
 /** The keys while they are usable, with those derived from them so far. */
 interface Unsealed {
@@ -39,8 +40,6 @@ export interface HandedKeys {
   encryptions: SharedArrayBuffer;
 }
 
-type Listener = () => void | Promise<void>;
-
 /**
  * The keys of the running server, and the only place that holds them. Sealed, it holds none:
  * nothing can be opened, sealed or looked up by keyed hash, and every attempt is a Failure
@@ -52,7 +51,10 @@ export class Barrier {
   readonly #onSeal: Listener[] = [];
   readonly #onReload: Listener[] = [];
   #unsealed: Unsealed | undefined;
+  /** What listeners do that were told last of an unsealing, a sealing or other keys. */
   #unsealing: Promise<void> | undefined;
+  #sealing: Promise<void> = Promise.resolve();
+  #reloading: Promise<void> = Promise.resolve();
   #sealings = 0;
 
   constructor(randomBytes: (length: number) => Uint8Array) {
@@ -133,15 +135,19 @@ export class Barrier {
     for (const listener of this.#onUnseal) await listener();
   }
 
-  /** Wipes every key: the server is sealed from here on. */
-  async seal(): Promise<void> {
+  /** Wipes every key: the server is sealed from here on. Whoever comes second waits as well until the listeners are done. */
+  seal(): Promise<void> {
     this.#sealings += 1;
     const unsealed = this.#unsealed;
-    if (unsealed === undefined) return;
-    this.#unsealed = undefined;
-    forgetDerived(unsealed);
-    wipeKeyring(unsealed.keyring);
-    for (const listener of this.#onSeal) await listener();
+    if (unsealed !== undefined) {
+      this.#unsealed = undefined;
+      forgetDerived(unsealed);
+      wipeKeyring(unsealed.keyring);
+      const telling = tellAll(this.#onSeal);
+      this.#sealing = telling.catch(() => {});
+      return telling;
+    }
+    return this.#sealing;
   }
 
   /**
@@ -219,16 +225,20 @@ export class Barrier {
     return wrapKeyringKey({ root_key: keyring.root_key, use: 'data', term, random, created_at });
   }
 
-  /** Takes the stored keys again, after this node or another one has added some. */
+  /**
+   * Takes the stored keys again, after this node or another one has added some. Whoever finds them taken waits as well
+   * until the listeners are done.
+   */
   async reload(rows: readonly KeyringRow[]): Promise<void> {
     const unsealed = this.#unsealed;
     if (unsealed === undefined) return;
     const old = unsealed.keyring;
-    if (!rows.some((row) => row.use === 'data' && !old.generations.has(row.term))) return;
+    const isNew = rows.some((row) => row.use === 'data' && !old.generations.has(row.term));
+    if (!isNew) return this.#reloading;
     await this.#replace(unsealed, openKeyring(Uint8Array.from(old.root_key), rows), newCount());
   }
 
-  async #replace(
+  #replace(
     unsealed: Unsealed,
     keyring: Keyring,
     encryptions: Unsealed['encryptions'],
@@ -236,7 +246,9 @@ export class Barrier {
     forgetDerived(unsealed);
     wipeKeyring(unsealed.keyring);
     this.#unsealed = { keyring, dataKeys: new Map(), hashKeys: new Map(), encryptions };
-    for (const listener of this.#onReload) await listener();
+    const telling = tellAll(this.#onReload);
+    this.#reloading = telling.catch(() => {});
+    return telling;
   }
 
   /**
