@@ -74,6 +74,8 @@ export class AnswerRing {
     if (units > left) at = this.#after(at, left);
     // Before a byte is written over: see #read.
     Atomics.store(this.#head, NEXT, this.#after(at, units));
+    // Behind a read that is behind that store no processor puts what is written next before it.
+    Atomics.load(this.#head, NEXT);
     const number = this.#numberOf(at);
     this.#numbers.set([at, key.length, told.length, body.length, writes], number);
     let into = number * Int32Array.BYTES_PER_ELEMENT + HEAD_BYTES;
