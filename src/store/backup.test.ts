@@ -16,6 +16,8 @@ import { tmpdir } from 'node:os';
 import { basename, join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { after, describe, test } from 'node:test';
+import { setTimeout } from 'node:timers/promises';
+import { Client } from 'pg';
 import { eachPlace, type Place } from '../../test/support/engines.ts';
 import { backUp } from './backup.ts';
 import { appendChecksum, readSchema, writeFacts } from './backup-file.ts';
@@ -152,6 +154,25 @@ eachPlace('a backup taken', (newSource, from) => {
     });
     await store.commit([{ audit: '{}' }]);
   });
+
+  if (from === 'postgres') {
+    test('waits for a session that is shown still when its node has stopped', async () => {
+      const source = await newSource();
+      await (await source.open()).close();
+      const file = newFile();
+      const options = source.options();
+      assert.ok(options.engine === 'postgres');
+      await backUp(options, file, MADE);
+      const leaving = new Client({
+        connectionString: options.url,
+        application_name: 'gatehouse committer test',
+      });
+      await leaving.connect();
+      const gone = setTimeout(300).then(() => leaving.end());
+      await restore(options, file, { ...NOTHING, replace: true });
+      await gone;
+    });
+  }
 
   test('leaves the target as it was when the restoring fails on the way', async () => {
     const source = await newSource();

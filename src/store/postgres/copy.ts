@@ -15,6 +15,9 @@ const PAGE = 500;
 /** What the session that a node writes with is called. */
 const COMMITTER = /^gatehouse committer (?<node>.*)$/s;
 
+/** How often it is looked, each twentieth of a second, whether sessions that are there still are leaving. */
+const LOOKS_AT_LEAVING = 40;
+
 /** Bytes of values in one statement, about, and in what it answers; rows with a long list in them go alone. */
 const STATEMENT_BYTES = 4 << 20;
 
@@ -237,16 +240,29 @@ async function appliedMigrations(client: Client): Promise<number[]> {
 
 /** A node keeps the head of its audit chain in memory, and would go on from the wrong record. */
 async function refuseRunningNodes(client: Client): Promise<void> {
+  let names = await listSessions(client);
+  // PostgreSQL shows a session until it is gone, some while after its client or its locks are.
+  for (let look = 0; names.length > 0 && look < LOOKS_AT_LEAVING; look += 1) {
+    await client.query('select pg_sleep(0.05)');
+    names = await listSessions(client);
+  }
+  if (names.length === 0) return;
+  // One that does not find its tables has no committer, and tries again and again.
+  const nodes = names.flatMap((name) => COMMITTER.exec(name)?.groups?.node ?? []);
+  const who = nodes.length > 0 ? nodes.map((node) => ` "${node}"`).join(',') : ' of any name';
+  throw new Failure('conflict', `the database is in use by node${who}: stop it first`);
+}
+
+/** What the sessions of other programs of ours are called, backups left out. */
+async function listSessions(client: Client): Promise<string[]> {
+  // A transaction is shown the same again and again otherwise.
+  await client.query('select pg_stat_clear_snapshot()');
   const { rows } = await client.query<{ name: string }>(
     `select application_name as name from pg_stat_activity
       where datname = current_database() and starts_with(application_name, 'gatehouse ')
         and pid <> pg_backend_pid() and application_name <> 'gatehouse backup'`,
   );
-  if (rows.length === 0) return;
-  // One that does not find its tables has no committer, and tries again and again.
-  const nodes = rows.flatMap(({ name }) => COMMITTER.exec(name)?.groups?.node ?? []);
-  const who = nodes.length > 0 ? nodes.map((node) => ` "${node}"`).join(',') : ' of any name';
-  throw new Failure('conflict', `the database is in use by node${who}: stop it first`);
+  return rows.map(({ name }) => name);
 }
 
 async function withClient(
