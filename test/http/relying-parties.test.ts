@@ -1,19 +1,14 @@
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
-import { PUBLIC_CONNECTION_DEFAULTS } from '../../src/config/connections.ts';
 import { pkiRoutes } from '../../src/pki/routes.ts';
+import { PUBLIC_LISTENER } from '../support/public-listener.ts';
 import { callOver, startTestServer } from '../support/server.ts';
 
 const server = await startTestServer(
   { after },
   {
     config: {
-      public_listener: {
-        listen: { host: '127.0.0.1', port: 0 },
-        tls: undefined,
-        connections: PUBLIC_CONNECTION_DEFAULTS,
-        allowed_hosts: undefined,
-      },
+      public_listener: PUBLIC_LISTENER,
     },
   },
 );

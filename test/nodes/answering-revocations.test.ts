@@ -3,7 +3,6 @@
 import assert from 'node:assert/strict';
 import { generateKeyPairSync } from 'node:crypto';
 import { after, before, test } from 'node:test';
-import { PUBLIC_CONNECTION_DEFAULTS } from '../../src/config/connections.ts';
 import { parsePem } from '../../src/core/pem.ts';
 import { crlMemory } from '../../src/pki/crl/publishing.operations.ts';
 import { nameShard, shardOf } from '../../src/pki/crl/shards.ts';
@@ -14,6 +13,7 @@ import { eachPlace, type Place } from '../support/engines.ts';
 import { CONNECTIONS, Everywhere, watchHandedOn } from '../support/everywhere.ts';
 import { encodeOcspRequest } from '../support/ocsp-request.ts';
 import { readOcspVerdict } from '../support/ocsp-response.ts';
+import { PUBLIC_LISTENER } from '../support/public-listener.ts';
 import { storageOf } from '../support/seeded-broker.ts';
 import { startTestServer } from '../support/server.ts';
 
@@ -28,12 +28,7 @@ async function start(scope: Scope, place: Place) {
     config: {
       threads: THREADS,
       storage: storageOf(place),
-      public_listener: {
-        listen: { host: '127.0.0.1', port: 0 },
-        tls: undefined,
-        allowed_hosts: undefined,
-        connections: PUBLIC_CONNECTION_DEFAULTS,
-      },
+      public_listener: PUBLIC_LISTENER,
     },
     jobs: [],
   });

@@ -3,9 +3,9 @@
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { PUBLIC_CONNECTION_DEFAULTS } from '../../src/config/connections.ts';
 import { eachPlace } from '../support/engines.ts';
 import { CONNECTIONS, ISSUE, startThreads as start, THREADS } from '../support/everywhere.ts';
+import { PUBLIC_LISTENER } from '../support/public-listener.ts';
 import { storageOf } from '../support/seeded-broker.ts';
 import { startTestServer } from '../support/server.ts';
 
@@ -104,12 +104,7 @@ eachPlace('answering threads', (newPlace) => {
       config: {
         threads: THREADS,
         storage: storageOf(place),
-        public_listener: {
-          listen: { host: '127.0.0.1', port: 0 },
-          tls: undefined,
-          allowed_hosts: undefined,
-          connections: PUBLIC_CONNECTION_DEFAULTS,
-        },
+        public_listener: PUBLIC_LISTENER,
       },
       jobs: [],
     });

@@ -2,13 +2,12 @@
 // stays so.
 
 import assert from 'node:assert/strict';
-import { after, test } from 'node:test';
+import { test } from 'node:test';
 import type { Config } from '../../src/config/config.ts';
 import { eachPlace, type Place } from '../support/engines.ts';
 import { CONNECTIONS, Everywhere, watchHandedOn } from '../support/everywhere.ts';
 import { PROJECT, startBroker } from '../support/seeded-broker.ts';
-
-type Scope = { after(stop: () => void | Promise<void>): void };
+import { type Scope, sharedStart } from '../support/shared-start.ts';
 
 async function start(scope: Scope, place: Place, config: Partial<Config> = {}) {
   const broker = await startBroker(scope, { place, config: { threads: 4, ...config }, jobs: [] });
@@ -32,15 +31,7 @@ async function start(scope: Scope, place: Place, config: Partial<Config> = {}) {
 const AUTHORIZE = 'authorize-session-target';
 
 eachPlace('the broker on several threads', (newPlace) => {
-  const stops: (() => void | Promise<void>)[] = [];
-  let started: ReturnType<typeof start> | undefined;
-  const shared = () => {
-    started ??= newPlace().then((place) => start({ after: (stop) => stops.push(stop) }, place));
-    return started;
-  };
-  after(async () => {
-    for (const stop of stops.reverse()) await stop();
-  });
+  const shared = sharedStart(newPlace, (scope, place) => start(scope, place));
 
   test('any of them answers what needs nothing that is in one place', async () => {
     const broker = await shared();

@@ -1,27 +1,21 @@
 // Reads of the certificate authority that any of several threads answers, by both listeners; what is exact stays so.
 
 import assert from 'node:assert/strict';
-import { after, test } from 'node:test';
+import { test } from 'node:test';
 import { setTimeout as wait } from 'node:timers/promises';
-import { PUBLIC_CONNECTION_DEFAULTS } from '../../src/config/connections.ts';
 import { eachPlace, type Place } from '../support/engines.ts';
 import { Everywhere, watchHandedOn } from '../support/everywhere.ts';
+import { PUBLIC_LISTENER } from '../support/public-listener.ts';
 import { storageOf } from '../support/seeded-broker.ts';
 import { startTestServer } from '../support/server.ts';
-
-type Scope = { after(stop: () => void | Promise<void>): void };
+import { type Scope, sharedStart } from '../support/shared-start.ts';
 
 async function start(scope: Scope, place: Place) {
   const client = await startTestServer(scope, {
     config: {
       threads: 4,
       storage: storageOf(place),
-      public_listener: {
-        listen: { host: '127.0.0.1', port: 0 },
-        tls: undefined,
-        allowed_hosts: undefined,
-        connections: PUBLIC_CONNECTION_DEFAULTS,
-      },
+      public_listener: PUBLIC_LISTENER,
     },
     jobs: [],
   });
@@ -47,15 +41,7 @@ async function start(scope: Scope, place: Place) {
 }
 
 eachPlace('the certificate authority on several threads', (newPlace) => {
-  const stops: (() => void | Promise<void>)[] = [];
-  let started: ReturnType<typeof start> | undefined;
-  const shared = () => {
-    started ??= newPlace().then((place) => start({ after: (stop) => stops.push(stop) }, place));
-    return started;
-  };
-  after(async () => {
-    for (const stop of stops.reverse()) await stop();
-  });
+  const shared = sharedStart(newPlace, start);
 
   test('any of them answers what needs nothing that is in one place', async () => {
     const { running, everywhere, open, serial } = await shared();

@@ -1,13 +1,12 @@
 // Requests about tokens, policies and the server that any of several threads answers; what is exact stays so.
 
 import assert from 'node:assert/strict';
-import { after, test } from 'node:test';
+import { test } from 'node:test';
 import { eachPlace, type Place } from '../support/engines.ts';
 import { CONNECTIONS, Everywhere, watchHandedOn } from '../support/everywhere.ts';
 import { storageOf } from '../support/seeded-broker.ts';
 import { startTestServer } from '../support/server.ts';
-
-type Scope = { after(stop: () => void | Promise<void>): void };
+import { type Scope, sharedStart } from '../support/shared-start.ts';
 
 async function start(scope: Scope, place: Place) {
   const client = await startTestServer(scope, {
@@ -21,15 +20,7 @@ async function start(scope: Scope, place: Place) {
 }
 
 eachPlace('tokens on several threads', (newPlace) => {
-  const stops: (() => void | Promise<void>)[] = [];
-  let started: ReturnType<typeof start> | undefined;
-  const shared = () => {
-    started ??= newPlace().then((place) => start({ after: (stop) => stops.push(stop) }, place));
-    return started;
-  };
-  after(async () => {
-    for (const stop of stops.reverse()) await stop();
-  });
+  const shared = sharedStart(newPlace, start);
   const newToken = async (body: object = {}): Promise<string> => {
     const { call } = await shared();
     const made = await call('POST', 'auth/token/create', { policies: ['tokens'], ...body });
