@@ -6,6 +6,9 @@
 /** The form of a cluster's name: it stands in names of rows, between slashes and commas. */
 export const CLUSTER_NAME = /^[A-Za-z0-9][A-Za-z0-9.-]{0,62}$/;
 
+/** In a column: what is of the cluster without a name is of each. */
+export const EVERY_CLUSTER = '';
+
 export const splitClusters = (clusters: string): string[] => clusters.split(',');
 
 /**

@@ -343,6 +343,30 @@ eachPlace('certificates of clusters', (newPlace, engine) => {
     assert.deepEqual(told.field(`data.key_info.${serial}`), { revoking_clusters: ['east'] });
   });
 
+  test('a lease that ends revokes for the cluster that issued the certificate what another one has revoked', async (t) => {
+    const clusters = await open(t);
+    const east = await clusters.at('east');
+    await newMount(east);
+    const role = { allow_any_name: true, key_type: 'ec', ttl: '1h', generate_lease: true };
+    await must(east('POST', 'pki/roles/leased', role));
+    const made = await must(east('POST', 'pki/issue/leased', { common_name: 'a.test' }));
+    const certificate = made.textAt('data.certificate');
+    const west = await clusters.at('west');
+    const first = await must(west('POST', 'pki/revoke', { certificate }));
+    const owner = await clusters.at('east');
+    const lease_id = made.textAt('lease_id');
+    await must(owner('PUT', 'sys/leases/revoke', { lease_id, sync: true }));
+    await rotate(owner);
+    const serial = made.textAt('data.serial_number');
+    assert.deepEqual(await serialsAt(owner, 'crl'), [serial]);
+    const told = await must(owner('GET', `pki/cert/${serial}`));
+    assert.equal(
+      told.field('data.revocation_time'),
+      first.field('data.revocation_time'),
+      'from its first time on',
+    );
+  });
+
   test('the lists of requests may be denied by that of certificates', async (t) => {
     const { west } = await openAsked(t);
     const policy =

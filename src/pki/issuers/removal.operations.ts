@@ -27,7 +27,7 @@ export async function planAfterRemoval(
     if (!gone.has(issuer.signed_by)) await requireRoomOnCrl(app, mount_id, mountState, issuer);
   }
   return [
-    ...(await planLasting(app, mount_id, concerned)),
+    ...(await planLasting(app, mount_id, mountState, concerned)),
     ...rememberFormer(
       mount_id,
       mountState,
@@ -62,6 +62,7 @@ async function requireRoomOnCrl(
 async function planLasting(
   app: App,
   mount_id: string,
+  mountState: MountState,
   issuers: readonly Issuer[],
 ): Promise<Effect[]> {
   const lasting: Effect[] = [];
@@ -71,7 +72,7 @@ async function planLasting(
     const { serial } = issuer.certificate;
     lasting.push(...rememberRevocation(mount_id, issuer));
     if (entered.has(serial)) continue;
-    const entry = await planLastingEntry(app, mount_id, issuer);
+    const entry = await planLastingEntry(app, mount_id, mountState, issuer);
     if (entry.length > 0) entered.add(serial);
     lasting.push(...entry);
   }

@@ -3,9 +3,16 @@ import { refuseDenied, refuseDeniedNow } from '../../access/standing/operations.
 import type { App } from '../../app/app.ts';
 import type { Caller } from '../../app/caller.ts';
 import type { DataResult } from '../../app/output.ts';
+import { EVERY_CLUSTER } from '../../core/clusters.ts';
 import type { Effect } from '../../store/write.ts';
 import { findCertificate, insertCertificate } from '../certificates/store.ts';
-import { classIdOf, numberWarnings, planClass, warnOfUnsigned } from '../crl/issuer-class.ts';
+import {
+  classIdOf,
+  findClassOf,
+  numberWarnings,
+  planClass,
+  warnOfUnsigned,
+} from '../crl/issuer-class.ts';
 import { scheduleCrl } from '../crl/scheduling.operations.ts';
 import { planBlock, planLateBlock } from '../keys/blocked.operations.ts';
 import { isRoot } from '../mount-state/chain.ts';
@@ -17,6 +24,7 @@ import {
   tbsHashOf,
 } from '../mount-state/issuer.ts';
 import { saveIssuer } from '../mount-state/issuers.store.ts';
+import { shareRevocation } from '../mount-state/joins.store.ts';
 import { changeMountState, requireIssuer } from '../mount-state/operations.ts';
 import { ownPaths } from '../mount-state/own-paths.ts';
 import { findRevocation, insertRevocation } from '../mount-state/revocations.store.ts';
@@ -136,20 +144,26 @@ export function rememberRevocation(
 }
 
 /**
- * What keeps a revoked issuer that is removed on the CRL of who signed it: while it is there, it is on that by itself.
- * Its certificate is stored with that, as that of every other revocation is.
+ * What keeps a revoked issuer that is removed on the CRLs of who signed it: while it is there, it is on those of all clusters
+ * by itself. Its certificate is stored with that, as that of every other revocation is.
  *
- * @see P-246
+ * @see P-246, P-548
  */
 export async function planLastingEntry(
   app: App,
   mount_id: string,
+  mountState: MountState,
   { certificate, signed_by: issuer_id, revoked_at_ms, revocation_reason: reason }: Issuer,
 ): Promise<Effect[]> {
   if (revoked_at_ms === undefined || issuer_id === '') return [];
   const { serial, notBefore: not_before, notAfter: not_after, raw: der } = certificate;
-  if (await findRevocation(app.db, mount_id, serial)) return [];
-  const clusters = app.config.cluster_name;
+  const known = await findRevocation(app.db, mount_id, serial);
+  if (known) {
+    const [revoker, signer] = [known.issuer_id, issuer_id].map((id) => findClassOf(mountState, id));
+    // Of another certificate it has nothing to do with this one.
+    return revoker?.id === signer?.id ? shareRevocation(mount_id, known) : [];
+  }
+  const clusters = EVERY_CLUSTER;
   const entry = { serial, issuer_id, revoked_at_ms, reason, not_after, clusters };
   // Of another certificate, which is not revoked by that.
   if (await findCertificate(app.db, mount_id, serial)) return insertRevocation(mount_id, entry);

@@ -1,5 +1,5 @@
 import { sql as text } from 'kysely';
-import { addCluster } from '../../core/clusters.ts';
+import { addCluster, EVERY_CLUSTER, isOfCluster } from '../../core/clusters.ts';
 import { prepared, preparedWrite } from '../../store/database.ts';
 import type { Write } from '../../store/write.ts';
 import { type ClusterRevocation, grow, LISTED } from './revocations.store.ts';
@@ -45,6 +45,13 @@ export function joinRevocation(
     }),
   ];
 }
+
+/** Of what some clusters have revoked: from now on it is on the CRL of each, whichever there are. */
+export const shareRevocation = (
+  mount_id: string,
+  known: Pick<ClusterRevocation, 'serial' | 'clusters'>,
+): Write[] =>
+  isOfCluster(known.clusters, EVERY_CLUSTER) ? [] : joinRevocation(mount_id, known, EVERY_CLUSTER);
 
 /**
  * Revocations of a revision and of earlier ones that a further cluster has made after another one, those that were joined first

@@ -19,6 +19,7 @@ import { kindToBuild } from '../crl/kind.ts';
 import { warnOfLength } from '../crl/length.operations.ts';
 import { scheduleCrl } from '../crl/scheduling.operations.ts';
 import { readCrlConfig } from '../crl/settings.operations.ts';
+import { joinRevocation } from '../mount-state/joins.store.ts';
 import { readMountState } from '../mount-state/operations.ts';
 import { findRevocation } from '../mount-state/revocations.store.ts';
 import { isOver, planFollowing, planRevocation, planTarget } from './entries.operations.ts';
@@ -175,7 +176,8 @@ const leaseData = z.object({ serial: z.string() });
 
 /**
  * Leases of roles with `generate_lease`: the certificate is revoked when its lease ends before
- * it does. One that is gone, run out, revoked or a CA's own stays as it is.
+ * it does, by the cluster that issued it: also where another one has revoked it. One that is gone, run out, revoked by that one
+ * or a CA's own stays as it is.
  */
 export const certificateLease: LeaseKind = {
   async planEnd(app, lease) {
@@ -184,7 +186,10 @@ export const certificateLease: LeaseKind = {
     const stored = await findCertificate(app.db, mount_id, serial);
     const revoked_at_ms = app.now();
     if (!stored || isOver(stored, revoked_at_ms)) return { effects: [] };
-    if (await findRevocation(app.db, mount_id, serial)) return { effects: [] };
+    // Its own, on whichever one its lease ends.
+    const owner = firstCluster(stored.clusters);
+    const known = await findRevocation(app.db, mount_id, serial);
+    if (known && isOfCluster(known.clusters, owner)) return { effects: [] };
     const mountState = await readMountState(app, mount_id);
     const isIssuer = [...mountState.issuers.values()].some(
       ({ certificate }) => certificate.serial === serial,
@@ -192,16 +197,9 @@ export const certificateLease: LeaseKind = {
     if (isIssuer) return { effects: [] };
     const { issuer_id, not_after } = stored;
     const config = await readCrlConfig(app, mount_id);
+    const entry = { serial, issuer_id, revoked_at_ms, reason: 0, not_after, clusters: owner };
     return {
-      effects: planRevocation(mount_id, {
-        serial,
-        issuer_id,
-        revoked_at_ms,
-        reason: 0,
-        not_after,
-        // Its own, on whichever one its lease ends.
-        clusters: firstCluster(stored.clusters),
-      }),
+      effects: known ? joinRevocation(mount_id, known, owner) : planRevocation(mount_id, entry),
       outcome: { serial_number: serial, issuer_id },
       after: () => {
         if (config.auto_rebuild || issuer_id === '') return;

@@ -70,7 +70,15 @@ async function store(
     not_after,
     revoked_by,
     clusters = '',
-  }: { from?: number; to: number; not_after: number; revoked_by?: string; clusters?: string },
+    issued_by = '',
+  }: {
+    from?: number;
+    to: number;
+    not_after: number;
+    revoked_by?: string;
+    clusters?: string;
+    issued_by?: string;
+  },
 ): Promise<void> {
   const sets = Array.from({ length: to - from }, (_, at) => {
     const number = from + at;
@@ -84,7 +92,7 @@ async function store(
       reason: 0,
       not_after,
       clusters,
-      issued_by: '',
+      issued_by,
     };
     return [
       ...insertCertificate(mount.id, { ...row, ...bytes }, [`also.${number}.test`]),
@@ -212,11 +220,13 @@ eachEngine('tidying', (open) => {
     await store(app, mount, { ...of, to: 2 });
     await store(app, mount, { ...of, from: 2, to: 5, clusters: 'west' });
     await store(app, mount, { ...of, from: 5, to: 9, clusters: ',west' });
+    // That of an authority, which became everybody's: no other cluster has revoked it.
+    await store(app, mount, { ...of, from: 9, to: 12, clusters: 'west,', issued_by: 'west' });
     const own = { tidy_revoked_certs: true, safety_buffer: 1 };
     const first = (await tidy(app, mount, own)).status;
     assert.deepEqual(
       [first.revoked_cert_deleted_count, first.cross_revoked_cert_deleted_count],
-      [2, 0],
+      [5, 0],
     );
     assert.equal((await revoked(app, mount)).length, 7);
     const across = { tidy_cross_cluster_revoked_certs: true, safety_buffer: 1 };

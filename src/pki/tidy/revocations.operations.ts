@@ -1,3 +1,4 @@
+import { addCluster, EVERY_CLUSTER } from '../../core/clusters.ts';
 import { Failure } from '../../core/failure.ts';
 import { Breath } from '../../core/fairness/breath.ts';
 import { type Certificate, parseCertificate } from '../../x509/certificate.ts';
@@ -39,8 +40,9 @@ interface OfClusters {
   issued_by: string;
 }
 
-/** Whether another cluster than that which issued a certificate revoked it: also, or alone. */
-const isAcross = ({ clusters, issued_by }: OfClusters): boolean => clusters !== issued_by;
+/** Whether another cluster than that which issued a certificate revoked it: also, or alone. What became everybody's is no other's. */
+const isAcross = ({ clusters, issued_by }: OfClusters): boolean =>
+  clusters !== issued_by && clusters !== addCluster(issued_by, EVERY_CLUSTER);
 
 /** Which revocations a work tidies. */
 type Choice = (row: OfClusters) => boolean;
