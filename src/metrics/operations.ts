@@ -8,6 +8,7 @@ import { listCertificateCounts } from '../pki/certificates/store.ts';
 import { countLongCrls } from '../pki/crl/publishing.operations.ts';
 import { deliveryCounts } from '../pki/expiration/delivery.operations.ts';
 import { countWaiting } from '../pki/expiration/store.ts';
+import { countRequests } from '../pki/revocation/requests.store.ts';
 import { listPublished } from '../pki/tidy/published.operations.ts';
 import { addUpStores, countedSince, type Measured, readAllMeters } from './meters.operations.ts';
 import {
@@ -122,6 +123,14 @@ async function collect(app: App, meters: readonly [Measured, ...Measured[]]): Pr
       gauge(`secrets_pki_${name}`, help, value, { mount }),
     ),
     ...(await countWarnings(app)),
+    ...[...(await countRequests(app.db))].map(([cluster, count]) =>
+      gauge(
+        'revocation_requests_waiting',
+        'Revocations that other clusters ask one for; 10000: as many at least.',
+        count,
+        { cluster },
+      ),
+    ),
     counter('store_write_sets_total', 'Write sets taken.', store.sets),
     counter('store_write_sets_refused_total', 'Write sets refused.', store.refused),
     counter('store_batches_total', 'Transactions committed.', store.batches),

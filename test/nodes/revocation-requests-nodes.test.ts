@@ -329,6 +329,19 @@ eachPlace('certificates of clusters', (newPlace, engine) => {
     assert.equal((await owner('LIST', 'pki/certs/unified-revoked')).status, 404);
   });
 
+  test('metrics tell for which cluster requests wait, and how many, until it has done them', async (t) => {
+    const { clusters, west } = await openAsked(t);
+    const waiting = async (call: Call) => {
+      const { text } = await must(call('GET', 'sys/metrics?format=prometheus'));
+      return text.match(/^gatehouse_revocation_requests_waiting.*$/gm);
+    };
+    assert.deepEqual(await waiting(west), [
+      'gatehouse_revocation_requests_waiting{cluster="east"} 1',
+    ]);
+    const owner = await clusters.carryOut('east');
+    assert.equal(await waiting(owner), null);
+  });
+
   test('a lease that ends on another cluster revokes as the cluster that issued the certificate', async (t) => {
     const clusters = await open(t);
     const east = await clusters.at('east');

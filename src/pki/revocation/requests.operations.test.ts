@@ -24,7 +24,13 @@ import { listRevokedWithClusters } from '../mount-state/revocations.store.ts';
 import { deleteRevocations } from '../tidy/expired.store.ts';
 import { revocationJobs } from './jobs.ts';
 import { revokeCertificate } from './operations.ts';
-import { endRequest, findRequest, insertRequest, raiseReason } from './requests.store.ts';
+import {
+  countRequests,
+  endRequest,
+  findRequest,
+  insertRequest,
+  raiseReason,
+} from './requests.store.ts';
 
 const { privateKey: key } = generateKeyPairSync('ed25519');
 const { serial, raw: der } = makeCertificate({
@@ -101,6 +107,25 @@ eachEngine('a request to revoke', (open) => {
     assert.deepEqual(asked.outcome, { serial_number: serial, state: 'pending' });
     const { cluster, requested_by, reason } = (await request()) ?? {};
     assert.deepEqual([cluster, requested_by, reason], ['east', 'west', 0]);
+  });
+
+  test('is counted for the cluster that it is for, up to a bound', async () => {
+    const { app, clock, named } = await openClusters(await open());
+    for (const [at, cluster] of ['north', 'south', 'south', 'south'].entries()) {
+      const of = { mount_id: named.mount_id, serial: `0${at}:01` };
+      const row = { issuer_id: '', role: '', subject_cn: '', not_before: 0, der, clusters: 'east' };
+      const asked = { ...of, cluster, requested_by: 'west', reason: 0, requested_at_ms: 1 };
+      await app.store.commit([
+        ...insertCertificate(of.mount_id, { ...row, ...of, not_after: clock.now }, []),
+        ...insertRequest(asked, 'east'),
+      ]);
+    }
+    const counted = async (most?: number) => {
+      const counts = await countRequests(app.db, most);
+      return ['north', 'south', 'west'].map((cluster) => counts.get(cluster));
+    };
+    assert.deepEqual(await counted(), [1, 3, undefined]);
+    assert.deepEqual(await counted(2), [1, 2, undefined]);
   });
 
   test('of a certificate that is removed at that moment is refused, and nothing is queued', async () => {

@@ -92,6 +92,38 @@ export const listRequestsTo = prepared(
       .limit(p.limit),
 );
 
+/** Of one cluster no more are counted: they may be as many as it has certificates. */
+const MOST_COUNTED = 10_000;
+
+/** How many requests wait for each cluster that any waits for; of more than so many, so many. */
+export async function countRequests(
+  db: Db,
+  most = MOST_COUNTED,
+): Promise<ReadonlyMap<string, number>> {
+  const counts = new Map<string, number>();
+  for (let last: string | undefined; ; ) {
+    const next = await db
+      .selectFrom('pki_revocation_request')
+      .select('cluster')
+      .where('cluster', '>', last ?? '')
+      .orderBy('cluster')
+      .limit(1)
+      .executeTakeFirst();
+    if (!next) return counts;
+    last = next.cluster;
+    const some = db
+      .selectFrom('pki_revocation_request')
+      .select('serial')
+      .where('cluster', '=', last)
+      .limit(most);
+    const counted = await db
+      .selectFrom(some.as('some'))
+      .select((row) => row.fn.countAll().as('count'))
+      .executeTakeFirst();
+    counts.set(last, Number(counted?.count ?? 0));
+  }
+}
+
 /** What is asked for in a mount, in order of the serial numbers' text, a page of it. */
 export const listRequests = prepared((sql, p: { mount_id: string; after: string; limit: number }) =>
   sql
