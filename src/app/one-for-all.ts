@@ -7,6 +7,9 @@ const works = new Map<string, Work>();
 /** What a thread does that is told of something, by its name. */
 const hearers = new Map<string, (app: App, told: unknown) => void>();
 
+/** What is done once a thread that answers has ended. */
+const endings = new Set<(app: App, place: number) => void>();
+
 /** How threads reach each other; nothing of it is there where there is one thread. */
 interface Reach {
   /** On a thread that answers: asks the one that does it for all. */
@@ -86,4 +89,14 @@ export function hearFromOthers(app: App, name: string, told: unknown): void {
   const hear = hearers.get(name);
   if (!hear) throw new TypeError(`nobody hears ${name}`);
   hear(app, told);
+}
+
+/** Declares what is done on the one that supervises once a thread that answers has ended, by the place that it had. */
+export function whenThreadEnds(listener: (app: App, place: number) => void): void {
+  endings.add(listener);
+}
+
+/** Does what is to be done once a thread has ended, before another one has its place. */
+export function noteEnd(app: App, place: number): void {
+  for (const listener of endings) listener(app, place);
 }

@@ -1,5 +1,6 @@
 import { createPrivateKey, createPublicKey, generateKeyPair, type KeyObject } from 'node:crypto';
-import { askerOf, makeKeyInTurn, signInTurn } from '../access/concurrency/operations.ts';
+import { askerOf, makeKeyInTurn } from '../access/concurrency/operations.ts';
+import { signInTurn } from '../access/concurrency/signatures.operations.ts';
 import { commitPlanned } from '../access/standing/attempts.operations.ts';
 import type { App } from '../app/app.ts';
 import type { Caller } from '../app/caller.ts';

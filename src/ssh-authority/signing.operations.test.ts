@@ -9,7 +9,8 @@ import {
   testCaller,
 } from '../../test/support/app.ts';
 import { sqlitePlace } from '../../test/support/engines.ts';
-import { askerOf, makeKeyInTurn, signInTurn } from '../access/concurrency/operations.ts';
+import { askerOf, makeKeyInTurn } from '../access/concurrency/operations.ts';
+import { signInTurn } from '../access/concurrency/signatures.operations.ts';
 import type { App } from '../app/app.ts';
 import type { Caller } from '../app/caller.ts';
 import { parseCertificateLine } from '../ssh/certificate.ts';

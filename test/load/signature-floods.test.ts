@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { randomBytes } from 'node:crypto';
 import { Agent, request } from 'node:http';
 import { after, before, test } from 'node:test';
-import { signInTurn } from '../../src/access/concurrency/operations.ts';
+import { signInTurn } from '../../src/access/concurrency/signatures.operations.ts';
 import { parsePem } from '../../src/core/pem.ts';
 import { type Certificate, parseCertificate } from '../../src/x509/certificate.ts';
 import { requireTestMount, testCaller } from '../support/app.ts';

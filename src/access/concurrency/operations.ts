@@ -4,13 +4,10 @@ import { Failure } from '../../core/failure.ts';
 import type { Asker } from '../../core/fairness/asker.ts';
 import { doFor } from '../../core/fairness/asking.ts';
 import { FairTurns, type Places } from '../../core/fairness/fair-turns.ts';
-import type { Turned } from '../../core/fairness/giving-way.ts';
 import { LoopTurns } from '../../core/fairness/loop-turns.ts';
-import { networkOf, OWN_PARTY, partyOf, SHARED_PARTY, siteOf } from '../../core/fairness/party.ts';
+import { networkOf, partyOf, SHARED_PARTY, siteOf } from '../../core/fairness/party.ts';
 import { Patience } from '../../core/fairness/patience.ts';
-import { isLong, signingCost } from '../../x509/signature-costs.ts';
 import { takeAside } from './aside.ts';
-import { isQuick, type SigningKey, signOnDevice } from './device-turns.operations.ts';
 import {
   DOUBTED,
   type LogInAttempt,
@@ -19,6 +16,7 @@ import {
   type Rank,
   UNPROVED,
 } from './history.ts';
+import { turnsOfAll } from './turn-of-all.operations.ts';
 
 /** Of a caller, where the request came from. */
 type CallerFrom = Pick<Caller, 'record' | 'onGone'>;
@@ -145,8 +143,12 @@ const keyTurnsOf = perApp(
     ),
 );
 
+const takeKeyTurn = turnsOfAll<undefined>('keys', (app, asker, _, make) =>
+  keyTurnsOf(app).take(asker, make),
+);
+
 /**
- * Makes an RSA key when it is the asker's turn.
+ * Makes a key that takes as long as one of RSA does when it is the asker's turn, among those of all threads.
  *
  * @throws Failure `rate_limited` as {@link hashWithinLimit}
  */
@@ -155,66 +157,7 @@ export function makeKeyInTurn<Result>(
   asker: Asker,
   make: () => Promise<Result>,
 ): Promise<Result> {
-  return keyTurnsOf(app).take(asker, make);
-}
-
-const refuseTurn = (why: Turned): Failure => (why === 'gone' ? gone() : refuseSignature());
-
-// A unit of weight is about a millisecond of a thread of the pool, which serves who comes first.
-const PLACES = { at_once: 2, waiting: 4096, waiting_each: 1024, longest_wait_ms: 5_000 };
-const signatureTurnsOf = perApp(() => new FairTurns(PLACES, refuseTurn));
-
-// One of the two places of signatures is left to those that are quick, whoever asks for long ones.
-const LONG_PLACES = { at_once: 1, waiting: 64, waiting_each: 16, longest_wait_ms: 10_000 };
-const longSignatureTurnsOf = perApp(() => new FairTurns(LONG_PLACES, refuseTurn));
-
-/**
- * Makes a signature when it is the caller's turn, if it takes long: with RSA it is a millisecond with 2,048 bits
- * and forty with 8,192, with SLH-DSA ten to a thousand. Other signatures are quicker than waiting.
- *
- * @throws Failure `rate_limited` as {@link hashWithinLimit}
- */
-export function signInTurn<Result>(
-  app: App,
-  caller: Caller,
-  key: SigningKey,
-  sign: () => Promise<Result>,
-): Promise<Result> {
-  return isQuick(key) ? sign() : signWhenDue(app, askerOf(caller), key, sign);
-}
-
-/** As {@link signInTurn}, of what many wait for, whoever asked for it first: the server's own work. */
-export function signOwnInTurn<Result>(
-  app: App,
-  key: SigningKey,
-  sign: () => Promise<Result>,
-): Promise<Result> {
-  return isQuick(key) ? sign() : signWhenDue(app, { party: OWN_PARTY }, key, sign);
-}
-
-async function signWhenDue<Result>(
-  app: App,
-  who: Asker,
-  key: SigningKey,
-  sign: () => Promise<Result>,
-): Promise<Result> {
-  const { managed_key_id: id } = key;
-  if (id !== undefined) return signOnDevice(app, who, id, { sign, refuse: refuseTurn });
-  const turns = signatureTurnsOf(app);
-  const weight = signingCost(key);
-  const asker = { ...who, weight };
-  const long = isLong(key) ? longSignatureTurnsOf(app) : undefined;
-  if (!(long ? long.hasPlaceFor(who) : turns.hasPlaceFor(asker))) {
-    await patienceOf(app).wait(asker);
-    throw refuseSignature();
-  }
-  const take = () => turns.take(asker, sign);
-  return long ? long.take(who, take) : take();
-}
-
-function refuseSignature(): Failure {
-  const because = 'too many signatures are being made, try again in a second';
-  return new Failure('rate_limited', because, { retry_after: 1 });
+  return takeKeyTurn(app, asker, undefined, make);
 }
 
 // A unit of weight is a millisecond or two of the one thread: all that wait are through in some

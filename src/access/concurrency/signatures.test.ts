@@ -3,7 +3,7 @@ import { test } from 'node:test';
 import { openTestApp, testCaller, testMount } from '../../../test/support/app.ts';
 import { sqlitePlace } from '../../../test/support/engines.ts';
 import type { KeyDescription } from '../../x509/keys.ts';
-import { signInTurn, signOwnInTurn } from './operations.ts';
+import { signInTurn, signOwnInTurn } from './signatures.operations.ts';
 
 const SLH_DSA: KeyDescription = { key_type: 'slhdsa-sha2-s', key_bits: 128 };
 const ML_DSA: KeyDescription = { key_type: 'mldsa', key_bits: 65 };

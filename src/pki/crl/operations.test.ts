@@ -4,7 +4,7 @@ import { openTestApp, testCaller } from '../../../test/support/app.ts';
 import { type Crl, isCrlSignedBy, parseCrl } from '../../../test/support/crl.ts';
 import { asNode, makeIssuer, makeRoot, revokeNumbers } from '../../../test/support/crl-mounts.ts';
 import { eachPlace } from '../../../test/support/engines.ts';
-import { signInTurn } from '../../access/concurrency/operations.ts';
+import { signInTurn } from '../../access/concurrency/signatures.operations.ts';
 import type { App } from '../../app/app.ts';
 import type { Mount } from '../../app/mount.ts';
 import { doFor } from '../../core/fairness/asking.ts';

@@ -1,5 +1,5 @@
 import type { KeyObject } from 'node:crypto';
-import { signInTurn } from '../../access/concurrency/operations.ts';
+import { signInTurn } from '../../access/concurrency/signatures.operations.ts';
 import { systemCaller } from '../../access/system-caller.ts';
 import type { App } from '../../app/app.ts';
 import type { Caller } from '../../app/caller.ts';

@@ -1,5 +1,5 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
-import { signInTurn } from '../../access/concurrency/operations.ts';
+import { signInTurn } from '../../access/concurrency/signatures.operations.ts';
 import type { App } from '../../app/app.ts';
 import type { Caller } from '../../app/caller.ts';
 import type { Effect } from '../../store/write.ts';

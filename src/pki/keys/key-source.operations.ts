@@ -1,4 +1,4 @@
-import { signInTurn } from '../../access/concurrency/operations.ts';
+import { signInTurn } from '../../access/concurrency/signatures.operations.ts';
 import { refuseDenied, refuseDeniedNow } from '../../access/standing/operations.ts';
 import type { App } from '../../app/app.ts';
 import type { Caller } from '../../app/caller.ts';

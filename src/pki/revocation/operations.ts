@@ -1,6 +1,6 @@
 import type { KeyObject } from 'node:crypto';
 import { z } from 'zod';
-import { signInTurn } from '../../access/concurrency/operations.ts';
+import { signInTurn } from '../../access/concurrency/signatures.operations.ts';
 import { commitPlanned } from '../../access/standing/attempts.operations.ts';
 import { callerTold, type ToldCaller, toldOf } from '../../access/system-caller.ts';
 import type { App, LeaseKind } from '../../app/app.ts';

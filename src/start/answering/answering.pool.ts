@@ -1,6 +1,6 @@
 import { Worker } from 'node:worker_threads';
 import type { App } from '../../app/app.ts';
-import { doForOthers, hearFromOthers, oneForAll } from '../../app/one-for-all.ts';
+import { doForOthers, hearFromOthers, noteEnd, oneForAll } from '../../app/one-for-all.ts';
 import { memoryOf } from '../../barrier/keyring.ts';
 import type { Config } from '../../config/config.ts';
 import { Failure } from '../../core/failure.ts';
@@ -38,6 +38,8 @@ interface Answering {
   /** What it has measured, as it was told last. */
   measured: Measured | undefined;
 }
+
+const BEGUN = { listens: false, is_ended: false, measured: undefined };
 
 /** The threads that answer, and what each of them is told. */
 export class AnsweringThreads {
@@ -167,15 +169,7 @@ export class AnsweringThreads {
       },
     });
     const forwarded = new Forwarded(dialogue, this.#handlers, this.#bodies);
-    const thread: Answering = {
-      place,
-      worker,
-      dialogue,
-      forwarded,
-      listens: false,
-      is_ended: false,
-      measured: undefined,
-    };
+    const thread: Answering = { place, worker, dialogue, forwarded, ...BEGUN };
     this.#threads.add(thread);
     worker.on('error', (error: unknown) => {
       listening.reject(error instanceof Error ? error : new Error(String(error)));
@@ -278,6 +272,7 @@ export class AnsweringThreads {
     this.#threads.delete(thread);
     thread.dialogue.end(new Failure('unavailable', 'the thread has ended'));
     thread.forwarded.end();
+    noteEnd(this.#app, thread.place);
     this.#meters.lose(thread);
     if (thread.listens)
       this.#replace('a thread that answers has ended: what it was answering is lost');

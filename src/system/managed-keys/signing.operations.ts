@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto';
 import { setImmediate as nextTurn } from 'node:timers/promises';
-import { askerOf, makeKeyInTurn, signInTurn } from '../../access/concurrency/operations.ts';
+import { askerOf, makeKeyInTurn } from '../../access/concurrency/operations.ts';
+import { signInTurn } from '../../access/concurrency/signatures.operations.ts';
 import type { App } from '../../app/app.ts';
 import type { Caller } from '../../app/caller.ts';
 import type { NothingResult } from '../../app/output.ts';

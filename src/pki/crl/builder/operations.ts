@@ -1,4 +1,4 @@
-import { signOwnInTurn } from '../../../access/concurrency/operations.ts';
+import { signOwnInTurn } from '../../../access/concurrency/signatures.operations.ts';
 import { type App, perApp } from '../../../app/app.ts';
 import { Failure } from '../../../core/failure.ts';
 import { FewInTurn } from '../../../core/fairness/few-in-turn.ts';
