@@ -42,6 +42,7 @@ export const unavailableRoutes: readonly AnyBoundaryRoute[] = UNAVAILABLE.flatMa
       boundaryRoute({
         id: `unavailable-${method}-${path.slice('/v1/'.length).replaceAll(/[^a-z]+/g, '-')}`.toLowerCase(),
         method,
+        on_any_thread: true,
         path,
         summary: 'Not available on this server',
         access: 'public',

@@ -252,6 +252,7 @@ export const sealRoutes: AnyRoute[] = [
   }),
   vaultRoute({
     id: 'encryption-key-status',
+    on_any_thread: true,
     method: 'GET',
     path: '/v1/sys/key-status',
     summary: 'Read which generation of data keys is in use',

@@ -36,6 +36,7 @@ const signed = {
   signed_key: z.string().describe('The certificate, one line.'),
 };
 const signing = {
+  on_any_thread: true,
   method: 'POST',
   access: { capability: 'update' },
   failures: ['invalid', 'rate_limited', 'unavailable'],
@@ -69,6 +70,7 @@ export const sshRoutes: readonly AnyRoute[] = [
   vaultRoute({
     ...authority,
     id: 'ssh-read-ca',
+    on_any_thread: true,
     method: 'GET',
     summary: 'Read the public key of the authority',
     access: { capability: 'read' },
@@ -90,6 +92,7 @@ export const sshRoutes: readonly AnyRoute[] = [
   }),
   vaultRoute({
     id: 'ssh-read-public-key',
+    on_any_thread: true,
     method: 'GET',
     path: '/v1/{mount}/public_key',
     summary: 'Read the public key of the authority, as servers take it for TrustedUserCAKeys',
@@ -101,6 +104,7 @@ export const sshRoutes: readonly AnyRoute[] = [
   }),
   vaultRoute({
     id: 'ssh-list-roles',
+    on_any_thread: true,
     method: 'LIST',
     path: '/v1/{mount}/roles',
     summary: 'List the names of roles',
@@ -115,6 +119,7 @@ export const sshRoutes: readonly AnyRoute[] = [
   }),
   vaultRoute({
     id: 'ssh-read-role',
+    on_any_thread: true,
     method: 'GET',
     path: '/v1/{mount}/roles/{name}',
     summary: 'Read a role',

@@ -57,6 +57,7 @@ const plugins = z.object({
 export const serverRoutes: AnyRoute[] = [
   vaultRoute({
     id: 'version-history',
+    on_any_thread: true,
     method: 'LIST',
     path: '/v1/sys/version-history',
     summary: 'List the versions of the server',
@@ -68,6 +69,7 @@ export const serverRoutes: AnyRoute[] = [
   }),
   vaultRoute({
     id: 'encryption-key-read-rotation-configuration',
+    on_any_thread: true,
     method: 'GET',
     path: '/v1/sys/rotate/config',
     summary: 'Read when data keys are replaced by themselves',
@@ -79,6 +81,7 @@ export const serverRoutes: AnyRoute[] = [
   }),
   vaultRoute({
     id: 'internal-ui-read-resultant-acl',
+    on_any_thread: true,
     method: 'GET',
     path: '/v1/sys/internal/ui/resultant-acl',
     summary: 'Read what the policies of the token come to',
@@ -90,6 +93,7 @@ export const serverRoutes: AnyRoute[] = [
   }),
   vaultRoute({
     id: 'plugins-reload-backends',
+    on_any_thread: true,
     method: 'POST',
     path: '/v1/sys/plugins/reload/backend',
     summary: 'Reload an engine; all are part of the program, so nothing happens',
@@ -106,6 +110,7 @@ export const serverRoutes: AnyRoute[] = [
   }),
   vaultRoute({
     id: 'plugins-catalog-list-plugins',
+    on_any_thread: true,
     method: 'GET',
     path: '/v1/sys/plugins/catalog',
     summary: 'List the engines that can be mounted',

@@ -49,12 +49,12 @@ eachPlace('the broker on several threads', (newPlace) => {
       (await admin('POST', `targets/${given}:add-credential-sources`, adding)).status,
       200,
     );
-    await make('aliases', {
-      scope_id: 'global',
-      type: 'target',
-      value: 'plain.example',
-      destination_id: plain,
-    });
+    for (const [value, destination_id] of [
+      ['plain.example', plain],
+      ['given.example', given],
+    ]) {
+      await make('aliases', { scope_id: 'global', type: 'target', value, destination_id });
+    }
     const session = (await admin('POST', `targets/${plain}:authorize-session`, {})).textAt(
       'session_id',
     );
@@ -63,8 +63,9 @@ eachPlace('the broker on several threads', (newPlace) => {
       ['POST', `targets/${plain}:authorize-session`, {}, ''],
       // What is issued, and room for secrets, are in one place.
       ['POST', `targets/${given}:authorize-session`, {}, AUTHORIZE],
-      // What it leads to is not known by the path alone.
-      ['POST', 'targets/plain.example:authorize-session', {}, AUTHORIZE],
+      ['POST', 'targets/plain.example:authorize-session', {}, ''],
+      ['POST', 'targets/given.example:authorize-session', {}, AUTHORIZE],
+      // In which project it is is not known by the path alone.
       ['POST', 'targets/plain:authorize-session', { name: 'plain', scope_id: PROJECT }, AUTHORIZE],
       ['GET', `sessions/${session}`, undefined, ''],
       ['GET', `sessions?scope_id=${PROJECT}`, undefined, ''],
@@ -78,6 +79,7 @@ eachPlace('the broker on several threads', (newPlace) => {
       ['GET', 'workers?scope_id=global', undefined, ''],
       ['GET', 'users/u_1234567890:list-resolvable-aliases', undefined, ''],
       ['GET', 'billing:monthly-active-users', undefined, ''],
+      ['GET', 'workers:read-certificate-authority?scope_id=global', undefined, ''],
       ['POST', `sessions/${session}:cancel`, { version: 1 }, 'cancel-session'],
     ];
     for (const [method, path, body, route] of cases) {
@@ -138,6 +140,29 @@ eachPlace('the broker on several threads', (newPlace) => {
         }
       }
     }
+  });
+
+  test('an alias that leads elsewhere, or nowhere, does so for all of them, and the one beside it stays', async () => {
+    const { make, admin, addTarget, ask, statuses } = await shared();
+    const first = await addTarget('led to first');
+    const second = await addTarget('led to then');
+    const lead = (value: string, destination_id: string): Promise<string> =>
+      make('aliases', { scope_id: 'global', type: 'target', value, destination_id });
+    const moving = await lead('moving.example', first);
+    await lead('staying.example', first);
+    const targets = async (alias: string) => {
+      const answers = await ask('POST', `targets/${alias}:authorize-session`, {});
+      return [...new Set(answers.map(({ body }) => JSON.parse(body).target_id))];
+    };
+    assert.deepEqual(await targets('moving.example'), [first]);
+    const body = { version: 1, destination_id: second };
+    assert.equal((await admin('PATCH', `aliases/${moving}`, body)).status, 200);
+    assert.deepEqual(await targets('moving.example'), [second]);
+    assert.deepEqual(await targets('staying.example'), [first]);
+    assert.equal((await admin('DELETE', `aliases/${moving}`)).status, 204);
+    const nowhere = 'targets/moving.example:authorize-session';
+    assert.deepEqual(await statuses('POST', nowhere, {}), [404]);
+    assert.deepEqual(await targets('staying.example'), [first]);
   });
 
   test('of sessions that many threads authorize at once a user has exactly as many as the limit allows', async (t) => {

@@ -29,6 +29,9 @@ async function start(scope: Scope, place: Place) {
   await call('POST', 'pki/roles/web', { allow_any_name: true, key_type: 'ec' });
   const leaf = await call('POST', 'pki/issue/web', { common_name: 'www.example.com', ttl: '1h' });
   assert.equal(leaf.status, 200, leaf.text);
+  const other = await call('POST', 'pki/issue/web', { common_name: 'gone.example.com', ttl: '1h' });
+  const gone = { serial_number: other.textAt('data.serial_number') };
+  assert.equal((await call('POST', 'pki/revoke', gone)).status, 200);
   const url = `http://127.0.0.1:${running.public_address?.port}`;
   return {
     ...client,
@@ -69,7 +72,15 @@ eachPlace('the certificate authority on several threads', (newPlace) => {
       ['config/issuers', ''],
       ['config/keys', ''],
       ['config/cluster', ''],
+      ['config/crl', ''],
+      ['config/auto-tidy', ''],
+      ['config/expiration-warnings', ''],
+      ['certs/revoked?list=true', ''],
+      ['certs/unified-revoked?list=true', ''],
+      ['certs/export/csv', ''],
+      ['certs/export/jsonl', ''],
       // What one does for all, or has seen.
+      ['config/external-policy', 'pki-read-external-policy-configuration'],
       ['tidy-status', 'pki-tidy-status'],
     ];
     for (const [path, route, isOpen] of cases) {
@@ -104,6 +115,49 @@ eachPlace('the certificate authority on several threads', (newPlace) => {
     assert.deepEqual(await open.statuses('GET', 'pki/issuer/renamed/pem'), [500]);
     await call('POST', 'pki/config/issuers', { default: 'one' });
     assert.deepEqual(await everywhere.statuses('GET', 'pki/cert/ca'), [200]);
+  });
+
+  test('how lists are made, and mounts tidied, is by now on all of them what one was told', async () => {
+    const { everywhere, call } = await shared();
+    await call('POST', 'sys/mounts/near', { type: 'pki' });
+    const read = async (path: string) =>
+      (await everywhere.ask('GET', path)).map(({ body }) => JSON.parse(body).data);
+    const [near] = await read('near/config/crl');
+    for (const expiry of ['48h', '50h', '72h']) {
+      assert.equal((await call('POST', 'pki/config/crl', { expiry })).status, 200);
+      for (const config of await read('pki/config/crl')) assert.equal(config.expiry, expiry);
+      for (const config of await read('near/config/crl')) assert.deepEqual(config, near);
+      const tidied = { safety_buffer: expiry, tidy_cert_store: true };
+      assert.equal((await call('POST', 'pki/config/auto-tidy', tidied)).status, 200);
+      for (const config of await read('pki/config/auto-tidy')) {
+        assert.equal(config.safety_buffer, 3600 * Number.parseInt(expiry, 10));
+      }
+    }
+  });
+
+  test('what is revoked is listed, and exported, as revoked by all of them, and what is beside it is not', async () => {
+    const { everywhere, call, serial } = await shared();
+    for (let round = 0; round < 3; round += 1) {
+      const issued = await call('POST', 'pki/issue/web', { common_name: `r${round}.test`, ttl: '1h' });
+      const serial_number = issued.textAt('data.serial_number');
+      const revoked = await everywhere.askOne(round, 'POST', 'pki/revoke', { serial_number });
+      assert.equal(revoked.status, 200);
+      for (const list of ['revoked', 'unified-revoked']) {
+        for (const { body } of await everywhere.ask('GET', `pki/certs/${list}?list=true`)) {
+          const { keys } = JSON.parse(body).data;
+          assert.ok(keys.includes(serial_number), list);
+          assert.ok(!keys.includes(serial), list);
+        }
+      }
+      for (const { body } of await everywhere.ask('GET', 'pki/certs/export/jsonl')) {
+        const lines = body.trim().split('\n');
+        const told = lines.map((line) => JSON.parse(line));
+        const isRevoked = (wanted: string): boolean =>
+          told.find((one) => one.serial_number === wanted).revocation_time !== '';
+        assert.equal(isRevoked(serial_number), true);
+        assert.equal(isRevoked(serial), false);
+      }
+    }
   });
 
   test('what is made is listed by all of them', async () => {

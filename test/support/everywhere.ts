@@ -49,9 +49,15 @@ export class Everywhere {
   }
 
   /** By one connection; another number may be another one. */
-  askOne(number: number, method: string, path: string, body?: Sent): Promise<Answered> {
+  askOne(
+    number: number,
+    method: string,
+    path: string,
+    body?: Sent,
+    token = 'root',
+  ): Promise<Answered> {
     const agent = this.#agents[number % CONNECTIONS] as Agent;
-    return this.#ask(agent, method, path, { body, token: 'root' });
+    return this.#ask(agent, method, path, { body, token });
   }
 
   #ask(

@@ -6,6 +6,7 @@ import { isEntry, listEntries, readEntry, removeEntry, writeEntry } from './oper
 
 const path = text().describe('Any name, with slashes for folders.');
 const at = {
+  on_any_thread: true,
   path: '/v1/{mount}/{path+}',
   path_forms: { path: /^[^/].*$/ },
   input: z.object({ path }),
@@ -38,6 +39,7 @@ export const cubbyholeRoutes: readonly AnyRoute[] = [
   }),
   vaultRoute({
     id: 'cubbyhole-list-all',
+    on_any_thread: true,
     method: 'LIST',
     path: '/v1/{mount}/',
     summary: "List the token's own storage",

@@ -33,15 +33,30 @@ export const aliasInputs = <Settings extends z.core.$ZodLooseShape>(settings: Se
 const path_forms = { name: /^[^\p{Cc}/]+$/u };
 const forms = { path_forms, name_forms: { name: 'lower_case' } } as const;
 
+const write = {
+  method: 'POST',
+  access: { capability: 'update' },
+  failures: ['invalid', 'conflict'],
+  ...forms,
+} as const;
+
 const VERBS = {
-  list: { method: 'LIST', access: { capability: 'list' }, failures: ['not_found'] },
-  read: { method: 'GET', access: { capability: 'read' }, failures: ['not_found'], ...forms },
-  write: {
-    method: 'POST',
-    access: { capability: 'update' },
-    failures: ['invalid', 'conflict'],
+  list: {
+    method: 'LIST',
+    on_any_thread: true,
+    access: { capability: 'list' },
+    failures: ['not_found'],
+  },
+  read: {
+    method: 'GET',
+    on_any_thread: true,
+    access: { capability: 'read' },
+    failures: ['not_found'],
     ...forms,
   },
+  write,
+  // It is sent as a write.
+  look_up: { ...write, on_any_thread: true },
   remove: { method: 'DELETE', access: { capability: 'delete' }, failures: ['conflict'], ...forms },
 } as const;
 
@@ -69,7 +84,7 @@ export const does =
     vaultRoute({
       ...VERBS[verb],
       ...{ id, path, summary, input, output, run },
-      audit: verb === 'write' || verb === 'remove' ? Object.keys(input.shape) : [],
+      audit: verb === 'list' || verb === 'read' ? [] : Object.keys(input.shape),
       sets_also: lists_also && [{ path: lists_also, fields: [], when: [] }],
     });
 
@@ -104,7 +119,7 @@ export function recordRoutes(
       readByName: ['read', `${kind}-read-by-name`, by_name, `Read ${one} by its name`],
       removeByName: ['remove', `${kind}-delete-by-name`, by_name, `Delete ${one} by its name`],
       writeByName: ['write', `${kind}-update-by-name`, by_name, `Write ${one} by its name`],
-      lookUp: ['write', `${kind}-look-up`, `/v1/{mount}/lookup/${kind}`, `Find ${one}`],
+      lookUp: ['look_up', `${kind}-look-up`, `/v1/{mount}/lookup/${kind}`, `Find ${one}`],
     },
     run,
   );

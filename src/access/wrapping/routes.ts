@@ -8,6 +8,7 @@ const token = text('').describe('The wrapping token; without it the one in X-Vau
 
 // A wrapping token is nobody's: it does not authenticate its bearer, it is what is asked about.
 const byToken = {
+  on_any_thread: true,
   method: 'POST',
   access: 'public',
   identify: true,
@@ -27,6 +28,7 @@ const wrapping = flat(
 export const wrappingRoutes: readonly AnyRoute[] = [
   vaultRoute({
     id: 'wrap',
+    on_any_thread: true,
     method: 'POST',
     path: '/v1/sys/wrapping/wrap',
     summary: 'Wrap what is sent; needs the header X-Vault-Wrap-TTL',

@@ -11,6 +11,7 @@ const path_forms = { path: /^[^/].*$/ };
 export const auditDeviceRoutes: AnyRoute[] = [
   vaultRoute({
     id: 'auditing-list-enabled-devices',
+    on_any_thread: true,
     method: 'GET',
     path: '/v1/sys/audit',
     summary: 'List audit devices',
@@ -58,6 +59,7 @@ export const auditDeviceRoutes: AnyRoute[] = [
   }),
   vaultRoute({
     id: 'auditing-calculate-hash',
+    on_any_thread: true,
     method: 'POST',
     path: '/v1/sys/audit-hash/{path+}',
     summary: 'Answer the form in which a token stands in audit records',

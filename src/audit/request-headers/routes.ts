@@ -21,6 +21,7 @@ const headers = z.record(z.string().describe('Name of the header.'), headerSetti
 export const auditHeaderRoutes: AnyRoute[] = [
   vaultRoute({
     id: 'auditing-list-request-headers',
+    on_any_thread: true,
     method: 'GET',
     path: '/v1/sys/config/auditing/request-headers',
     summary: 'List the request headers that audit records tell',
@@ -32,6 +33,7 @@ export const auditHeaderRoutes: AnyRoute[] = [
   }),
   vaultRoute({
     id: 'auditing-read-request-header-information',
+    on_any_thread: true,
     method: 'GET',
     path: HEADER,
     ...ofName,

@@ -53,6 +53,7 @@ function authorityRoute(
   return boundaryRoute({
     id: `${verb}-worker-certificate-authority`,
     method: verb === 'read' ? 'GET' : 'POST',
+    ...(verb === 'read' && { on_any_thread: true }),
     path: `/v1/workers:${verb}-certificate-authority`,
     summary,
     access: globalAccess('worker', `${verb}-certificate-authority`),

@@ -174,6 +174,7 @@ export const crlRoutes: AnyRoute[] = [
   }),
   vaultRoute({
     id: 'pki-read-crl-configuration',
+    on_any_thread: true,
     method: 'GET',
     path: '/v1/{mount}/config/crl',
     summary: 'Read how CRLs are made',

@@ -8,6 +8,7 @@ const PATH = '/v1/{mount}/config/expiration-warnings';
 export const expirationRoutes: readonly AnyRoute[] = [
   vaultRoute({
     id: 'pki-read-expiration-warnings-configuration',
+    on_any_thread: true,
     method: 'GET',
     path: PATH,
     summary: 'Read who is warned before certificates end',

@@ -20,6 +20,7 @@ const LISTS = [
 export const exportRoutes: readonly AnyRoute[] = FORMATS.map(([name, format]) =>
   vaultRoute({
     id: `pki-export-certs-${name}`,
+    on_any_thread: true,
     method: 'GET',
     path: `/v1/{mount}/certs/export/${name}`,
     summary: `Export all stored certificates as ${name === 'csv' ? 'CSV' : 'JSON lines'}, signed`,

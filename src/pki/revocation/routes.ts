@@ -62,6 +62,7 @@ export const revocationRoutes: AnyRoute[] = [
   }),
   vaultRoute({
     id: 'pki-list-revoked-certs',
+    on_any_thread: true,
     method: 'LIST',
     path: '/v1/{mount}/certs/revoked',
     summary: 'List the serial numbers of certificates that this cluster revoked',
@@ -73,6 +74,7 @@ export const revocationRoutes: AnyRoute[] = [
   }),
   vaultRoute({
     id: 'pki-list-unified-revoked-certs',
+    on_any_thread: true,
     method: 'LIST',
     path: '/v1/{mount}/certs/unified-revoked',
     summary: 'List the serial numbers of certificates that any cluster revoked',
@@ -94,6 +96,7 @@ export const revocationRoutes: AnyRoute[] = [
   }),
   vaultRoute({
     id: 'pki-list-certs-revocation-queue',
+    on_any_thread: true,
     method: 'LIST',
     path: '/v1/{mount}/certs/revocation-queue',
     summary: 'List the serial numbers that clusters have asked others to revoke',

@@ -49,6 +49,7 @@ export const tidyRoutes: readonly AnyRoute[] = [
   }),
   vaultRoute({
     id: 'pki-read-auto-tidy-configuration',
+    on_any_thread: true,
     method: 'GET',
     path: '/v1/{mount}/config/auto-tidy',
     summary: 'Read how the mount is tidied by itself',

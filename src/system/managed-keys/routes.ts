@@ -22,6 +22,7 @@ const { pin: _, ...recorded } = managedKeyFields;
 export const managedKeyRoutes: AnyRoute[] = [
   vaultRoute({
     id: 'managed-keys-list',
+    on_any_thread: true,
     method: 'LIST',
     path: '/v1/sys/managed-keys/{type}',
     summary: 'List the managed keys',
@@ -34,6 +35,7 @@ export const managedKeyRoutes: AnyRoute[] = [
   vaultRoute({
     ...ofName,
     id: 'managed-keys-read',
+    on_any_thread: true,
     method: 'GET',
     summary: 'Read where a managed key is; what opens its token is never answered',
     access: { capability: 'read' },

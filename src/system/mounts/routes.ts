@@ -41,6 +41,7 @@ function mountRoutes(kind: MountKind, base: Base, name: string): AnyRoute[] {
   return [
     vaultRoute({
       id: `${name}-list`,
+      on_any_thread: true,
       method: 'GET',
       path: base,
       summary: kind === 'auth' ? 'List auth methods' : 'List secret engines',
@@ -173,6 +174,7 @@ export const mountSystemRoutes: AnyRoute[] = [
   }),
   vaultRoute({
     id: 'remount-status',
+    on_any_thread: true,
     method: 'GET',
     path: '/v1/sys/remount/status/{id}',
     summary: 'Read how a move ended',
@@ -184,6 +186,7 @@ export const mountSystemRoutes: AnyRoute[] = [
   }),
   vaultRoute({
     id: 'internal-ui-list-enabled-visible-mounts',
+    on_any_thread: true,
     method: 'GET',
     path: '/v1/sys/internal/ui/mounts',
     summary: 'List the mounts that the caller may see',
@@ -196,6 +199,7 @@ export const mountSystemRoutes: AnyRoute[] = [
   }),
   vaultRoute({
     id: 'internal-ui-read-mount-information',
+    on_any_thread: true,
     method: 'GET',
     path: '/v1/sys/internal/ui/mounts/{path+}',
     summary: 'Read the mount that a path belongs to',

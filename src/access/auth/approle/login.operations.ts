@@ -1,5 +1,6 @@
 import { type App, perApp } from '../../../app/app.ts';
 import type { Caller } from '../../../app/caller.ts';
+import { inOnePlace } from '../../../app/one-for-all.ts';
 import type { AuthResult } from '../../../app/output.ts';
 import { areWithin, judgeAddress } from '../../../config/cidrs.ts';
 import { invalid } from '../../../core/failure.ts';
@@ -26,6 +27,14 @@ const REFUSED = 'invalid role or secret ID';
 
 const throttleOf = perApp(() => new Throttle());
 
+const isOpen = inOnePlace('approle/is-open', async (app, key: string) =>
+  throttleOf(app).isOpen(key, nowSeconds(app)),
+);
+
+const noteFailure = inOnePlace('approle/note-failure', async (app, key: string) =>
+  throttleOf(app).fail(key, nowSeconds(app)),
+);
+
 /**
  * Logs a machine in with the ID of its role and a secret ID, unless too many failed of late. All
  * that a refusal depends on is what was sent: it is the same for a role that is not there.
@@ -36,13 +45,13 @@ export async function logInWithSecretId(
   input: { role_id: string; secret_id: string },
 ): Promise<AuthResult> {
   if (input.role_id === '') throw invalid('missing role_id');
-  const throttle = throttleOf(app);
   const key = throttleKey(caller, input.role_id);
-  const answer = throttle.isOpen(key, nowSeconds(app))
+  const answer = (await isOpen(app, key))
     ? await logInIfFound(app, caller, () => checkMachine(app, caller, input))
     : undefined;
   if (answer) return answer;
-  throttle.fail(key, nowSeconds(app));
+  // Before the answer: whoever comes again comes to another thread perhaps.
+  await noteFailure(app, key);
   throw invalid(input.secret_id === '' ? 'missing secret_id' : REFUSED);
 }
 

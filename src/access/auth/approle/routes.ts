@@ -46,6 +46,7 @@ const ROLE = '/v1/auth/{mount}/role/{role_name}';
 export const approleRoutes: AnyRoute[] = [
   vaultRoute({
     id: 'app-role-list-roles',
+    on_any_thread: true,
     method: 'LIST',
     path: '/v1/auth/{mount}/role',
     summary: 'List roles',
@@ -57,6 +58,7 @@ export const approleRoutes: AnyRoute[] = [
   }),
   vaultRoute({
     id: 'app-role-read-role',
+    on_any_thread: true,
     method: 'GET',
     path: ROLE,
     name_forms,
@@ -101,6 +103,7 @@ export const approleRoutes: AnyRoute[] = [
   }),
   vaultRoute({
     id: 'app-role-read-role-id',
+    on_any_thread: true,
     method: 'GET',
     path: `${ROLE}/role-id`,
     name_forms,
@@ -126,6 +129,7 @@ export const approleRoutes: AnyRoute[] = [
   }),
   vaultRoute({
     id: 'app-role-write-secret-id',
+    on_any_thread: true,
     method: 'POST',
     path: `${ROLE}/secret-id`,
     name_forms,
@@ -139,6 +143,7 @@ export const approleRoutes: AnyRoute[] = [
   }),
   vaultRoute({
     id: 'app-role-list-secret-ids',
+    on_any_thread: true,
     method: 'LIST',
     path: `${ROLE}/secret-id`,
     name_forms,
@@ -151,6 +156,7 @@ export const approleRoutes: AnyRoute[] = [
   }),
   vaultRoute({
     id: 'app-role-write-custom-secret-id',
+    on_any_thread: true,
     method: 'POST',
     path: `${ROLE}/custom-secret-id`,
     name_forms,
@@ -165,6 +171,7 @@ export const approleRoutes: AnyRoute[] = [
   }),
   vaultRoute({
     id: 'app-role-look-up-secret-id',
+    on_any_thread: true,
     method: 'POST',
     path: `${ROLE}/secret-id/lookup`,
     name_forms,
@@ -178,6 +185,7 @@ export const approleRoutes: AnyRoute[] = [
   }),
   vaultRoute({
     id: 'app-role-destroy-secret-id',
+    on_any_thread: true,
     method: 'POST',
     path: `${ROLE}/secret-id/destroy`,
     name_forms,
@@ -191,6 +199,7 @@ export const approleRoutes: AnyRoute[] = [
   }),
   vaultRoute({
     id: 'app-role-look-up-secret-id-by-accessor',
+    on_any_thread: true,
     method: 'POST',
     path: `${ROLE}/secret-id-accessor/lookup`,
     name_forms,
@@ -205,6 +214,7 @@ export const approleRoutes: AnyRoute[] = [
   }),
   vaultRoute({
     id: 'app-role-destroy-secret-id-by-accessor',
+    on_any_thread: true,
     method: 'POST',
     path: `${ROLE}/secret-id-accessor/destroy`,
     name_forms,
@@ -219,6 +229,7 @@ export const approleRoutes: AnyRoute[] = [
   }),
   vaultRoute({
     id: 'app-role-login',
+    on_any_thread: true,
     method: 'POST',
     path: '/v1/auth/{mount}/login',
     summary: 'Log in with a role ID and a secret ID',

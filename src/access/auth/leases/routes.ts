@@ -118,6 +118,7 @@ export const leaseRoutes: readonly AnyRoute[] = [
   ...endings('/v1/sys', 'old'),
   vaultRoute({
     id: 'leases-look-up',
+    on_any_thread: true,
     method: 'POST',
     path: '/v1/sys/leases/lookup',
     summary: 'Look up a lease',
@@ -130,6 +131,7 @@ export const leaseRoutes: readonly AnyRoute[] = [
   }),
   vaultRoute({
     id: 'leases-list',
+    on_any_thread: true,
     method: 'LIST',
     path: '/v1/sys/leases/lookup',
     summary: 'List the first segments of lease ids',
@@ -141,6 +143,7 @@ export const leaseRoutes: readonly AnyRoute[] = [
   }),
   vaultRoute({
     id: 'leases-list-beneath',
+    on_any_thread: true,
     method: 'LIST',
     path: '/v1/sys/leases/lookup/{prefix+}',
     summary: 'List the next segments of lease ids beneath a path',
@@ -153,6 +156,7 @@ export const leaseRoutes: readonly AnyRoute[] = [
   }),
   vaultRoute({
     id: 'leases-count',
+    on_any_thread: true,
     method: 'GET',
     path: '/v1/sys/leases/count',
     summary: 'Count the leases, in all and by mount',

@@ -24,6 +24,7 @@ const policies = optional(policyList()).describe('Old name of token_policies.');
 export const userpassRoutes: AnyRoute[] = [
   vaultRoute({
     id: 'userpass-list-users',
+    on_any_thread: true,
     method: 'LIST',
     path: '/v1/auth/{mount}/users',
     summary: 'List users',
@@ -35,6 +36,7 @@ export const userpassRoutes: AnyRoute[] = [
   }),
   vaultRoute({
     id: 'userpass-read-user',
+    on_any_thread: true,
     method: 'GET',
     path: '/v1/auth/{mount}/users/{username}',
     name_forms,

@@ -13,6 +13,7 @@ const mount_accessor = text().describe(
 export const lockedUserRoutes: readonly AnyRoute[] = [
   vaultRoute({
     id: 'list-locked-users',
+    on_any_thread: true,
     method: 'GET',
     path: '/v1/sys/locked-users',
     summary: 'List who is locked after failed log-ins, with the most locked first',

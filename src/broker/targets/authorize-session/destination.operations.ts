@@ -42,12 +42,16 @@ export async function resolveDestination(
 }
 
 /**
- * Whether a path names a target by its id, and that has no credential sources: what is issued for a session, and room
- * for its secrets, are in one place.
+ * Whether a path names a target by its id or an alias, and that has no credential sources: what is issued for a session,
+ * and room for its secrets, are in one place. Where the project of a name is, only the body tells.
  */
 export async function isWithoutSources(app: App, id: string): Promise<boolean> {
-  return isIdOf(id, 'target') && !(await hasCredentialSources(app.db, id));
+  const target_id = isIdOf(id, 'target') ? id : await findAliased(app, id);
+  return target_id !== undefined && !(await hasCredentialSources(app.db, target_id));
 }
+
+const findAliased = async (app: App, text: string): Promise<string | undefined> =>
+  text === '' || text.includes('_') ? undefined : (await findDestination(app, text))?.target_id;
 
 /** Finds the target of a request, by id or by name. @throws Failure `not_found`, `precondition` */
 export async function locateTarget(
