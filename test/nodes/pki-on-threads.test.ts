@@ -138,7 +138,10 @@ eachPlace('the certificate authority on several threads', (newPlace) => {
   test('what is revoked is listed, and exported, as revoked by all of them, and what is beside it is not', async () => {
     const { everywhere, call, serial } = await shared();
     for (let round = 0; round < 3; round += 1) {
-      const issued = await call('POST', 'pki/issue/web', { common_name: `r${round}.test`, ttl: '1h' });
+      const issued = await call('POST', 'pki/issue/web', {
+        common_name: `r${round}.test`,
+        ttl: '1h',
+      });
       const serial_number = issued.textAt('data.serial_number');
       const revoked = await everywhere.askOne(round, 'POST', 'pki/revoke', { serial_number });
       assert.equal(revoked.status, 200);
