@@ -2,6 +2,7 @@
 
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
+import { pino } from 'pino';
 import { parsePem } from '../../src/core/pem.ts';
 import { type Certificate, isSignedBy, parseCertificate } from '../../src/x509/certificate.ts';
 import { children, readDer } from '../../src/x509/der-reader.ts';
@@ -13,7 +14,9 @@ import { readOcspVerdict } from '../support/ocsp-response.ts';
 import { type Reply, startTestServer } from '../support/server.ts';
 
 let now = Date.now();
-const { call, url } = await startTestServer({ after }, { now: () => now, jobs: [] });
+const warned: string[] = [];
+const log = pino({ level: 'warn' }, { write: (line) => void warned.push(line) });
+const { call, url } = await startTestServer({ after }, { now: () => now, jobs: [], log });
 
 const certificateOf = (pem: string): Certificate =>
   parseCertificate(parsePem(pem)[0]?.der ?? new Uint8Array());
@@ -153,6 +156,33 @@ test('a responder that turns out to be excluded by an authority above makes room
   for (const other of issuers) if (other !== id) await call('DELETE', `excluded/issuer/${other}`);
   await above(directoryName([['CN', 'Sub']], [['CN', `${own.toUpperCase()} `]]));
   assert.equal(await nameOf(), `CN=${own}`);
+});
+
+test('that an issuer answers by itself since no responder would be taken is logged once, until it changes', async () => {
+  const every = directoryConstraints([], [directoryName()]);
+  const plain = directoryConstraints([], [directoryName([['O', 'Other']])]);
+  const told = () => warned.filter((line) => line.includes('no responder')).length;
+  for (const [mount, extension, expected] of [
+    ['barred', every, 1],
+    ['allowed', plain, 0],
+  ] as const) {
+    const authority = makeAuthority('Constrained', { extensions: [extension] });
+    await call('POST', `sys/mounts/${mount}`, { type: 'pki' });
+    const pem_bundle = authority.pem + authority.keyPem;
+    const taken = await call('POST', `${mount}/config/ca`, { pem_bundle });
+    const [id = ''] = taken.field('data.imported_issuers') as string[];
+    await call('POST', `${mount}/config/crl`, { ocsp_delegated_responder: false });
+    const before = told();
+    await ask(mount, authority.certificate, NEVER_ISSUED);
+    assert.equal(told(), before, 'nobody asked for a responder');
+    await call('POST', `${mount}/config/crl`, { ocsp_delegated_responder: true });
+    for (const serial of [NEVER_ISSUED, Uint8Array.of(7), Uint8Array.of(8)]) {
+      const answer = await ask(mount, authority.certificate, serial);
+      assert.equal(responderOf(answer) === undefined, expected === 1);
+    }
+    assert.equal(told() - before, expected);
+    assert.ok(expected === 0 || warned.at(-1)?.includes(id));
+  }
 });
 
 test('an authority whose certificate lets it sign no others answers by itself', async () => {

@@ -1,5 +1,5 @@
 import { signInTurn } from '../../access/concurrency/signatures.operations.ts';
-import type { App } from '../../app/app.ts';
+import { type App, perApp } from '../../app/app.ts';
 import type { Caller } from '../../app/caller.ts';
 import {
   chooseSignatureAlgorithm,
@@ -41,12 +41,25 @@ export interface AnswerParts {
  * ended or whose certificate lets it sign no others, nor where constraints on names stop it. Nobody takes such a
  * certificate, nor what its key says.
  */
-function findDelegateSubject({ config, responder, now }: AnswerParts): Uint8Array | undefined {
-  const { issuer } = responder;
-  const { certificate } = issuer;
-  if (!config.ocsp_delegated_responder || now >= certificate.notAfter) return undefined;
-  if (!mayIssue(certificate)) return undefined;
-  return chooseDelegateSubject(issuer);
+const findDelegateSubject = (parts: AnswerParts): Uint8Array | undefined =>
+  mayDelegate(parts) ? chooseDelegateSubject(parts.responder.issuer) : undefined;
+
+const mayDelegate = ({ config, responder: { issuer }, now }: AnswerParts): boolean =>
+  config.ocsp_delegated_responder &&
+  now < issuer.certificate.notAfter &&
+  mayIssue(issuer.certificate);
+
+/** Issuers of which it was told that they answer by themselves; one that has changed is another object. */
+const toldOf = perApp(() => new WeakSet<Issuer>());
+
+function tellBarred(app: App, mount_id: string, issuer: Issuer): void {
+  const told = toldOf(app);
+  if (told.has(issuer)) return;
+  told.add(issuer);
+  app.log.warn(
+    { mount_id, issuer_id: issuer.id },
+    'no responder can answer OCSP for an issuer, as name constraints above it let no certificate of one pass: it answers by itself',
+  );
 }
 
 export const isDelegated = (parts: AnswerParts): boolean =>
@@ -63,6 +76,7 @@ export async function signResponse(
   const { ocsp_expiry } = crlDurations(config);
   const subject = findDelegateSubject(parts);
   if (!subject) {
+    if (mayDelegate(parts)) tellBarred(app, caller.mount.id, issuer);
     const until = ocsp_expiry > 0 ? now + ocsp_expiry : undefined;
     const data = encodeData(parts, issuer.certificate.subject, until);
     const algorithm = responseAlgorithm(issuer, key);
