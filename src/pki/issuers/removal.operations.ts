@@ -26,12 +26,14 @@ export async function planAfterRemoval(
   for (const issuer of removed) {
     if (!gone.has(issuer.signed_by)) await requireRoomOnCrl(app, mount_id, mountState, issuer);
   }
+  const staying = [...mountState.issuers.values()].filter(({ id }) => !gone.has(id));
   return [
     ...(await planLasting(app, mount_id, mountState, concerned)),
     ...rememberFormer(
       mount_id,
       mountState,
       removed.map((issuer) => ({ id: issuer.id, class: classIdOf(issuer) })),
+      new Set(staying.map(classIdOf)),
     ),
   ];
 }

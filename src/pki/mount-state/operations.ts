@@ -13,6 +13,7 @@ import { readMountsById } from '../../mounts/operations.ts';
 import type { Effect, Write } from '../../store/write.ts';
 import { parseCertificate } from '../../x509/certificate.ts';
 import { type ChainMember, planChains } from './chain.ts';
+import { keepFormer } from './former-issuers.ts';
 import type { Issuer, IssuerRecord } from './issuer.ts';
 import { listIssuerRecords, touchIssuer } from './issuers.store.ts';
 import { listKeys } from './keys.store.ts';
@@ -71,18 +72,19 @@ export async function readClusterPaths(
 /** Class by the id of an issuer that is gone. */
 const formerSchema = z.record(z.string(), z.string());
 const FORMER_ISSUERS = 'former-issuers';
-/** Removed issuers that are remembered, the last ones. */
-const MOST_FORMER = 1000;
 
-/** Notes what issuers that are being removed were; belongs into the write set that removes them. */
+/**
+ * Notes what issuers that are being removed were; belongs into the write set that removes them.
+ *
+ * @param present classes of those that stay
+ */
 export function rememberFormer(
   mount_id: string,
   { former }: MountState,
   removed: Iterable<{ id: string; class: string }>,
+  present: ReadonlySet<string>,
 ): Write[] {
-  const next = new Map(former);
-  for (const { id, class: issuerClass } of removed) next.set(id, issuerClass);
-  const kept = [...next].slice(-MOST_FORMER);
+  const kept = keepFormer(former, removed, present);
   return saveConfig(mount_id, FORMER_ISSUERS, JSON.stringify(Object.fromEntries(kept)));
 }
 
