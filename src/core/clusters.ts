@@ -18,6 +18,10 @@ export const splitClusters = (clusters: string): string[] => clusters.split(',')
 export const isOfCluster = (clusters: string, cluster: string): boolean =>
   clusters === cluster || splitClusters(clusters).some((name) => name === cluster || name === '');
 
+/** Those in a column by name: that what they have became everybody's is left out. */
+export const listClusters = (clusters: string): string[] =>
+  splitClusters(clusters).filter((name, at) => at === 0 || name !== EVERY_CLUSTER);
+
 /** Of those in a column the one that was there first: it issued a certificate, or has it from elsewhere. */
 export const firstCluster = (clusters: string): string => splitClusters(clusters)[0] ?? '';
 

@@ -45,11 +45,16 @@ async function openMount(call: Call): Promise<string> {
   return id;
 }
 
-/** How it comes to be revoked, all of it at one cluster. */
-const WAYS: [how: string, revoke: (call: Call, id: string) => Promise<unknown>][] = [
-  ['as an issuer', (call, id) => must(call('POST', `pki/issuer/${id}/revoke`))],
+/** How it comes to be revoked, all of it at one cluster; and of which that is told once it is removed. */
+const WAYS: [
+  how: string,
+  by: string[] | undefined,
+  revoke: (call: Call, id: string) => Promise<unknown>,
+][] = [
+  ['as an issuer', undefined, (call, id) => must(call('POST', `pki/issuer/${id}/revoke`))],
   [
     'as a certificate, before it was imported',
+    ['west'],
     async (call, id) => {
       await must(call('DELETE', `pki/issuer/${id}`));
       await must(call('POST', 'pki/revoke', { certificate: sub.pem }));
@@ -59,7 +64,7 @@ const WAYS: [how: string, revoke: (call: Call, id: string) => Promise<unknown>][
 ];
 
 eachPlace('authorities of clusters', (newPlace, engine) => {
-  for (const [how, revoke] of WAYS) {
+  for (const [how, by, revoke] of WAYS) {
     test(`one that is revoked ${how} is on the CRLs of all clusters, also once another cluster has removed it`, async (t) => {
       const clusters = new Clusters(inReverse(t), await newPlace(), engine);
       const west = await clusters.at('west');
@@ -76,6 +81,9 @@ eachPlace('authorities of clusters', (newPlace, engine) => {
       for (const name of ['east', 'west', 'north']) {
         assert.deepEqual(await look(await clusters.at(name)), EVERYWHERE, `${name}, removed`);
       }
+      const listed = await must((await clusters.at('east'))('LIST', 'pki/certs/unified-revoked'));
+      const told = listed.field(`data.key_info.${SERIAL}.revoking_clusters`);
+      assert.deepEqual(by === undefined ? undefined : told, by);
     });
   }
 });

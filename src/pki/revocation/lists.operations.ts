@@ -1,6 +1,6 @@
 import type { App } from '../../app/app.ts';
 import type { Caller } from '../../app/caller.ts';
-import { isOfCluster, splitClusters } from '../../core/clusters.ts';
+import { isOfCluster, listClusters } from '../../core/clusters.ts';
 import { type Listed, listKeys, listMatching, listTold } from '../../core/key-list.ts';
 import { readClusterNames } from '../mount-state/cluster-names.operations.ts';
 import { listRevokedWithClusters } from '../mount-state/revocations.store.ts';
@@ -55,7 +55,7 @@ export async function listUnifiedRevoked(
   const read = (page: typeof input) => listRevokedWithClusters.all(app.db, { mount_id, ...page });
   return listTold(readNumbered(read, input), async function* tell(rows) {
     const told = rows.map(({ serial, clusters }) => {
-      return [serial, { revoking_clusters: splitClusters(clusters).map(nameOf) }] as const;
+      return [serial, { revoking_clusters: listClusters(clusters).map(nameOf) }] as const;
     });
     yield Object.fromEntries(told);
   });
