@@ -57,6 +57,13 @@ for (const [what, more] of [
   });
 }
 
+test('an answer that ends sooner is not found once it has: its responder has ended, too', () => {
+  const kept = alone();
+  kept.keep('m', request(1), { ...answer, until: NOW + 5 }, HOUR);
+  assert.ok(kept.find('m', request(1), NOW + 4));
+  assert.equal(kept.find('m', request(1), NOW + 5), undefined);
+});
+
 test('an answer from the future is not found: the clock was set back', () => {
   const kept = alone();
   kept.keep('m', request(1), answer, HOUR);

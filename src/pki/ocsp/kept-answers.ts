@@ -78,6 +78,7 @@ export class KeptAnswers {
       const told = parseTold(found.told);
       const age = now - told.signed_at;
       if (age < 0 || age >= (told.keeps ?? LIFETIME)) continue;
+      if (told.until !== undefined && now >= told.until) continue;
       return { ...told, writes, body, at: ring === this.#own ? at : undefined };
     }
     return undefined;
