@@ -11,6 +11,7 @@ import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { parseArgs } from 'node:util';
+import { reverseName } from '../src/pki/certificates/names.ts';
 import { nameShard, type Shard, shardOf } from '../src/pki/crl/shards.ts';
 import { formatColonHex } from '../src/x509/serial.ts';
 import type { LoopReport } from './loop-probe.ts';
@@ -134,7 +135,7 @@ function fill(data: string, entries: number): void {
       0,
       certificate,
     );
-    insertName.run(mount_id, `moc.elpmaxe.${name.slice(0, -12)}`, serial);
+    insertName.run(mount_id, reverseName(name), serial);
     insertRevocation.run(mount_id, serial, id, now, index + 1);
   }
   database

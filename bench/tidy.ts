@@ -10,6 +10,7 @@ import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { setTimeout } from 'node:timers/promises';
 import { parseArgs } from 'node:util';
+import { reverseName } from '../src/pki/certificates/names.ts';
 import type { LoadResult } from './load.ts';
 import { startGatehouse, startGenerator } from './processes.ts';
 import { issueRequest, prepareMount } from './workloads.ts';
@@ -50,7 +51,7 @@ function fill(data: string): void {
     // Spread over the table as real serial numbers are.
     const serial = `${((at * 2_654_435_761) % 2 ** 32).toString(16).padStart(8, '0')}:${at}`;
     insertCertificate.run(mount_id, serial, id, `host-${at}`, now - 30 * 86_400 - at, certificate);
-    insertName.run(mount_id, `moc.elpmaxe.${at}`, serial);
+    insertName.run(mount_id, reverseName(`host-${at}`), serial);
     insertLease.run(
       `demo/issue/web/${serial}`,
       mount_id,

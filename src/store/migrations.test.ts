@@ -1,12 +1,14 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { eachPlace } from '../../test/support/engines.ts';
+import { decodeNames } from '../pki/certificates/names.ts';
 import { columnTypes } from './columns.ts';
 import { build } from './database.ts';
 import { roleIdKeys } from './migrations/0025-role-id-keys.ts';
 import { logIns } from './migrations/0031-log-ins.ts';
 import { sourcePages } from './migrations/0039-source-pages.ts';
 import { issuersOfRoles } from './migrations/0041-issuers-of-roles.ts';
+import { namesInRows } from './migrations/0119-names-in-rows.ts';
 import { MIGRATIONS, planMigrations } from './migrations.ts';
 import { write } from './write.ts';
 
@@ -94,6 +96,59 @@ eachPlace('a database', (newPlace, engine) => {
     );
     const taken = build.updateTable('approle_role').set({ role_id_key: 'web-1' });
     await assert.rejects(store.commit([write(taken.where('name', '=', 'c'))]), /exists already/);
+    await store.close();
+  });
+
+  test('whose certificates have their names beside them alone keeps them, and most rows as they are', async () => {
+    const place = await newPlace();
+    const store = await place.open();
+    const run = (sql: string, ...parameters: (string | number)[]) => ({ sql, parameters });
+    const certificates: [serial: string, subject_cn: string, names: string[]][] = [
+      ['aa', 'A.test', ['tset.a']],
+      ['ab', 'a.test', ['tset.a', 'tset.b', '"tset,\\.\u0001\né']],
+      ['ac', '', ['tset.c']],
+      ['ad', '', []],
+      ['ae', '', ['tset.e', 'tset.a']],
+    ];
+    const insert = `insert into pki_certificate
+      (mount_id, serial, issuer_id, role, subject_cn, not_before, not_after, der)
+      values ($1, $2, 'i', 'r', $3, 1, 2, ${engine === 'sqlite' ? "x'00'" : "'\\x00'"})`;
+    const rows = certificates.flatMap(([serial, subject_cn, names]) => [
+      run(insert, 'm', serial, subject_cn),
+      ...names.map((name) =>
+        run('insert into pki_certificate_name values ($1, $2, $3)', 'm', name, serial),
+      ),
+    ]);
+    await store.commit([
+      run('alter table pki_certificate drop column names'),
+      run('create index pki_certificate_name_serial on pki_certificate_name (mount_id, serial)'),
+      ...rows,
+      // Of another mount, with the same serial number.
+      run(insert, 'n', 'ab', 'x.test'),
+      run("insert into pki_certificate_name values ('n', 'tset.x', 'ab')"),
+      ...namesInRows.up(columnTypes(engine)).map((sql) => run(sql)),
+    ]);
+    const found = await store.db
+      .selectFrom('pki_certificate')
+      .select(['mount_id', 'serial', 'subject_cn', 'names'])
+      .orderBy('mount_id')
+      .orderBy('serial')
+      .execute();
+    const several = (...names: string[]) => JSON.stringify(names.sort());
+    assert.deepEqual(
+      found.map(({ names }) => names),
+      [
+        null,
+        several('tset.a', 'tset.b', '"tset,\\.\u0001\né'),
+        several('tset.c'),
+        null,
+        several('tset.a', 'tset.e'),
+        null,
+      ],
+    );
+    const decoded = found.map((row) => decodeNames(row));
+    assert.deepEqual(decoded.slice(0, 1), [['tset.a']]);
+    assert.deepEqual(decoded.slice(2), [['tset.c'], [], ['tset.a', 'tset.e'], ['tset.x']]);
     await store.close();
   });
 

@@ -76,6 +76,7 @@ import { sshAuthorities } from './migrations/0114-ssh-authorities.ts';
 import { useOfSessions } from './migrations/0115-use-of-sessions.ts';
 import { egressWorkers } from './migrations/0116-egress-workers.ts';
 import { recordedChannels } from './migrations/0118-recorded-channels.ts';
+import { namesInRows } from './migrations/0119-names-in-rows.ts';
 
 /** In order of their numbers; a new one is added at the end. */
 export const MIGRATIONS: readonly Migration[] = [
@@ -154,6 +155,7 @@ export const MIGRATIONS: readonly Migration[] = [
   useOfSessions,
   egressWorkers,
   recordedChannels,
+  namesInRows,
 ];
 
 /**

@@ -514,6 +514,8 @@ export interface PkiCertificateRow {
   der: Uint8Array;
   /** Names of the clusters that have it: that which issued it, and those that revoked it. */
   clusters: string;
+  /** Those that it is found by, as `pki/certificates/names.ts` has them. */
+  names: string | null;
 }
 
 /** How a mount is tidied: by itself, and how the last tidying went; see `pki/tidy/`. */

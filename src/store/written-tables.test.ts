@@ -15,7 +15,11 @@ const CASES: { what: string; set: readonly Write[]; written: string[] }[] = [
     written: [],
   },
   { what: 'one that is revoked', set: [markRevoked(revoked)], written: ['pki_certificate'] },
-  { what: 'one that is removed', set: deleteCertificate('m', '0a'), written: ['pki_certificate'] },
+  {
+    what: 'one that is removed',
+    set: deleteCertificate('m', { ...row, names: null }),
+    written: ['pki_certificate'],
+  },
   {
     what: 'a row that takes the place of another one',
     set: [asSql('insert into "pki_certificate" values ($1) on conflict do update set der = $1')],

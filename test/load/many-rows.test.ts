@@ -74,9 +74,11 @@ test('nobody is held up by a search for certificates, however few of them it fin
   const copies = { of: { serial }, copies: CERTIFICATES };
   const number = sql`substr(1000000 + n.i, 2, 2) || ':' || substr(1000000 + n.i, 4, 2) || ':' ||
     substr(1000000 + n.i, 6, 2) || ':' || serial`;
-  const ends = { serial: number, not_after: sql`not_after - n.i % 7` };
+  const reversed = sql`'tset.' || n.i || '.a'`;
+  const names = sql`'["' || ${reversed} || '"]'`;
+  const ends = { serial: number, not_after: sql`not_after - n.i % 7`, names };
   await copyRow(store, 'pki_certificate', { ...copies, changes: ends });
-  const changes = { serial: number, reversed: sql`'tset.' || n.i || '.a'` };
+  const changes = { serial: number, reversed };
   await copyRow(store, 'pki_certificate_name', { ...copies, changes });
   const search = (query: string) => ask('LIST', `pki/certs/search?${query}`);
   /** A page that is not empty, or the last: of those that match few, each request looks at some only. */

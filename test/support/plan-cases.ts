@@ -72,6 +72,7 @@ import {
   listEndedMetadata,
   listMetadataSerials,
 } from '../../src/pki/certificates/metadata/store.ts';
+import { deleteNames } from '../../src/pki/certificates/names.store.ts';
 import { listCertificates } from '../../src/pki/certificates/search.store.ts';
 import { listSerials, lookForSerials } from '../../src/pki/certificates/store.ts';
 import type { CrlJob } from '../../src/pki/crl/builder/job.ts';
@@ -96,7 +97,7 @@ import {
   deleteRevocations,
   endedCertificates,
   endedRevocations,
-  listStored,
+  partsWithNames,
   unassignedRevocations,
 } from '../../src/pki/tidy/expired.store.ts';
 import { listDueMounts, listRunning } from '../../src/pki/tidy/store.ts';
@@ -116,6 +117,8 @@ export const ROW = {
   joined: '',
   data: '{}',
   body: '{}',
+  subject_cn: 'x.test',
+  names: null,
 };
 
 const page = { after: 'b', limit: 10 };
@@ -181,12 +184,12 @@ export const readsOf = (ids: readonly string[]): Read[] => [
   [
     'which certificates are stored',
     /pki_certificate_1 \(mount_id=\? AND serial=/,
-    (db) => listStored(db, 'm', ids, 9),
+    (db) => partsWithNames(db, 'm', ids, 9).next(),
   ],
   [
     'the end of successors',
     /pki_certificate_1 \(mount_id=\? AND serial=/,
-    (db) => findLaterEnd(db, 'm', { serial: 'x', not_after: 3 }, ids, ['i']),
+    (db) => findLaterEnd(db, 'm', { not_after: 3, reversed: ['a', 'b'] }, ids, ['i']),
   ],
   ['tidyings under way', /pki_tidy_running/, (db) => listRunning.all(db, page)],
   [
@@ -266,7 +269,16 @@ export const readsOf = (ids: readonly string[]): Read[] => [
     /certificate_end/,
     (db) => listEnding(db, 'm', { from: { not_after: 1, serial: '' }, to: 9, limit: 200 }),
   ],
-  ['names of a certificate', /name_serial/, (db) => listNames(db, 'm', 's', 200)],
+  [
+    'names of a certificate',
+    /pki_certificate_1 \(mount_id=\? AND serial=/,
+    (db) => listNames(db, 'm', 's'),
+  ],
+  [
+    'which of some certificates have all of some names',
+    /pki_certificate_name \(mount_id=\? AND reversed=\? AND serial=|theirs USING PRIMARY KEY \(mount_id=\? AND reversed=\? AND serial=/,
+    (db) => findLaterEnd(db, 'm', { not_after: 3, reversed: ['a', 'b'] }, ids, []),
+  ],
   [
     'certificates of one name',
     /reversed=\? AND serial>/,
@@ -420,6 +432,8 @@ const losing = (loss: CancellationCause): Write[] => cancelAffected(loss, 1);
 const questions = (writes: readonly Write[]): readonly Write[] => writes.slice(1);
 const org = { id: 'o', type: 'org', parent_scope_id: 'global' } as const;
 
+const withNames = (serial: string) => ({ serial, subject_cn: serial, names: null });
+
 type Case = [what: string, index: RegExp, writes: readonly Effect[]];
 
 /** What is found by its ids, or by those of what ends, is not looked for among all that are kept. */
@@ -427,7 +441,12 @@ export const writesOf = async (ids: readonly string[]): Promise<Case[]> => [
   [
     'certificates that have ended',
     /pki_certificate_1 \(mount_id=\? AND serial=/,
-    deleteEndedCertificates('m', ids, 9),
+    deleteEndedCertificates('m', ids.map(withNames), 9),
+  ],
+  [
+    'names of certificates that have ended',
+    /pki_certificate_name .*\(mount_id=\? AND reversed=\? AND serial=/,
+    deleteNames('m', ids.map(withNames)),
   ],
   [
     'revocations of certificates that have ended',

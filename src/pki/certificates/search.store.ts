@@ -1,8 +1,10 @@
-import { sql } from 'kysely';
+import { type SelectQueryBuilder, sql } from 'kysely';
 import { type ReadPage, readAtOnce } from '../../core/walk.ts';
 import type { Db } from '../../store/database.ts';
 import { compareIds, inBlocks } from '../../store/in-blocks.ts';
-import { FACTS, reverseName, type StoredCertificate } from './store.ts';
+import type { Tables } from '../../store/tables.ts';
+import { isInRange, type NameRange, nameRange, reverseName } from './names.ts';
+import { FACTS, type StoredCertificate } from './store.ts';
 
 /** What to look for; absent: anything. Instants in Unix seconds. */
 export interface CertificateQuery {
@@ -38,8 +40,9 @@ export async function listCertificates(
   query: CertificateQuery,
   read: ReadPage = readAtOnce,
 ): Promise<FoundPage> {
-  const named = query.name === undefined ? undefined : await listFewNamed(db, mount_id, query.name);
-  if (!named) return walk(db, mount_id, query, read);
+  const range = query.name === undefined ? undefined : nameRange(query.name);
+  const named = range && (await listFewNamed(db, mount_id, range));
+  if (!named) return walk(db, mount_id, { ...query, range }, read);
   return pageOf(await listOf(db, mount_id, query, named), query);
 }
 
@@ -49,6 +52,11 @@ function pageOf(rows: readonly Found[], { limit }: CertificateQuery): FoundPage 
   return last ? { found, next: { not_after: last.not_after, serial: last.serial } } : { found };
 }
 
+/** What is looked for among all certificates in their order. */
+interface Sought extends CertificateQuery {
+  range: NameRange | undefined;
+}
+
 /** As many certificates are read one by one and put in order; of more, all are walked in order. */
 const FEW = 2_000;
 
@@ -56,9 +64,8 @@ const FEW = 2_000;
 async function listFewNamed(
   db: Db,
   mount_id: string,
-  name: string,
+  { from, to }: NameRange,
 ): Promise<readonly string[] | undefined> {
-  const { from, to } = nameRange(name);
   const rows = await db
     .selectFrom('pki_certificate_name')
     .select('serial')
@@ -68,18 +75,6 @@ async function listFewNamed(
     .limit(FEW + 1)
     .execute();
   return rows.length > FEW ? undefined : [...new Set(rows.map(({ serial }) => serial))];
-}
-
-/** Reversed names with `from` ≤ name < `to`. */
-function nameRange(name: string): { from: string; to: string } {
-  if (!name.startsWith('*.')) {
-    const reversed = reverseName(name);
-    // A name has no such letter: none but itself lies in between.
-    return { from: reversed, to: `${reversed}\u0001` };
-  }
-  // Whatever begins with "moc.elpmaxe." sorts before "moc.elpmaxe/".
-  const from = reverseName(name.slice(1));
-  return { from, to: `${from.slice(0, -1)}/` };
 }
 
 /** A place in the order of certificates. */
@@ -111,12 +106,7 @@ const STEP = 1_000;
 const MOST_SCANNED = 10_000;
 
 /** Scans some at a time: others have their turn while those that match are few. */
-async function walk(
-  db: Db,
-  mount_id: string,
-  query: CertificateQuery,
-  read: ReadPage,
-): Promise<FoundPage> {
+async function walk(db: Db, mount_id: string, query: Sought, read: ReadPage): Promise<FoundPage> {
   const bounds = boundsOf(query);
   const found: Found[] = [];
   let step = Math.min(STEP, query.limit);
@@ -137,13 +127,13 @@ async function walk(
 async function scan(
   db: Db,
   mount_id: string,
-  query: CertificateQuery,
+  query: Sought,
   bounds: Bounds,
   step: number,
 ): Promise<{ keys: End[]; rows: Found[] }> {
   const keys = await listKeys(db, mount_id, query, bounds, step);
   const serials = keys.map(({ serial }) => serial);
-  return { keys, rows: await listOf(db, mount_id, query, serials) };
+  return { keys, rows: await listOf(db, mount_id, query, serials, query.range) };
 }
 
 /** Keys of certificates in order, by the index that fits: there is one for roles and one for issuers. */
@@ -170,12 +160,15 @@ async function listKeys(
 /**
  * Those of some certificates that match, in order. They are read by their keys alone: told of more,
  * SQLite would rather walk all of a role, or of an issuer.
+ *
+ * @param range of the name that is looked for, where not all of them have it
  */
 async function listOf(
   db: Db,
   mount_id: string,
   query: CertificateQuery,
   serials: readonly string[],
+  range?: NameRange,
 ): Promise<Found[]> {
   const rows = await inBlocks(serials, (some) => {
     const read = db
@@ -183,7 +176,7 @@ async function listOf(
       .select(FACTS)
       .where('mount_id', '=', mount_id)
       .where('serial', 'in', some);
-    return (query.name === undefined ? read : read.where(hasName(mount_id, query.name))).execute();
+    return range ? listNamed(read, range) : read.execute();
   });
   const matching = rows.filter((row) => isMatch(row, query));
   return matching.sort((a, b) => a.not_after - b.not_after || compareIds(a.serial, b.serial));
@@ -200,11 +193,20 @@ function isMatch(found: Found, query: CertificateQuery): boolean {
   return isAfter && not_after < to;
 }
 
-function hasName(mount_id: string, name: string) {
-  const { from, to } = nameRange(name);
-  return sql<boolean>`exists (
-    select 1 from pki_certificate_name as named
-    where named.mount_id = ${mount_id} and named.serial = pki_certificate.serial
-      and named.reversed >= ${from} and named.reversed < ${to}
-  )`;
+/** Those of which a name is in a range. Names are not brought here: there may be thousands of each. */
+async function listNamed(
+  read: SelectQueryBuilder<Tables, 'pki_certificate', Found>,
+  range: NameRange,
+): Promise<Found[]> {
+  const rows = await read
+    .select(sql<0 | 1>`case when names is null then 1 else 0 end`.as('is_subject_alone'))
+    .where(sql<boolean>`(names is null or ${hasBehind('[', range)} or ${hasBehind(',', range)})`)
+    .execute();
+  const isNamed = ({ is_subject_alone, subject_cn }: (typeof rows)[number]): boolean =>
+    is_subject_alone === 0 || isInRange(reverseName(subject_cn), range);
+  return rows.filter(isNamed).map(({ is_subject_alone: _, ...found }) => found);
 }
+
+/** Whether a list of names has one of a range behind a sign, which in a name itself a quotation mark never follows. */
+const hasBehind = (sign: ',' | '[', { begins }: NameRange) =>
+  sql`replace(names, ${sign + begins}, '') <> names`;

@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, test } from 'node:test';
 import { openStore, type Store } from '../../store/store.ts';
+import { decodeNames, reverseName } from './names.ts';
 import { type CertificateQuery, listCertificates } from './search.store.ts';
 import {
   deleteCertificate,
@@ -12,7 +13,6 @@ import {
   listCertificateCounts,
   listSerials,
   markRevoked,
-  reverseName,
 } from './store.ts';
 
 const directory = mkdtempSync(join(tmpdir(), 'gatehouse-'));
@@ -42,6 +42,15 @@ after(async () => {
   await store.close();
   rmSync(directory, { recursive: true });
 });
+
+/** What a certificate's row says of its names. */
+const namesOf = (mount_id: string, serial: string) =>
+  store.db
+    .selectFrom('pki_certificate')
+    .select(['serial', 'subject_cn', 'names'])
+    .where('mount_id', '=', mount_id)
+    .where('serial', '=', serial)
+    .executeTakeFirstOrThrow();
 
 test('a certificate reads back by its serial number, and only on its own mount', async () => {
   const found = await findCertificate(store.db, 'm', '0a');
@@ -98,9 +107,15 @@ for (const [query, serials, why] of searches) {
 
 test('the count of certificates is kept by insertion and deletion', async () => {
   assert.equal((await listCertificateCounts(store.db)).get('m'), 4);
-  await store.commit(deleteCertificate('m', '0d'));
+  const names = store.db.selectFrom('pki_certificate_name').selectAll();
+  const ofIt = names.where('mount_id', '=', 'm').where('serial', '=', '0d');
+  assert.equal((await ofIt.execute()).length, 2);
+  const row = await namesOf('m', '0d');
+  await store.commit(deleteCertificate('m', row));
+  assert.deepEqual(await ofIt.execute(), []);
+  assert.equal((await names.where('mount_id', '=', 'm').execute()).length, 6);
   assert.equal((await listCertificateCounts(store.db)).get('m'), 3);
-  await assert.rejects(store.commit(deleteCertificate('m', '0d')), /not stored any more/);
+  await assert.rejects(store.commit(deleteCertificate('m', row)), /not stored any more/);
   assert.equal((await listCertificateCounts(store.db)).get('m'), 3);
 });
 
@@ -139,6 +154,10 @@ for (const [names, statements] of numbersOfNames) {
     assert.deepEqual(
       stored.map(({ reversed }) => reverseName(reversed)).sort(),
       [row.subject_cn, ...others].sort(),
+    );
+    assert.deepEqual(
+      decodeNames(await namesOf('n', serial)),
+      stored.map(({ reversed }) => reversed),
     );
   });
 }

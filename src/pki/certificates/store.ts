@@ -5,16 +5,17 @@ import { build, type Db, prepared, preparedWrite } from '../../store/database.ts
 import { keyPages } from '../../store/key-page.ts';
 import type { PkiCertificateRow } from '../../store/tables.ts';
 import { type Write, write } from '../../store/write.ts';
-import { isAscii } from '../fields/host-name.ts';
 import { countFewer, countOneMore, listCounts } from '../mount-state/counts.store.ts';
+import { deleteNames, insertAllNames } from './names.store.ts';
+import { encodeNames, type NamesOfRow, reverseAll } from './names.ts';
 
 /** A certificate that this mount issued, as the store keeps it. */
-export type StoredCertificate = Omit<PkiCertificateRow, 'mount_id'>;
+export type StoredCertificate = Omit<PkiCertificateRow, 'mount_id' | 'names'>;
 
 /** The count of a mount's certificates. */
 export const CERTIFICATES = 'certificates';
 
-/** All that is kept of a certificate but its bytes. */
+/** All that is kept of a certificate but its bytes and its names. */
 export const FACTS = [
   'serial',
   'issuer_id',
@@ -93,107 +94,27 @@ const insertRow = preparedWrite(
       not_after: p.not_after,
       der: p.der,
       clusters: p.clusters,
+      names: p.names,
     }),
   { rows: 1, conflict: 'the serial number is taken: try again' },
 );
 
-/** Names of one statement where a certificate has many: each by itself takes PostgreSQL twice as long. */
-const NAMES_AT_ONCE = 50;
-
-/** One statement of so many names: what most certificates have goes by the one that is always the same. */
-const insertSomeNames = (count: number) =>
-  preparedWrite((sql, p: Record<string, string>) => {
-    const { mount_id = '', serial = '' } = p;
-    const rows = Array.from({ length: count }, (_, at) => {
-      const { [`name_${at}`]: reversed = '' } = p;
-      return { mount_id, reversed, serial };
-    });
-    return sql
-      .insertInto('pki_certificate_name')
-      .values(rows)
-      .onConflict((clash) => clash.doNothing());
-  });
-
-const insertName = insertSomeNames(1);
-const insertNames = insertSomeNames(NAMES_AT_ONCE);
-
-/** Which certificate names are of. */
-type Named = { mount_id: string; serial: string };
-
-/** Names as a certificate is found by them, in the order of their index: its pages are each taken once. */
-const reverseAll = (names: Iterable<string>): string[] => {
-  // Most have the subject's name once more.
-  const reversed = Array.from(new Set(names), reverseName).filter((name) => name !== '');
-  return reversed.length > 1 ? [...new Set(reversed)].sort() : reversed;
-};
-
-/** @param reversed as {@link reverseAll} has them */
-function insertAllNames(of: Named, reversed: readonly string[]): Write[] {
-  const writes: Write[] = [];
-  let at = 0;
-  for (; reversed.length - at >= NAMES_AT_ONCE; at += NAMES_AT_ONCE) {
-    const some = reversed.slice(at, at + NAMES_AT_ONCE).map((name, n) => [`name_${n}`, name]);
-    writes.push(insertNames({ ...of, ...Object.fromEntries(some) }));
-  }
-  for (const name of reversed.slice(at)) writes.push(insertName({ ...of, name_0: name }));
-  return writes;
-}
-
-/** Names of no certificate: of one that is there nothing is taken, whatever is known of the set it was written by. */
-function deleteStrayNames({ mount_id, serial }: Named, reversed: readonly string[]): Write {
-  const certificate = build
-    .selectFrom('pki_certificate')
-    .select('serial')
-    .where('mount_id', '=', mount_id)
-    .where('serial', '=', serial);
-  const names = build
-    .deleteFrom('pki_certificate_name')
-    .where('mount_id', '=', mount_id)
-    .where('serial', '=', serial)
-    .where('reversed', 'in', reversed);
-  return write(names.where(({ not, exists }) => not(exists(certificate))));
-}
-
-/** So many names are written with their certificate at most: those of five thousand would keep others' writes waiting. */
-const MOST_WITH_IT = 100;
-
-/** Names of a certificate, written before it is there or taken back. */
-interface NamePage {
-  insert: Write[];
-  remove(): Write;
-}
-
-/**
- * Which names of a certificate are written with it, and which before it, page by page: nothing is found by these until
- * it is there.
- */
-export function planNames(
-  of: Named,
-  names: readonly string[],
-): { own: readonly string[]; pages: readonly NamePage[] } {
-  if (names.length <= MOST_WITH_IT) return { own: names, pages: [] };
-  const before = reverseAll(names.slice(MOST_WITH_IT));
-  const pages: NamePage[] = [];
-  for (let at = 0; at < before.length; at += MOST_WITH_IT) {
-    const some = before.slice(at, at + MOST_WITH_IT);
-    pages.push({ insert: insertAllNames(of, some), remove: () => deleteStrayNames(of, some) });
-  }
-  return { own: names.slice(0, MOST_WITH_IT), pages };
-}
-
 /**
  * The rows of a new certificate: itself, the names it can be found by, the count.
  *
- * @param names besides that of the subject, those that {@link planNames} has written with it
+ * @param names besides that of the subject, those that `planNames` has written with it
+ * @param all its names, where others were written before it
  */
 export function insertCertificate(
   mount_id: string,
   certificate: Omit<StoredCertificate, 'revoked_at_ms' | 'revocation_reason' | 'clusters'> & {
     clusters?: string;
   },
-  names: Iterable<string>,
+  names: readonly string[],
+  all = names,
 ): Write[] {
-  const { serial } = certificate;
+  const { serial, subject_cn } = certificate;
+  const own = reverseAll([subject_cn, ...names]);
   return [
     insertRow({
       mount_id,
@@ -201,11 +122,15 @@ export function insertCertificate(
       revocation_reason: null,
       clusters: '',
       ...certificate,
+      names: encodeNames(subject_cn, all === names ? own : reverseAll([subject_cn, ...all])),
     }),
-    ...insertAllNames({ mount_id, serial }, reverseAll([certificate.subject_cn, ...names])),
+    ...insertAllNames({ mount_id, serial }, own),
     countOneMore({ mount_id, name: CERTIFICATES }),
   ];
 }
+
+/** Which certificate is meant. */
+type Named = { mount_id: string; serial: string };
 
 type Marked = Named & { revoked_at_ms: number; revocation_reason: number | null };
 
@@ -238,21 +163,19 @@ export function joinHolders(
 }
 
 /** Removes a certificate from the store and everything it is found by. */
-export function deleteCertificate(mount_id: string, serial: string): Write[] {
+export function deleteCertificate(
+  mount_id: string,
+  certificate: NamesOfRow & { serial: string },
+): Write[] {
   return [
     write(
       build
         .deleteFrom('pki_certificate')
         .where('mount_id', '=', mount_id)
-        .where('serial', '=', serial),
+        .where('serial', '=', certificate.serial),
       { rows: 1, conflict: 'the certificate is not stored any more' },
     ),
-    write(
-      build
-        .deleteFrom('pki_certificate_name')
-        .where('mount_id', '=', mount_id)
-        .where('serial', '=', serial),
-    ),
+    ...deleteNames(mount_id, [certificate]),
     countFewer({ mount_id, name: CERTIFICATES, fewer: 1 }),
   ];
 }
@@ -260,13 +183,4 @@ export function deleteCertificate(mount_id: string, serial: string): Write[] {
 /** How many certificates are stored, by mount; kept, not counted. Where there are none it may say nothing. */
 export function listCertificateCounts(db: Db): Promise<ReadonlyMap<string, number>> {
   return listCounts(db, CERTIFICATES);
-}
-
-/** A name from its end on, so that everything beneath one lies together. */
-export function reverseName(name: string): string {
-  const lower = name.toLowerCase();
-  if (!isAscii(lower)) return [...lower].reverse().join('');
-  let reversed = '';
-  for (let at = lower.length - 1; at >= 0; at -= 1) reversed += lower[at];
-  return reversed;
 }

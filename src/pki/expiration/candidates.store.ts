@@ -1,6 +1,7 @@
 import { sql } from 'kysely';
 import { type Db, prepared } from '../../store/database.ts';
 import { serialIn, unindexedEnd } from '../../store/serial-in.ts';
+import { decodeNames } from '../certificates/names.ts';
 import type { StoredCertificate } from '../certificates/store.ts';
 
 export type Candidate = Omit<StoredCertificate, 'der' | 'revocation_reason' | 'clusters'>;
@@ -37,25 +38,18 @@ export function listEnding(
     .execute();
 }
 
-const namesOf = prepared((from, p: { mount_id: string; serial: string; limit: number }) =>
+const namesOf = prepared((from, p: { mount_id: string; serial: string }) =>
   from
-    .selectFrom('pki_certificate_name')
-    .select('reversed')
+    .selectFrom('pki_certificate')
+    .select(['subject_cn', 'names'])
     .where('mount_id', '=', p.mount_id)
-    .where('serial', '=', p.serial)
-    .orderBy('reversed')
-    .limit(p.limit),
+    .where('serial', '=', p.serial),
 );
 
 /** Names that a certificate is found by, backwards, in their order. */
-export async function listNames(
-  db: Db,
-  mount_id: string,
-  serial: string,
-  limit: number,
-): Promise<string[]> {
-  const rows = await namesOf.all(db, { mount_id, serial, limit });
-  return rows.map(({ reversed }) => reversed);
+export async function listNames(db: Db, mount_id: string, serial: string): Promise<string[]> {
+  const row = await namesOf.first(db, { mount_id, serial });
+  return row ? decodeNames(row) : [];
 }
 
 const serialsNamed = prepared(
@@ -83,24 +77,24 @@ export async function listNamed(
 /**
  * The latest end of those of some certificates that have all names of another, end after it and are not revoked.
  *
+ * @param not_after of the other
+ * @param reversed its names, backwards
  * @param among their serial numbers
  * @param lost ids of issuers whose certificates are not relied on any more
  */
 export async function findLaterEnd(
   db: Db,
   mount_id: string,
-  { serial, not_after }: End,
+  { not_after, reversed }: { not_after: number; reversed: readonly string[] },
   among: readonly string[],
   lost: readonly string[],
 ): Promise<number | undefined> {
   if (among.length === 0) return undefined;
-  const lacking = sql<boolean>`exists (
-    select 1 from pki_certificate_name as own
-    where own.mount_id = ${mount_id} and own.serial = ${serial} and not exists (
-      select 1 from pki_certificate_name as theirs
-      where theirs.mount_id = ${mount_id} and theirs.reversed = own.reversed
-        and theirs.serial = pki_certificate.serial
-    )
+  // Each by the key of the names, which are several thousand at most.
+  const shared = sql<number>`(
+    select count(*) from pki_certificate_name as theirs
+    where theirs.mount_id = ${mount_id} and theirs.reversed in (${sql.join(reversed)})
+      and theirs.serial = pki_certificate.serial
   )`;
   const row = await db
     .selectFrom('pki_certificate')
@@ -109,7 +103,7 @@ export async function findLaterEnd(
     .where(unindexedEnd, '>', not_after)
     .where('revoked_at_ms', 'is', null)
     .$if(lost.length > 0, (query) => query.where('issuer_id', 'not in', lost))
-    .where(({ not }) => not(lacking))
+    .where(shared, '=', reversed.length)
     .executeTakeFirst();
   return row?.latest ?? undefined;
 }

@@ -12,8 +12,6 @@ const MOST_LOOKED_AT = 5_000;
 const MOST_PAGES = 100;
 /** Names that are compared in one statement, which takes some milliseconds. */
 const COMPARED = 4_000;
-/** More than any certificate has. */
-const MOST_NAMES = 20_000;
 /** Names of which the rarest is looked for. */
 const TRIED = 8;
 
@@ -46,7 +44,7 @@ export class Successors {
    * @returns with the first of its names
    */
   async look(of: End, shown: number): Promise<{ has: boolean; names: string[]; count: number }> {
-    const reversed = await listNames(this.#db, this.#mount_id, of.serial, MOST_NAMES);
+    const reversed = await listNames(this.#db, this.#mount_id, of.serial);
     const has = reversed.length > 0 && (await this.#has(of, reversed));
     const names = reversed.slice(0, shown).map((name) => [...name].reverse().join(''));
     return { has, names, count: reversed.length };
@@ -72,7 +70,8 @@ export class Successors {
     for (let page = 0; page < pages; page += 1) {
       const where = { reversed: name, after, limit };
       const among = await listNamed(this.#db, this.#mount_id, where);
-      const found = await findLaterEnd(this.#db, this.#mount_id, of, among, this.#lost);
+      const wanted = { not_after: of.not_after, reversed };
+      const found = await findLaterEnd(this.#db, this.#mount_id, wanted, among, this.#lost);
       if (found !== undefined || among.length < limit) return found;
       after = among.at(-1) ?? '';
       await nextTurn();

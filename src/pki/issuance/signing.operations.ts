@@ -7,7 +7,8 @@ import type { KeyDescription } from '../../x509/keys.ts';
 import { formatColonHex, formatSerial } from '../../x509/serial.ts';
 import { encodeIssued, type SignedLeafAnswer } from '../certificates/answer.ts';
 import { insertMetadata } from '../certificates/metadata/store.ts';
-import { insertCertificate, planNames } from '../certificates/store.ts';
+import { planNames } from '../certificates/names.store.ts';
+import { insertCertificate } from '../certificates/store.ts';
 import { placeInShard } from '../crl/shards.operations.ts';
 import { signCertificate, signWithKey } from '../keys/signing.operations.ts';
 import type { LeafPlan } from '../profile/leaf.ts';
@@ -108,7 +109,7 @@ export async function planSigned(
   const effects = [
     held,
     ...(placed?.effects ?? []),
-    ...(role.no_store ? [] : insertCertificate(mount_id, row, own)),
+    ...(role.no_store ? [] : insertCertificate(mount_id, row, own, stored)),
     ...(data ? [insertMetadata({ ...kept, data })] : []),
   ];
   const answer = {

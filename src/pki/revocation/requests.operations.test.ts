@@ -130,7 +130,8 @@ eachEngine('a request to revoke', (open) => {
 
   test('of a certificate that is removed at that moment is refused, and nothing is queued', async () => {
     const { app, west, named, revoke, request } = await openClusters(await open());
-    const remove = () => app.store.commit(deleteCertificate(named.mount_id, serial));
+    const remove = () =>
+      app.store.commit(deleteCertificate(named.mount_id, { serial, subject_cn: '', names: null }));
     await assert.rejects(revoke(anticipated(west, remove)), /not found/);
     assert.equal(await request(), undefined);
   });
@@ -161,7 +162,9 @@ eachEngine('a request to revoke', (open) => {
   test('whose certificate is gone by then ends without a revocation', async () => {
     const { app, east, west, named, revoke, request, revoked } = await openClusters(await open());
     await revoke(west);
-    await app.store.commit(deleteCertificate(named.mount_id, serial));
+    await app.store.commit(
+      deleteCertificate(named.mount_id, { serial, subject_cn: '', names: null }),
+    );
     await carryOut(east);
     assert.equal(await request(), undefined);
     assert.deepEqual(await revoked(), []);
@@ -255,7 +258,7 @@ eachEngine('what a cluster has revoked', (open) => {
     const tidy = () =>
       app.store.commit([
         ...deleteRevocations(named.mount_id, [serial], { before: 2 ** 40, revision: 1 }),
-        ...deleteCertificate(named.mount_id, serial),
+        ...deleteCertificate(named.mount_id, { serial, subject_cn: '', names: null }),
       ]);
     const again = await revoke(anticipated(at('north'), tidy), { certificate });
     assert.equal(timeOf(again), time);

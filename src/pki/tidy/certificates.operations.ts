@@ -7,6 +7,7 @@ import {
   type End,
   endedCertificates,
   FIRST_END,
+  partsWithNames,
 } from './expired.store.ts';
 import { cutoffOf } from './fields.ts';
 import type { TidyOperation, TidyWork } from './work.ts';
@@ -40,13 +41,18 @@ export const tidyCertificates: TidyOperation = {
     for await (const page of endedPages(work)) yield page.length;
   },
   async *pages(work) {
+    const { app, mount_id } = work;
+    const before = cutoff(work);
     for await (const page of endedPages(work)) {
       const serials = page.map(({ serial }) => serial);
-      yield {
-        effects: deleteEndedCertificates(work.mount_id, serials, cutoff(work)),
-        counts: { cert_store_deleted_count: page.length },
-        rows: page.length,
-      };
+      for await (const { stored } of partsWithNames(app.db, mount_id, serials, before)) {
+        const { length } = stored;
+        yield {
+          effects: length > 0 ? deleteEndedCertificates(mount_id, stored, before) : [],
+          counts: { cert_store_deleted_count: length },
+          rows: length,
+        };
+      }
     }
   },
 };
@@ -58,19 +64,25 @@ export const tidyUnreadable: TidyOperation = {
     const { app, mount_id, limit, request } = work;
     const breath = new Breath();
     for (let after = ''; ; ) {
-      const { rows } = await certificatesWithBytes.some(app.db, { mount_id, after, limit }, 'der');
+      const { rows } = await certificatesWithBytes.some(
+        app.db,
+        { mount_id, after, limit },
+        'der',
+        'names',
+      );
       const last = rows.at(-1);
       if (!last) return;
-      const serials: string[] = [];
-      for (const { serial, not_after, der } of rows) {
+      const unreadable: typeof rows = [];
+      for (const row of rows) {
+        const { not_after, der } = row;
         // A dry run counts none twice.
         const isCounted = request.dry_run && request.tidy_cert_store && not_after < cutoff(work);
-        if (!isCounted && !isReadable(der)) serials.push(serial);
+        if (!isCounted && !isReadable(der)) unreadable.push(row);
         await breath.take();
       }
-      const { length } = serials;
+      const { length } = unreadable;
       yield {
-        effects: length > 0 ? deleteUnreadable(mount_id, serials) : [],
+        effects: length > 0 ? deleteUnreadable(mount_id, unreadable) : [],
         counts: { cert_store_deleted_count: length },
         rows: length,
       };

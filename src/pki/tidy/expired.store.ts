@@ -1,7 +1,9 @@
 import { sql } from 'kysely';
-import { build, type Db, prepared } from '../../store/database.ts';
+import { build, type Db, MOST_BYTES, prepared } from '../../store/database.ts';
 import { serialIn, unindexedEnd } from '../../store/serial-in.ts';
 import { type Write, write } from '../../store/write.ts';
+import { deleteNames } from '../certificates/names.store.ts';
+import type { NamesOfRow } from '../certificates/names.ts';
 import { CERTIFICATES } from '../certificates/store.ts';
 import { countFewer } from '../mount-state/counts.store.ts';
 import { REVOCATIONS } from '../mount-state/revocations.store.ts';
@@ -55,20 +57,25 @@ export const endedRevocations = prepared((db, p: PageOf) =>
  */
 export function deleteEndedCertificates(
   mount_id: string,
-  serials: readonly string[],
+  certificates: readonly Removed[],
   before: number,
 ): Write[] {
+  const serials = certificates.map(({ serial }) => serial);
   const rows = some('pki_certificate', mount_id, serials).where(unindexedEnd, '<', before);
-  return [write(rows, counted(serials)), ...deleteWithThem(mount_id, serials)];
+  return [write(rows, counted(serials)), ...deleteWithThem(mount_id, certificates)];
 }
 
 /** Removes certificates that cannot be read, whatever their columns say. */
-export function deleteUnreadable(mount_id: string, serials: readonly string[]): Write[] {
+export function deleteUnreadable(mount_id: string, certificates: readonly Removed[]): Write[] {
+  const serials = certificates.map(({ serial }) => serial);
   const rows = some('pki_certificate', mount_id, serials);
-  return [write(rows, counted(serials)), ...deleteWithThem(mount_id, serials)];
+  return [write(rows, counted(serials)), ...deleteWithThem(mount_id, certificates)];
 }
 
-type Table = 'pki_certificate' | 'pki_certificate_name' | 'pki_revocation';
+/** A certificate that is removed, and what it is found by. */
+type Removed = NamesOfRow & { serial: string };
+
+type Table = 'pki_certificate' | 'pki_revocation';
 
 const some = <Name extends Table>(table: Name, mount_id: string, serials: readonly string[]) =>
   build.deleteFrom<Table>(table).where(serialIn(mount_id, serials));
@@ -79,9 +86,9 @@ const counted = (serials: readonly string[]) => ({
   conflict: 'what is tidied was changed by somebody else meanwhile: tidy again',
 });
 
-const deleteWithThem = (mount_id: string, serials: readonly string[]): Write[] => [
-  write(some('pki_certificate_name', mount_id, serials)),
-  countFewer({ mount_id, name: CERTIFICATES, fewer: serials.length }),
+const deleteWithThem = (mount_id: string, certificates: readonly Removed[]): Write[] => [
+  ...deleteNames(mount_id, certificates),
+  countFewer({ mount_id, name: CERTIFICATES, fewer: certificates.length }),
 ];
 
 /**
@@ -105,20 +112,49 @@ export function deleteRevocations(
   ];
 }
 
-/** Which of some certificates are stored, though they have ended. */
-export async function listStored(
+/** Some serial numbers, and those of their certificates that are stored, though they have ended. */
+interface EndedPart {
+  serials: string[];
+  stored: Removed[];
+}
+
+/** Parts of a page of serial numbers: the certificates of each have as many bytes of names as are read at once. */
+export async function* partsWithNames(
   db: Db,
   mount_id: string,
   serials: readonly string[],
   before: number,
-): Promise<string[]> {
-  const rows = await db
-    .selectFrom('pki_certificate')
-    .select('serial')
-    .where(serialIn(mount_id, serials))
-    .where(unindexedEnd, '<', before)
+): AsyncGenerator<EndedPart> {
+  const stored = (some: readonly string[]) =>
+    db
+      .selectFrom('pki_certificate')
+      .where(serialIn(mount_id, some))
+      .where(unindexedEnd, '<', before);
+  const measured = await stored(serials)
+    .select(['serial', sql<number>`coalesce(octet_length(names), 0)`.as('bytes')])
     .execute();
-  return rows.map(({ serial }) => serial);
+  const bytesOf = new Map(measured.map(({ serial, bytes }) => [serial, bytes]));
+  for (const part of partsOf(serials, (serial) => bytesOf.get(serial) ?? 0)) {
+    const isAny = part.some((serial) => bytesOf.has(serial));
+    const rows = isAny ? stored(part).select(['serial', 'subject_cn', 'names']).execute() : [];
+    yield { serials: part, stored: await rows };
+  }
+}
+
+/** Items in their order, each part as long as {@link MOST_BYTES} goes; one at least. */
+function partsOf(items: readonly string[], weigh: (item: string) => number): string[][] {
+  const parts: string[][] = [];
+  let left = 0;
+  for (const item of items) {
+    const part = left > 0 ? parts.at(-1) : undefined;
+    if (part) part.push(item);
+    else {
+      parts.push([item]);
+      left = MOST_BYTES;
+    }
+    left -= weigh(item);
+  }
+  return parts;
 }
 
 /** All certificates in order of their serial numbers, with their bytes. */
@@ -126,7 +162,7 @@ export const certificatesWithBytes = prepared(
   (db, p: { mount_id: string; after: string; limit: number }) =>
     db
       .selectFrom('pki_certificate')
-      .select(['serial', 'not_after', 'der'])
+      .select(['serial', 'not_after', 'subject_cn', 'names', 'der'])
       .where('mount_id', '=', p.mount_id)
       .where('serial', '>', p.after)
       .orderBy('serial')

@@ -19,7 +19,7 @@ import {
   type End,
   endedRevocations,
   FIRST_END,
-  listStored,
+  partsWithNames,
   renewCrls,
   unassignedRevocations,
 } from './expired.store.ts';
@@ -92,16 +92,18 @@ const tidyChosen = (
     if (!(await isAnyEnded(work, isChosen))) return;
     const past = await findPast(work);
     for await (const page of endedPages(work, past, isChosen)) {
-      const serials = page.map(({ serial }) => serial);
-      const stored = await listStored(app.db, mount_id, serials, past.before);
-      yield {
-        effects: [
-          ...deleteRevocations(mount_id, serials, past),
-          ...(stored.length > 0 ? deleteEndedCertificates(mount_id, stored, past.before) : []),
-        ],
-        counts: { [of.count]: page.length },
-        rows: page.length,
-      };
+      const all = page.map(({ serial }) => serial);
+      for await (const part of partsWithNames(app.db, mount_id, all, past.before)) {
+        const { serials, stored } = part;
+        yield {
+          effects: [
+            ...deleteRevocations(mount_id, serials, past),
+            ...(stored.length > 0 ? deleteEndedCertificates(mount_id, stored, past.before) : []),
+          ],
+          counts: { [of.count]: serials.length },
+          rows: serials.length,
+        };
+      }
     }
   },
 });

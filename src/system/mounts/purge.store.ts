@@ -31,7 +31,7 @@ const PAGED: Readonly<Record<Exclude<MountTable, 'token'>, Paged>> = {
   // Before revocations: what is being carried out is refused once its request is gone.
   pki_revocation_request: { keys: ['serial'] },
   pki_certificate_name: { keys: ['reversed', 'serial'] },
-  pki_certificate: { keys: ['serial'], long: ['der'] },
+  pki_certificate: { keys: ['serial'], long: ['der', 'names'] },
   pki_certificate_metadata: { keys: ['serial'], long: ['data'] },
   pki_blocked_key: { keys: ['key_sha256'] },
   pki_revoked_issuer: { keys: ['tbs_sha256'] },
@@ -73,7 +73,10 @@ const columnsOf = ({ keys }: Paged) => sql.join(keys.map((key) => sql.ref(key)))
 
 /** How many bytes a row has that may be many. */
 const bytesOf = ({ long = [] }: Paged) =>
-  sql.join([sql.lit(0), ...long.map((one) => sql`octet_length(${sql.ref(one)})`)], sql` + `);
+  sql.join(
+    [sql.lit(0), ...long.map((one) => sql`coalesce(octet_length(${sql.ref(one)}), 0)`)],
+    sql` + `,
+  );
 
 /** Keys of a page of rows: so many at most, and in order where pages go by it. */
 export async function listMountRows(
