@@ -25,15 +25,18 @@ export async function warnOfLength(
   const config = await readCrlConfig(app, mount_id);
   const { max_crl_entries: most, disable, unified_crl_on_existing_paths } = config;
   if (most === -1 || disable) return [];
+  const { revision, epoch } = await readRevocationState(app.db, mount_id);
+  // No list has more entries than the mount has ever had revocations: of most mounts no list need be read.
+  if (revision <= most) return [];
   const mountState = await readMountState(app, mount_id);
   const issuers = findClassOf(mountState, issuer_id);
   if (!issuers) return [];
   const of = unified_crl_on_existing_paths ? ALL : app.config.cluster_name;
   const stored = await findCrl(app.db, mount_id, crlName(issuers.id, { ...COMPLETE, of }));
-  const { revision, epoch } = await readRevocationState(app.db, mount_id);
   const { revision: after = 0, entries = 0 } = stored ?? {};
-  if (entries + revision - after <= most) return [];
-  let added = revision - after;
+  // A list that was built since then has all that there was.
+  let added = Math.max(0, revision - after);
+  if (entries + added <= most) return [];
   if (added <= MOST) {
     const scope: CrlScope = JSON.parse(planScope(mountState, issuers, { epoch, disable, of }));
     const belongs = isListedIn(scope);
