@@ -15,6 +15,7 @@ import { bumpsConfigVersion, READ_CONFIG_VERSION } from '../config-version.ts';
 import { isHold, withoutLocks } from '../holding.ts';
 import { planMigrations } from '../migrations.ts';
 import { type Effect, isAuditEntry, type Write } from '../write.ts';
+import { KeptHolds } from './kept-holds.ts';
 import { BUSY_TIMEOUT_MS, isStatementError, resultCode, StatementCache } from './reader.ts';
 
 const INSERT_AUDIT_ENTRY =
@@ -45,6 +46,7 @@ class HalfWritten extends Refused {}
 export class SqliteWriter implements BatchWriter {
   readonly #database: DatabaseSync;
   readonly #statements: StatementCache<StatementSync>;
+  readonly #holds: KeptHolds;
   readonly #node: string;
   #head: ChainHead;
   /** Whether the last batch had a set that was refused late: the next one begins with savepoints. */
@@ -67,11 +69,13 @@ export class SqliteWriter implements BatchWriter {
     this.#database.exec('pragma secure_delete = fast');
     this.#statements = new StatementCache((sql) => this.#database.prepare(withoutLocks(sql)));
     migrate(this.#database);
+    this.#holds = new KeptHolds(readTriggered(this.#database));
     this.#head = readHead(this.#database, node);
   }
 
   run(batch: Batch): BatchResult {
     const headBefore = this.#head;
+    this.#holds.forget();
     try {
       this.#database.exec('begin immediate');
       const outcomes = this.#runSets(batch);
@@ -125,6 +129,7 @@ export class SqliteWriter implements BatchWriter {
       if (!(error instanceof HalfWritten)) throw error;
       this.#head = headBefore;
       this.#isCareful = true;
+      this.#holds.forget();
       this.#statements.get('rollback to write_set').run();
       refusal = error.refusal;
     }
@@ -164,10 +169,7 @@ export class SqliteWriter implements BatchWriter {
     if (write.rows === undefined && isRead) return 0;
     let touched: number | bigint;
     try {
-      const statement = this.#statements.get(write.sql);
-      touched = isRead
-        ? statement.all(...write.parameters).length
-        : statement.run(...write.parameters).changes;
+      touched = isRead ? this.#hold(write) : this.#change(write);
     } catch (error) {
       const taken = takenKey(error);
       if (taken === undefined) throw error;
@@ -180,8 +182,24 @@ export class SqliteWriter implements BatchWriter {
     return isRead ? 0 : touched;
   }
 
+  /** How many rows it finds. */
+  #hold({ sql, parameters }: Write): number {
+    const known = this.#holds.find(sql, parameters);
+    if (known !== undefined) return known;
+    const { length } = this.#statements.get(sql).all(...parameters);
+    this.#holds.set(sql, parameters, length);
+    return length;
+  }
+
+  #change({ sql, parameters }: Write): number | bigint {
+    const { changes } = this.#statements.get(sql).run(...parameters);
+    this.#holds.note(sql);
+    return changes;
+  }
+
   #chain(record: string): void {
     const next = chainRecord(this.#head, record);
+    this.#holds.note(INSERT_AUDIT_ENTRY);
     this.#statements
       .get(INSERT_AUDIT_ENTRY)
       .run(this.#node, next.seq, Date.now(), record, this.#head.hash, next.hash);
@@ -228,6 +246,12 @@ function migrate(database: DatabaseSync): void {
     database.close();
     throw error;
   }
+}
+
+/** Tables whose triggers write others, or may. */
+function readTriggered(database: DatabaseSync): Set<string> {
+  const triggers = database.prepare("select tbl_name from sqlite_master where type = 'trigger'");
+  return new Set(triggers.all().map(({ tbl_name }) => String(tbl_name)));
 }
 
 function readHead(database: DatabaseSync, node: string): ChainHead {
