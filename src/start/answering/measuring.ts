@@ -16,6 +16,7 @@ interface Measuring {
 export class AllMeters {
   /** Of those that have ended. */
   #former: Measured | undefined;
+  readonly #lost = new WeakSet<Measuring>();
 
   async read(threads: Iterable<Measuring>): Promise<Measured[]> {
     const all = [...threads];
@@ -26,13 +27,17 @@ export class AllMeters {
         thread.measured = told as Measured | undefined;
       }),
     );
-    return [...all.map(({ measured }) => measured), this.#former].filter(
+    // What those have counted that have ended meanwhile is among the former.
+    const present = all.filter((thread) => !this.#lost.has(thread));
+    return [...present.map(({ measured }) => measured), this.#former].filter(
       (one) => one !== undefined,
     );
   }
 
   /** It has ended. */
-  lose({ measured }: Measuring): void {
+  lose(thread: Measuring): void {
+    const { measured } = thread;
+    this.#lost.add(thread);
     if (measured) this.#former = ofEnded([measured, ...(this.#former ? [this.#former] : [])]);
   }
 }
