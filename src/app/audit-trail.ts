@@ -1,3 +1,4 @@
+import type { SharedTexts } from '../core/shared-texts.ts';
 import type { AuditEntry } from '../store/write.ts';
 import type { Caller, TokenFacts } from './caller.ts';
 
@@ -33,8 +34,25 @@ export interface AuditTrail {
   /** Counts a public read that leaves no record. */
   count(route: string): void;
   counts(): ReadonlyMap<string, number>;
+  /** From now on records that need not be waited for go to another thread, which writes them whatever becomes of this one. */
+  handOn(to: RecordsElsewhere): void;
+  /** Writes what another thread has put there from now on. @returns takes the last of it, once that thread has ended */
+  collect(from: SharedTexts): () => void;
+  /** Something waits to be collected. */
+  expect(): void;
+  /** Tries to write what waits, where it could not be written. */
+  recover(): Promise<void>;
   /** Writes what is waiting. */
   close(): Promise<void>;
+}
+
+/** Where a thread's records go that another one writes. */
+export interface RecordsElsewhere {
+  records: SharedTexts;
+  /** That one's {@link AuditTrail.expect}. */
+  tell(): void;
+  /** That one's {@link AuditTrail.recover}. */
+  recover(): Promise<void>;
 }
 
 /** How a request ended, as far as its record goes. */

@@ -5,6 +5,8 @@ import { setImmediate as turn } from 'node:timers/promises';
 import { recordFrom } from '../../test/support/caller-record.ts';
 import { spendsAtMost } from '../../test/support/cpu-time.ts';
 import { SERVER_MOUNT } from '../access/system-caller.ts';
+import { Failure } from '../core/failure.ts';
+import { SharedTexts } from '../core/shared-texts.ts';
 import { createTrail } from './operations.ts';
 
 const END = { status: 'done' as const };
@@ -169,3 +171,78 @@ for (const [what, sent] of LONG) {
     });
   });
 }
+
+/** A trail whose records another one writes. */
+function handedOn(commit: (records: string[]) => Promise<void>) {
+  const optionsOf = (write: (records: string[]) => Promise<void>) => ({
+    store: { commit: (set: { audit: string }[]) => write(set.map(({ audit }) => audit)) } as never,
+    hash: (secret: string) => secret,
+    now: () => 0,
+    wait_for_reads: false,
+    onError: () => {},
+  });
+  const writer = createTrail(optionsOf(commit));
+  const trail = createTrail(optionsOf(() => Promise.reject(new Error('it is not for this one'))));
+  const records = new SharedTexts();
+  const takeLast = writer.collect(records);
+  trail.handOn({
+    records: new SharedTexts(records.shared),
+    tell: () => writer.expect(),
+    recover: () => writer.recover(),
+  });
+  return { trail, writer, takeLast };
+}
+
+test('what a thread hands on is written once, also when that has ended', async () => {
+  const written: string[] = [];
+  const { trail, writer, takeLast } = handedOn(async (records) => void written.push(...records));
+  await trail.note(requestOf('first'), END);
+  trail.refuse(requestOf('refused'), { status: 'refused' });
+  await writer.close();
+  assert.equal(written.length, 2);
+  await trail.note(requestOf('last'), END);
+  takeLast();
+  await writer.close();
+  assert.deepEqual(
+    written.map((record) => JSON.parse(record).request.path),
+    ['first', 'refused', 'last'],
+  );
+});
+
+test('while another thread cannot write them nothing is answered that it would have to write', async () => {
+  let isBroken = true;
+  const written: string[] = [];
+  const { trail, writer } = handedOn(async (records) => {
+    if (isBroken) throw new Failure('unavailable', 'nothing can be written');
+    written.push(...records);
+  });
+  for (let round = 0; round < 4; round += 1) {
+    await trail.note(requestOf(`${round}`), END);
+    await writer.close().catch(() => {});
+  }
+  await assert.rejects(trail.note(requestOf('refused'), END), { kind: 'unavailable' });
+  isBroken = false;
+  await trail.note(requestOf('answered'), END);
+  await writer.close();
+  assert.deepEqual(
+    written.map((record) => JSON.parse(record).request.path),
+    ['0', '1', '2', '3', 'answered'],
+  );
+});
+
+test('what is not collected while there is no room for it is collected after that, though nobody asks', async () => {
+  const written: string[] = [];
+  const held: (() => void)[] = [];
+  const { trail, writer } = handedOn(async (records) => {
+    await new Promise<void>((resolve) => held.push(resolve));
+    written.push(...records);
+  });
+  const text = 'p '.repeat(1 << 19);
+  for (let at = 0; at < 32; at += 1) await writer.note(requestOf(text), END);
+  await trail.note(requestOf('left'), END);
+  const isThere = () => written.some((record) => JSON.parse(record).request.path === 'left');
+  while (held.length === 0) await turn();
+  await new Promise((resolve) => setTimeout(resolve, 50));
+  assert.equal(held.length, 1);
+  for (; !isThere(); await turn()) for (const resolve of held.splice(0)) resolve();
+});

@@ -1,6 +1,7 @@
 import type { App } from '../app/app.ts';
-import type { AuditTrail, RecordedEnd } from '../app/audit-trail.ts';
+import type { AuditTrail, RecordedEnd, RecordsElsewhere } from '../app/audit-trail.ts';
 import { Failure } from '../core/failure.ts';
+import type { SharedTexts } from '../core/shared-texts.ts';
 import type { Store } from '../store/store.ts';
 import { concealCut, concealDone, concealSecrets } from './conceal.ts';
 import { buildBriefRecord, buildRecord, buildShortRecord, hashText, TOO_OFTEN } from './record.ts';
@@ -43,6 +44,10 @@ interface TrailOptions {
 class WaitingRecords {
   readonly #options: Pick<TrailOptions, 'store' | 'onError'>;
   #waiting: string[] = [];
+  /** Where other threads put theirs. */
+  readonly #sources = new Set<SharedTexts>();
+  /** Whether they were left there when the others were taken. */
+  #isLeft = false;
   /** Of those that wait and those that are being written. */
   #characters = 0;
   /** Of those that gather; who waits for it is answered whenever it is written. */
@@ -68,16 +73,26 @@ class WaitingRecords {
 
   /** @returns when they are durable */
   add(...records: readonly string[]): Promise<void> {
-    for (const record of records) {
-      this.#waiting.push(record);
-      this.#characters += record.length;
-    }
-    if (this.#waiting.length >= GROUP_SIZE) return this.#flush();
+    this.#take(records);
+    return this.#waiting.length >= GROUP_SIZE ? this.#flush() : this.gather();
+  }
+
+  /** Writes what there is soon. @returns when that is durable */
+  gather(): Promise<void> {
     if (!this.#group) {
       this.#group = Promise.withResolvers<void>();
       this.#timer = setTimeout(() => this.#flush().catch(() => {}), GROUP_TIME);
     }
     return this.#group.promise;
+  }
+
+  collect(from: SharedTexts): () => void {
+    this.#sources.add(from);
+    from.setClosed(this.isStuck);
+    return () => {
+      this.#sources.delete(from);
+      this.add(...from.take()).catch(() => {});
+    };
   }
 
   /** Tries to write what waits, once for everybody who waits for that. */
@@ -96,8 +111,30 @@ class WaitingRecords {
     await this.#flush();
   }
 
+  #take(records: readonly string[]): void {
+    for (const record of records) {
+      this.#waiting.push(record);
+      this.#characters += record.length;
+    }
+  }
+
+  /** While the database does not keep up they stay where they are, and nothing comes to them. */
+  #takeElsewhere(): void {
+    this.#isLeft = false;
+    for (const source of this.#sources) {
+      if (this.isFull) this.#isLeft = true;
+      else this.#take(source.take());
+    }
+    this.#tellStuck();
+  }
+
+  #tellStuck(): void {
+    for (const source of this.#sources) source.setClosed(this.isStuck);
+  }
+
   #flush(): Promise<void> {
     clearTimeout(this.#timer);
+    this.#takeElsewhere();
     const batch = this.#waiting;
     this.#waiting = [];
     const written = batch.length === 0 ? this.#writing : this.#write(batch);
@@ -111,6 +148,8 @@ class WaitingRecords {
       () => {
         this.#failed = 0;
         for (const record of batch) this.#characters -= record.length;
+        this.#tellStuck();
+        if (this.#isLeft) this.gather().catch(() => {});
       },
       (error: unknown) => this.#keep(batch, error),
     );
@@ -122,6 +161,7 @@ class WaitingRecords {
   #keep(batch: readonly string[], error: unknown): never {
     this.#failed += 1;
     this.#waiting = [...batch, ...this.#waiting];
+    this.#tellStuck();
     this.#options.onError(error);
     // Whether or not anybody asks for anything meanwhile.
     this.#retry ??= setTimeout(() => {
@@ -137,8 +177,22 @@ export function createTrail(options: TrailOptions): AuditTrail {
   const { hash, now } = options;
   const reads = new Map<string, number>();
   const waiting = new WaitingRecords(options);
+  let elsewhere: RecordsElsewhere | undefined;
+  /** @returns whether it is another thread's from here on */
+  const handOn = (record: string): boolean => {
+    if (!elsewhere?.records.put(record)) return false;
+    if (elsewhere.records.call()) elsewhere.tell();
+    return true;
+  };
   const addAnyway = (...records: readonly string[]): void => {
-    waiting.add(...records).catch(() => {});
+    const own = records.filter((record) => !handOn(record));
+    if (own.length > 0) waiting.add(...own).catch(() => {});
+  };
+  const isStuck = (): boolean => waiting.isStuck || elsewhere?.records.isClosed === true;
+  const isFull = (): boolean => waiting.isFull || elsewhere?.records.isClosed === true;
+  const recover = async (): Promise<void> => {
+    if (waiting.isStuck) await waiting.recover();
+    if (elsewhere?.records.isClosed) await elsewhere.recover();
   };
   const refusals = new RefusalCounts(now, (counts) => addAnyway(...counts));
   const withoutTokens = (end: RecordedEnd): RecordedEnd =>
@@ -154,23 +208,26 @@ export function createTrail(options: TrailOptions): AuditTrail {
       return { audit: concealDone(record, hash, () => refusePrivateKey(caller.record)) };
     },
     async note(caller, end) {
-      if (waiting.isStuck) await waiting.recover();
-      if (waiting.isStuck) {
+      if (isStuck()) await recover();
+      if (isStuck()) {
         throw new Failure('unavailable', 'audit records cannot be written at present');
       }
       const record = buildBriefRecord(caller, now(), withoutTokens(end));
-      const durable = waiting.add(concealSecrets(record, hash));
-      if (options.wait_for_reads) await durable;
+      const told = concealSecrets(record, hash);
+      if (!options.wait_for_reads && handOn(told)) return;
+      const durable = waiting.add(told);
+      // One that this thread keeps would end with it.
+      if (options.wait_for_reads || elsewhere) await durable;
       else durable.catch(() => {});
     },
     refuse(request, end) {
       const at = now();
-      if (!refusals.take(request, at, !waiting.isFull)) return;
+      if (!refusals.take(request, at, !isFull())) return;
       const record = buildShortRecord(request, at, withoutTokens(end), concealText);
       addAnyway(concealSecrets(record, hash));
     },
     refuseTooMany(request) {
-      if (!refusals.takeTooMany(request, now(), !waiting.isFull)) return;
+      if (!refusals.takeTooMany(request, now(), !isFull())) return;
       const end = { status: 'refused', error: TOO_OFTEN } as const;
       addAnyway(concealSecrets(buildShortRecord(request, now(), end, concealText), hash));
     },
@@ -181,6 +238,14 @@ export function createTrail(options: TrailOptions): AuditTrail {
       reads.set(route, (reads.get(route) ?? 0) + 1);
     },
     counts: () => reads,
+    handOn(to) {
+      elsewhere = to;
+    },
+    collect: (from) => waiting.collect(from),
+    expect() {
+      waiting.gather().catch(() => {});
+    },
+    recover: () => waiting.recover(),
     async close() {
       refusals.drain();
       await waiting.close();

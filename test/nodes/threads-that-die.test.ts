@@ -8,9 +8,16 @@ import { join } from 'node:path';
 import { test } from 'node:test';
 import { connect } from 'node:tls';
 import { eachPlace } from '../support/engines.ts';
-import { CONNECTIONS, ISSUE, startThreads as start, THREADS } from '../support/everywhere.ts';
+import {
+  CONNECTIONS,
+  Everywhere,
+  ISSUE,
+  startThreads as start,
+  THREADS,
+} from '../support/everywhere.ts';
 import { newDirectory } from '../support/node-process.ts';
 import { type Client, startTestServer } from '../support/server.ts';
+import { writeRecords } from '../support/threads.ts';
 
 const soon = (): Promise<void> => new Promise((resolve) => setTimeout(resolve, 20));
 
@@ -47,6 +54,33 @@ eachPlace('threads that die', (newPlace) => {
     }
     await everywhere.ask('GET', 'pki/roles/web').catch(() => []);
     assert.deepEqual(await everywhere.statuses('POST', 'pki/issue/web', ISSUE), [200]);
+  });
+
+  test('what was answered is recorded, once, however soon after that the thread was no more', async (t) => {
+    const { running, url } = await start(t, await newPlace());
+    const answered: string[] = [];
+    for (let deaths = 0; deaths < 4; deaths += 1) {
+      const everywhere = new Everywhere(t, { url });
+      let isOver = false;
+      const asking = Array.from({ length: CONNECTIONS }, async (_, number) => {
+        const ask = () => everywhere.askOne(number, 'GET', 'pki/roles/web').catch(() => undefined);
+        for (let told = await ask(); told && !isOver; told = await ask()) {
+          assert.equal(told.status, 200);
+          answered.push(JSON.parse(told.body).request_id);
+        }
+      });
+      const before = answered.length;
+      while (answered.length < before + CONNECTIONS) await soon();
+      await running.threads?.kill();
+      isOver = true;
+      await Promise.all(asking);
+      await untilAllAnswer(running);
+    }
+    await writeRecords(running);
+    const stored = await running.app.db.selectFrom('audit_entry').select('record').execute();
+    const recorded = stored.flatMap(({ record }) => JSON.parse(record).request?.id ?? []);
+    assert.equal(new Set(recorded).size, recorded.length, 'once');
+    assert.deepEqual([...new Set(answered).difference(new Set(recorded))], []);
   });
 
   test('five that die within a minute are too many', async (t) => {

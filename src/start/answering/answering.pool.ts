@@ -1,10 +1,12 @@
 import { Worker } from 'node:worker_threads';
 import type { App } from '../../app/app.ts';
 import { doForOthers, hearFromOthers, noteEnd, oneForAll } from '../../app/one-for-all.ts';
+import { collectRecords } from '../../audit/handing-on.operations.ts';
 import { memoryOf } from '../../barrier/keyring.ts';
 import type { Config } from '../../config/config.ts';
 import { Failure } from '../../core/failure.ts';
 import { SharedBytes } from '../../core/fairness/shared-bytes.ts';
+import { SharedTexts } from '../../core/shared-texts.ts';
 import { requireFreePlaces } from '../../http/doors.ts';
 import { readTls, type TlsFiles } from '../../http/node-server.ts';
 import { type Measured, otherMeters } from '../../metrics/meters.operations.ts';
@@ -14,7 +16,7 @@ import { Forwarded, type Handlers } from './forwarding.ts';
 import { AllMeters } from './measuring.ts';
 import type { AnsweringOptions, Asked, Said } from './messages.ts';
 import { shareOfThread } from './share.ts';
-import { within } from './within.ts';
+import { isDoneWithin, within } from './within.ts';
 
 /** Bytes that are made of the bodies of requests that are handed on. */
 const BODY_BYTES = { total: 64 << 20, each: 32 << 20 };
@@ -37,6 +39,8 @@ interface Answering {
   is_ended: boolean;
   /** What it has measured, as it was told last. */
   measured: Measured | undefined;
+  /** Has the last of its audit records written. */
+  takeLast: () => void;
 }
 
 const BEGUN = { listens: false, is_ended: false, measured: undefined };
@@ -157,7 +161,8 @@ export class AnsweringThreads {
 
   #startOne() {
     const place = this.#freePlace();
-    const worker = this.#open(place);
+    const records = new SharedTexts();
+    const worker = this.#open(place, records);
     const listening = Promise.withResolvers<Listening>();
     const dialogue = new Dialogue(worker, {
       answer: (asked) => this.#answer(forwarded, asked),
@@ -169,7 +174,8 @@ export class AnsweringThreads {
       },
     });
     const forwarded = new Forwarded(dialogue, this.#handlers, this.#bodies);
-    const thread: Answering = { place, worker, dialogue, forwarded, ...BEGUN };
+    const takeLast = collectRecords(this.#app, records);
+    const thread: Answering = { place, worker, dialogue, forwarded, takeLast, ...BEGUN };
     this.#threads.add(thread);
     worker.on('error', (error: unknown) => {
       listening.reject(error instanceof Error ? error : new Error(String(error)));
@@ -194,10 +200,11 @@ export class AnsweringThreads {
     return place;
   }
 
-  #open(place: number): Worker {
+  #open(place: number, { shared: records }: SharedTexts): Worker {
     const store = this.#app.store.share();
     const keys = this.#app.barrier.handOver();
-    const options: AnsweringOptions = { place, config: this.#config, store, keys, tls: this.#tls };
+    const config = this.#config;
+    const options: AnsweringOptions = { place, config, store, keys, tls: this.#tls, records };
     const extension = import.meta.url.endsWith('.ts') ? 'ts' : 'js';
     return new Worker(new URL(`./thread.${extension}`, import.meta.url), {
       name: 'answering',
@@ -236,10 +243,9 @@ export class AnsweringThreads {
       [...this.#threads].map(async (thread) => {
         const keys = this.#app.barrier.handOver();
         if (!keys) return;
+        // One that has not said so may listen already.
         const asking = thread.dialogue.ask({ type: 'keys', keys }, memoryOf(keys.keyring));
-        // One that has not begun takes them before it does, and nobody has asked anything of it.
-        if (thread.listens) await this.#requireIn(KEYS_MS, thread, asking);
-        else asking.catch(() => {});
+        await this.#requireIn(KEYS_MS, thread, asking);
       }),
     );
   }
@@ -259,17 +265,14 @@ export class AnsweringThreads {
     thread: Answering,
     doing: Promise<unknown>,
   ): Promise<void> {
-    const isDone = await within(milliseconds, doing).then(
-      () => true,
-      () => false,
-    );
-    if (isDone) return;
+    if (await isDoneWithin(milliseconds, doing)) return;
     thread.is_ended = true;
     await thread.worker.terminate();
   }
 
   #lose(thread: Answering): void {
     this.#threads.delete(thread);
+    thread.takeLast();
     thread.dialogue.end(new Failure('unavailable', 'the thread has ended'));
     thread.forwarded.end();
     noteEnd(this.#app, thread.place);

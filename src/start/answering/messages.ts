@@ -15,6 +15,8 @@ export interface AnsweringOptions {
   keys: HandedKeys | undefined;
   /** Of the listener, where it has TLS: as they were read last by the supervisor. */
   tls: TlsFiles | undefined;
+  /** Where its audit records are collected from: they are written whatever becomes of it. */
+  records: SharedArrayBuffer;
 }
 
 /** A request as it is handed on; its body stays where it came until it is asked for. */

@@ -4,6 +4,7 @@ import { parentPort, workerData } from 'node:worker_threads';
 import { pino } from 'pino';
 import { namesOfPaths } from '../../access/capabilities/operations.ts';
 import { hearFromOthers, oneForAll } from '../../app/one-for-all.ts';
+import { handRecordsOn } from '../../audit/handing-on.operations.ts';
 import { Failure } from '../../core/failure.ts';
 import { compileDialects } from '../../http/dialects.ts';
 import { answeredElsewhere } from '../../http/frame.ts';
@@ -22,7 +23,7 @@ import type { AnsweringOptions, Asked, Said } from './messages.ts';
 // One of the threads that answer: it has connections of its own, reads for itself, and writes by the committer that all
 // have. What is in one place for all is asked of the supervisor.
 
-const { place, config, store: shared, keys, tls }: AnsweringOptions = workerData;
+const { place, config, store: shared, keys, tls, records }: AnsweringOptions = workerData;
 const port = parentPort;
 if (!port) throw new TypeError('this is started as a thread');
 
@@ -47,6 +48,7 @@ Object.assign(oneForAll(app), {
   ask: (name: string, argument: unknown) => dialogue.ask({ type: 'do', name, argument }),
   tell: (name: string, told: unknown) => dialogue.say({ type: 'tell', name, told }),
 });
+handRecordsOn(app, records);
 answeredElsewhere(app).ask = (request, door) => forwarding.forward(request, door);
 if (keys) await app.barrier.follow(keys);
 

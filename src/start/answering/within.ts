@@ -8,3 +8,10 @@ export async function within<Result>(milliseconds: number, work: Promise<Result>
     clearTimeout(timer);
   }
 }
+
+/** Whether work is done well, in time. */
+export const isDoneWithin = (milliseconds: number, work: Promise<unknown>): Promise<boolean> =>
+  within(milliseconds, work).then(
+    () => true,
+    () => false,
+  );
