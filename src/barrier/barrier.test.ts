@@ -109,6 +109,17 @@ test('listeners hear of unsealing and sealing once each', async () => {
   assert.deepEqual(heard, ['unsealed: true', 'sealed: true']);
 });
 
+test('of an unsealing all listeners hear, also behind one that fails', async () => {
+  const barrier = new Barrier(countingBytes());
+  const heard: string[] = [];
+  barrier.onUnseal(() => Promise.reject(new Error('no')));
+  barrier.onUnseal(() => void heard.push('unsealed'));
+  const unsealing = barrier.unseal(openKeyring(root(), rows), barrier.sealings);
+  await assert.rejects(unsealing, /no/);
+  assert.deepEqual(heard, ['unsealed']);
+  assert.equal(barrier.sealed, false);
+});
+
 test('whoever unseals a second time waits for what the first unsealing brings about', async () => {
   const barrier = new Barrier(countingBytes());
   const { promise, resolve } = Promise.withResolvers<void>();

@@ -122,17 +122,13 @@ export class Barrier {
 
   async #open(keyring: Keyring, encryptions: Unsealed['encryptions']): Promise<void> {
     this.#unsealed = { keyring, dataKeys: new Map(), hashKeys: new Map(), encryptions };
-    const unsealing = this.#tellUnsealed();
+    const unsealing = tellAll(this.#onUnseal);
     this.#unsealing = unsealing;
     try {
       await unsealing;
     } finally {
       if (this.#unsealing === unsealing) this.#unsealing = undefined;
     }
-  }
-
-  async #tellUnsealed(): Promise<void> {
-    for (const listener of this.#onUnseal) await listener();
   }
 
   /** Wipes every key: the server is sealed from here on. Whoever comes second waits as well until the listeners are done. */
