@@ -22,19 +22,18 @@ const newApp = async (t: TestContext): Promise<App> => {
 /** One that supervises, and two that answer, in one thread of this process. */
 async function newThreads(t: TestContext) {
   const supervisor = await newApp(t);
-  const threads = [await newApp(t), await newApp(t)];
-  for (const [index, app] of threads.entries()) {
+  const newThread = async (place: number): Promise<App> => {
+    const app = await newApp(t);
     Object.assign(oneForAll(app), {
-      place: index + 1,
+      place,
       ask: (name: string, argument: unknown) =>
         doForOthers(supervisor, name, structuredClone(argument)),
       tell: (name: string, told: unknown) =>
         hearFromOthers(supervisor, name, structuredClone(told)),
     });
-  }
-  const [one, other] = threads;
-  assert.ok(one && other);
-  return { supervisor, one, other };
+    return app;
+  };
+  return { supervisor, newThread, one: await newThread(1), other: await newThread(2) };
 }
 
 const caller = testCaller(testMount({ kind: 'secret', path: 'pki/', type: 'pki' }));
@@ -132,4 +131,19 @@ test('of one address as many wait as on one thread; one more is told to come aga
   end();
   await Promise.all(held);
   assert.equal(begun.length, 17);
+});
+
+test('a turn at the place of a thread that has just ended is left when its work is done', async (t) => {
+  const { supervisor, one, other, newThread } = await newThreads(t);
+  const next = await newThread(1);
+  const { work } = newWork();
+  void signInTurn(one, caller, SLH_DSA, work('ended'));
+  await settle();
+  noteEnd(supervisor, 1);
+  // It counts its turns from the beginning.
+  assert.equal(await signInTurn(next, caller, SLH_DSA, async () => 'next'), 'next');
+  const made: string[] = [];
+  void signInTurn(other, caller, SLH_DSA, async () => void made.push('other'));
+  await settle();
+  assert.deepEqual(made, ['other']);
 });

@@ -86,13 +86,14 @@ function hold(
   const come = Promise.withResolvers<void>();
   const left = Promise.withResolvers<void>();
   const listeners = new Set<() => void>();
-  held.set(nameOf(turn), {
+  const own: Held = {
     ...turn,
     leave: left.resolve,
     gone: () => {
       for (const listener of listeners) listener();
     },
-  });
+  };
+  held.set(nameOf(turn), own);
   const onGone = (listener: () => void) => {
     listeners.add(listener);
     return () => void listeners.delete(listener);
@@ -103,6 +104,9 @@ function hold(
   };
   take(onGone, work)
     .catch(come.reject)
-    .finally(() => held.delete(nameOf(turn)));
+    .finally(() => {
+      // By then the next thread at the same place may have one of the same name.
+      if (held.get(nameOf(turn)) === own) held.delete(nameOf(turn));
+    });
   return come.promise;
 }
