@@ -189,16 +189,23 @@ export class Barrier {
    * @throws Failure `unavailable` when sealed
    */
   hmac(purpose: Purpose, data: string | Uint8Array): Buffer {
-    const unsealed = this.#require();
-    const make = (): KeyedHash => new KeyedHash(hashKey(unsealed.keyring, purpose));
-    return unsealed.hashKeys.getOrInsertComputed(purpose, make).of(data);
+    return this.#hashOf(purpose).of(data);
+  }
+
+  /** As {@link Barrier.hmac}, as a text. */
+  hmacText(purpose: Purpose, data: string | Uint8Array, encoding: 'hex' | 'base64url'): string {
+    return this.#hashOf(purpose).textOf(data, encoding);
+  }
+
+  #hashOf(purpose: Purpose): KeyedHash {
+    const { keyring, hashKeys } = this.#require();
+    return hashKeys.getOrInsertComputed(purpose, () => new KeyedHash(hashKey(keyring, purpose)));
   }
 
   /**
    * The newest generation of data keys.
    *
-   * @returns its number, when it was made (Unix seconds), and how many values this node has
-   *   sealed with it since it was unsealed
+   * @returns its number, when it was made (Unix seconds), and how many values this node has sealed with it by now
    * @throws Failure `unavailable` when sealed
    */
   generation(): { term: number; created_at: number; encryptions: number } {

@@ -17,6 +17,9 @@ for (const key of keys) {
     for (const data of [...texts, ...bytes, ...texts.toReversed()]) {
       const expected = createHmac('sha256', key).update(data).digest();
       assert.deepEqual(keyed.of(data), expected, `${typeof data} of ${data.length}`);
+      for (const encoding of ['hex', 'base64url'] as const) {
+        assert.equal(keyed.textOf(data, encoding), expected.toString(encoding));
+      }
     }
   });
 }

@@ -9,6 +9,7 @@ import {
 import {
   bitString,
   contextConstructed,
+  header,
   integer,
   sequence,
   TAG,
@@ -26,7 +27,7 @@ import {
 } from './der-reader.ts';
 import {
   type Extension,
-  encodeExtensions,
+  extensionParts,
   findExtension,
   parseAuthorityKeyIdentifier,
   parseBasicConstraints,
@@ -73,10 +74,20 @@ export function encodeTbsCertificate(tbs: TbsCertificate): Uint8Array {
     tbs.subject,
     tbs.subjectPublicKeyInfo,
   ];
-  if (tbs.extensions.length > 0)
-    fields.push(contextConstructed(3, encodeExtensions(tbs.extensions)));
+  if (tbs.extensions.length > 0) {
+    // Not as values within each other, each of which would be copied into the next.
+    const parts = extensionParts(tbs.extensions);
+    const list = header(TAG.sequence, lengthOf(parts));
+    fields.push(header(EXTENSIONS, list.length + lengthOf(parts)), list, ...parts);
+  }
   return sequence(...fields);
 }
+
+/** `[3]`, constructed. */
+const EXTENSIONS = 0xa3;
+
+const lengthOf = (parts: readonly Uint8Array[]): number =>
+  parts.reduce((length, part) => length + part.length, 0);
 
 /** Puts signed bytes, algorithm and signature together: a certificate, a CRL or a request. */
 export function assembleSigned(
@@ -163,7 +174,7 @@ export function parseCertificate(der: Uint8Array): Certificate {
     fields.takeIf(0x81);
     fields.takeIf(0x82);
   }
-  const explicit = version === 2 ? fields.takeIf(0xa3) : undefined;
+  const explicit = version === 2 ? fields.takeIf(EXTENSIONS) : undefined;
   fields.end();
   const extensions = explicit ? parseExtensions(onlyChild(explicit)) : [];
 

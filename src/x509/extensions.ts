@@ -20,6 +20,8 @@ export interface Extension {
   critical: boolean;
   /** DER of the extension's own type: what the OCTET STRING holds. */
   value: Uint8Array;
+  /** The whole of it, where that is known: of one that many certificates have. */
+  encoded?: Uint8Array;
 }
 
 const TRUE = boolean(true);
@@ -27,16 +29,30 @@ const NOTHING = new Uint8Array(0);
 
 /** The SEQUENCE of extensions, without the context tag that certificates and CRLs put around it. */
 export function encodeExtensions(extensions: readonly Extension[]): Uint8Array {
-  // Headers apart from contents, so that nothing is copied twice: this is on the path of every leaf.
+  return sequence(...extensionParts(extensions));
+}
+
+/** The extensions one after the other, headers apart from contents, so that nothing is copied twice. */
+export function extensionParts(extensions: readonly Extension[]): Uint8Array[] {
   const parts: Uint8Array[] = [];
-  for (const { oid: type, critical, value } of extensions) {
+  for (const { oid: type, critical, value, encoded } of extensions) {
+    if (encoded) {
+      parts.push(encoded);
+      continue;
+    }
     const name = oid(type);
     const wrapper = header(TAG.octetString, value.length);
     const flag = critical ? TRUE : NOTHING;
     const length = name.length + flag.length + wrapper.length + value.length;
     parts.push(header(TAG.sequence, length), name, flag, wrapper, value);
   }
-  return sequence(...parts);
+  return parts;
+}
+
+/** The same extension, whole: for one that many certificates have. */
+export function withEncoding(extension: Extension): Extension {
+  const [first = NOTHING, ...others] = extensionParts([extension]);
+  return { ...extension, encoded: Buffer.concat([first, ...others]) };
 }
 
 /** More than any certificate has. */

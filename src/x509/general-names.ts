@@ -5,6 +5,7 @@ import {
   contextConstructed,
   contextPrimitive,
   isOid,
+  latin1Bytes,
   oid,
   sequence,
   TAG,
@@ -87,7 +88,7 @@ export function asciiName(tag: number, text: string, field: string): Uint8Array 
       { fields: { [field]: 'printable ASCII characters are accepted' } },
     );
   }
-  return contextPrimitive(tag & 0x1f, Buffer.from(text, 'latin1'));
+  return contextPrimitive(tag & 0x1f, latin1Bytes(text));
 }
 
 /** GeneralName of an address. @throws Failure `invalid` when the text is none */

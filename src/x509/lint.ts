@@ -32,24 +32,29 @@ export function lintTbsCertificate(tbs: TbsCertificate): string[] {
 
 /** §4.1.2.2 */
 function lintSerial(serial: Uint8Array, report: Report): void {
-  if (serial.every((byte) => byte === 0)) report('the serial number must be positive');
+  if (!isPositive(serial)) report('the serial number must be positive');
   const signByte = (serial[0] ?? 0) >= 0x80 ? 1 : 0;
   if (serial.length + signByte > MAX_SERIAL) {
     report(`the serial number must not take more than ${MAX_SERIAL} bytes`);
   }
 }
 
+function isPositive(magnitude: Uint8Array): boolean {
+  for (const byte of magnitude) if (byte !== 0) return true;
+  return false;
+}
+
 /** §4.1.2.5 */
 function lintValidity({ notBefore, notAfter }: TbsCertificate, report: Report): void {
-  for (const [name, time] of [
-    ['notBefore', notBefore],
-    ['notAfter', notAfter],
-  ] as const) {
-    if (!Number.isInteger(time) || time > LAST_TIME || time < 0) {
-      report(`${name} must be a whole second between 1970 and 9999`);
-    }
-  }
+  lintTime('notBefore', notBefore, report);
+  lintTime('notAfter', notAfter, report);
   if (notBefore > notAfter) report('notBefore must not be later than notAfter');
+}
+
+function lintTime(name: string, time: number, report: Report): void {
+  if (!Number.isInteger(time) || time > LAST_TIME || time < 0) {
+    report(`${name} must be a whole second between 1970 and 9999`);
+  }
 }
 
 /** Issuers' names that were found in order, by identity: a CA signs with the same bytes each time. */

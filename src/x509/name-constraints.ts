@@ -61,6 +61,8 @@ export type ConstrainedKind = (typeof KINDS)[number]['of'];
  *   name can be within would permit nothing, or exclude nothing, and nobody would be told
  */
 export function nameConstraints(wanted: Partial<NameConstraints>): Extension | undefined {
+  // Of a leaf.
+  if (Object.keys(wanted).length === 0) return undefined;
   const permitted = encodeSubtrees(wanted, 'permitted');
   const excluded = encodeSubtrees(wanted, 'excluded');
   if (permitted.length + excluded.length === 0) return undefined;

@@ -61,9 +61,10 @@ export function encodeSubject(fields: SubjectFields): Uint8Array {
   const names: Uint8Array[] = [];
   for (const field of FIELDS) {
     const given = fields[field];
-    if (given === undefined) continue;
+    // Of ten fields a leaf has one or two.
+    if (given === undefined || given.length === 0) continue;
     const type = oid(ATTRIBUTE_OID[field]);
-    const values = typeof given === 'string' ? [given] : [...new Set(given)];
+    const values = typeof given === 'string' ? [given] : distinct(given);
     const attributes: Uint8Array[] = [];
     if (values.length > MAX_ATTRIBUTES) {
       throw invalid(`${field}: a name of more than ${MAX_ATTRIBUTES} attributes`, {
@@ -81,6 +82,9 @@ export function encodeSubject(fields: SubjectFields): Uint8Array {
   }
   return sequence(...names);
 }
+
+const distinct = (values: readonly string[]): readonly string[] =>
+  values.length > 1 ? [...new Set(values)] : values;
 
 /** A name with further parts at its end, what it has byte for byte. @param name DER */
 export function extendName(name: Uint8Array, fields: SubjectFields): Uint8Array {

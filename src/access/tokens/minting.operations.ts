@@ -29,7 +29,7 @@ export function nowSeconds(app: Pick<App, 'now'>): number {
 
 /** The key of a token's row: whoever reads the database alone can neither find nor check one. */
 export function tokenId(app: Pick<App, 'barrier'>, text: string): string {
-  return app.barrier.hmac('token', `token:${text}`).toString('base64url');
+  return app.barrier.hmacText('token', `token:${text}`, 'base64url');
 }
 
 /**

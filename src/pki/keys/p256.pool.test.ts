@@ -51,6 +51,24 @@ test('the public half of each pair is that of its private half, in both forms', 
   }
 });
 
+test('a number that is none of the curve is drawn again, and those at its bounds are taken', () => {
+  const order = 'ffffffff00000000ffffffffffffffffbce6faada7179e84f3b9cac2fc632551';
+  const last = `${order.slice(0, -1)}0`;
+  const one = '1'.padStart(64, '0');
+  const drawn = [`${order}${'0'.repeat(64)}`, 'f'.repeat(64), last, '0'.repeat(64), one];
+  const pairs = makePairs(2, (bytes) => {
+    bytes.set(Buffer.from(drawn.shift() ?? '', 'hex'));
+  });
+  assert.deepEqual(drawn, []);
+  const secrets = [0, PAIR_BYTES].map(
+    (at) => bareKeyOf(pairs.subarray(at, at + PAIR_BYTES)).secret,
+  );
+  assert.deepEqual(
+    secrets.map((secret) => Buffer.from(secret).toString('hex')),
+    [last, one],
+  );
+});
+
 test('of keys made ahead or on the spot none is given twice', async (t) => {
   const { app } = await openApp(t);
   const seen = new Set<string>();

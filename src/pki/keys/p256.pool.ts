@@ -1,24 +1,44 @@
-import { createECDH } from 'node:crypto';
+import { createECDH, randomFillSync } from 'node:crypto';
 import { Worker } from 'node:worker_threads';
 import { type App, perApp } from '../../app/app.ts';
 import type { BareEcKey } from '../../x509/private-keys.ts';
-import { bareKeyOf, PAIR_BYTES } from './p256-pair.ts';
+import { bareKeyOf, PAIR_BYTES, SECRET_BYTES } from './p256-pair.ts';
 
-/** Makes fresh P-256 pairs, {@link PAIR_BYTES} each; 35 µs of a core for one. */
-export function makePairs(count: number): Uint8Array<ArrayBuffer> {
+/**
+ * Makes fresh P-256 pairs, {@link PAIR_BYTES} each: random numbers, and again where one is none of the curve's (FIPS
+ * 186-5, A.2.2). The library's own way to a pair takes twice as long.
+ *
+ * @param fill fills all of the given bytes with random ones
+ */
+export function makePairs(
+  count: number,
+  fill: (bytes: Uint8Array) => void = randomFillSync,
+): Uint8Array<ArrayBuffer> {
   const pairs = new Uint8Array(count * PAIR_BYTES);
+  const secrets = new Uint8Array(count * SECRET_BYTES);
+  fill(secrets);
   const maker = createECDH('prime256v1');
-  for (let at = 0; at < pairs.length; at += PAIR_BYTES) {
-    const point = maker.generateKeys();
-    const secret = maker.getPrivateKey();
-    const pointAt = at + PAIR_BYTES - point.length;
-    // A number that happens to begin with zeros comes without them.
-    pairs.set(secret, pointAt - secret.length);
-    pairs.set(point, pointAt);
-    secret.fill(0);
+  for (let pair = 0; pair < count; pair += 1) {
+    const secret = secrets.subarray(pair * SECRET_BYTES, (pair + 1) * SECRET_BYTES);
+    while (!isSecret(secret)) fill(secret);
+    maker.setPrivateKey(secret);
+    pairs.set(secret, pair * PAIR_BYTES);
+    pairs.set(maker.getPublicKey(), pair * PAIR_BYTES + SECRET_BYTES);
   }
+  secrets.fill(0);
   return pairs;
 }
+
+/** The order of the curve's group (FIPS 186-5; SP 800-186, 3.2.1.3). */
+const ORDER = Buffer.from(
+  'ffffffff00000000ffffffffffffffffbce6faada7179e84f3b9cac2fc632551',
+  'hex',
+);
+const ZERO = new Uint8Array(SECRET_BYTES);
+
+/** Whether a number is above zero and below the order: all but one in 2^32 are. */
+const isSecret = (secret: Uint8Array): boolean =>
+  Buffer.compare(secret, ORDER) < 0 && Buffer.compare(secret, ZERO) > 0;
 
 /**
  * A fresh P-256 key that nobody else gets. As bare numbers, made ahead on a thread of their own,
@@ -41,7 +61,7 @@ const stockOf = perApp((app) => {
   return stock;
 });
 
-/** Keys made at once, some 9 ms of another core; half as many more lie ready at most. */
+/** Keys made at once, some 4 ms of another core; half as many more lie ready at most. */
 const BATCH = 256;
 
 /** A batch that takes so long, in milliseconds, does not come: keys are made on the spot then. */

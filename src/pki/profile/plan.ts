@@ -13,6 +13,7 @@ import {
   type Extension,
   subjectAltName,
   subjectKeyIdentifier,
+  withEncoding,
 } from '../../x509/extensions.ts';
 import { hasNoNames, type SubjectAltNames } from '../../x509/general-names.ts';
 import { extKeyUsage, keyUsage } from '../../x509/key-usages.ts';
@@ -100,13 +101,17 @@ function chooseAlgorithm(plan: CertificatePlan, own: KeyDescription): SignatureA
 }
 
 // The same for all certificates of an issuer or a role, as long as their configuration is in use.
-const rememberedKeyUsage = memoizeWeak(keyUsage);
-const rememberedUsage = memoizeWeak(extKeyUsage);
-const rememberedIssuer = memoizeWeak(authorityKeyIdentifier);
+const whole = (extension: Extension | undefined): Extension | undefined =>
+  extension && withEncoding(extension);
+const rememberedKeyUsage = memoizeWeak((names: readonly string[]) => whole(keyUsage(names)));
+const rememberedUsage = memoizeWeak((oids: readonly string[]) => whole(extKeyUsage(oids)));
+const rememberedIssuer = memoizeWeak((id: Uint8Array) => withEncoding(authorityKeyIdentifier(id)));
 const rememberedAddresses = memoizeWeak((urls: AuthorityUrls) => ({
-  access: authorityInfoAccess({ ocsp: urls.ocsp_servers, caIssuers: urls.issuing_certificates }),
-  points: crlDistributionPoints(urls.crl_distribution_points),
-  freshest: freshestCrl(urls.delta_crl_distribution_points),
+  access: whole(
+    authorityInfoAccess({ ocsp: urls.ocsp_servers, caIssuers: urls.issuing_certificates }),
+  ),
+  points: whole(crlDistributionPoints(urls.crl_distribution_points)),
+  freshest: whole(freshestCrl(urls.delta_crl_distribution_points)),
 }));
 
 /** @see P-63 */
