@@ -7,6 +7,7 @@ import { isOwnHost } from '../core/host.ts';
 import { FeedTurns } from '../sockets/feed.ts';
 import { shakeInTurns } from '../sockets/handshakes.ts';
 import { peerOf } from '../sockets/peer.ts';
+import { Beginnings } from './beginnings.ts';
 import { refuseInTurns } from './client-error.ts';
 import { Connections } from './connections.ts';
 import { decipherInTurns } from './deciphering.ts';
@@ -77,6 +78,7 @@ export function createServer(
   const connections = new Connections(limits, proxies.has);
   const closing: Closing = { isClosing: false };
   const { unattended } = connections;
+  const beginnings = new Beginnings();
   const outgoing = sendingOf(app, connections, closing);
   const handlerOf = compile(closing);
   const refuse: Refuse = (request, response, fault) =>
@@ -85,8 +87,9 @@ export function createServer(
       response,
       encoded: refuseAll(handlerOf(targetOf(request)), fault),
     });
-  const answer = answererOf(listener, handlerOf, { proxies, refuse, outgoing, unattended });
-  const turns = new FeedTurns();
+  const parts = { proxies, refuse, outgoing, unattended, beginnings };
+  const answer = answererOf(listener, handlerOf, parts);
+  const turns = new FeedTurns(() => beginnings.isBehind);
   const server = openServer(listener, files);
   server.on('clientError', refuseInTurns(turns));
   // Node drops header fields beyond these, so a head that has as many is refused. Trailers, which nobody reads, are cut.
@@ -189,9 +192,10 @@ function answererOf(
     refuse: Refuse;
     outgoing: Sending;
     unattended: Unattended;
+    beginnings: Beginnings;
   },
 ): RequestListener {
-  const { proxies, refuse, unattended } = parts;
+  const { proxies, refuse, unattended, beginnings } = parts;
   const { sendSoon, fail } = parts.outgoing;
   const isForUs = hostCheckOf(allowed_hosts);
   return (request, response) => {
@@ -213,7 +217,8 @@ function answererOf(
     const handler = handlerOf(read.url);
     const hasRoom = unattended.hasRoomFor(read.remote_address);
     const fault = !hasRoom ? MANY_UNATTENDED : expectsUnknown ? UNKNOWN_EXPECTATION : undefined;
-    const work = () => (fault ? handler.refuseUnread(read, fault) : handler.handle(read));
+    const work = () =>
+      fault ? handler.refuseUnread(read, fault) : beginnings.begin(() => handler.handle(read));
     const atOnce = expectsUnknown ? undefined : handler.answerAtOnce?.(read);
     const answering = atOnce ?? doRequest(read.remote_address, () => beginInTurn(request, work));
     // Resolves without the answer: an idle connection keeps its last request, and would keep the answer with it.

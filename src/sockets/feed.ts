@@ -35,11 +35,17 @@ export class FeedTurns {
   #isCounting = false;
   readonly #waiting = new SiteTurns<Waiting>();
   readonly #kept = new SharedBytes(WAITING_BYTES);
+  readonly #isBehind: () => boolean;
+
+  /** @param isBehind whether what was passed on before is more than can be done by now */
+  constructor(isBehind: () => boolean = () => false) {
+    this.#isBehind = isBehind;
+  }
 
   get isOver(): boolean {
     const now = performance.now();
     this.#count(now);
-    return now > this.#until;
+    return now > this.#until || this.#isBehind();
   }
 
   wait(one: Waiting): void {
@@ -77,7 +83,7 @@ export class FeedTurns {
 
   /** One socket after the other, each with all that its bytes begin, as if they had come just now. */
   #serve(): void {
-    if (performance.now() > this.#until) return;
+    if (performance.now() > this.#until || this.#isBehind()) return;
     const next = this.#waiting.take();
     if (!next) return;
     next.goOn();

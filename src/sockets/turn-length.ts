@@ -20,5 +20,10 @@ export function noteNewcomer(): void {
  * @param now of `performance.now`
  */
 export function endOfTurn(now = performance.now()): number {
-  return now + (now - lastCame < PAUSE_MS ? SHORT_MS : USUAL_MS);
+  return now + (comesNobody(now) ? USUAL_MS : SHORT_MS);
+}
+
+/** Whether turns may have their usual length: there is no line of those who wait to be let in. */
+export function comesNobody(now = performance.now()): boolean {
+  return now - lastCame >= PAUSE_MS;
 }

@@ -1,0 +1,77 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { setImmediate as nextTurn } from 'node:timers/promises';
+import { doFor, whoAsks } from '../core/fairness/asking.ts';
+import { noteNewcomer } from '../sockets/turn-length.ts';
+import { Beginnings } from './beginnings.ts';
+
+function work(ms: number): void {
+  const end = performance.now() + ms;
+  while (performance.now() < end);
+}
+
+test('those of one turn go the same way step by step, each as whoever asked for it', async () => {
+  const beginnings = new Beginnings();
+  const steps: string[] = [];
+  const ask = (name: string) =>
+    doFor(name, () =>
+      beginnings.begin(async () => {
+        steps.push(`${name}: 1`);
+        await undefined;
+        steps.push(`${name}: 2`);
+        return whoAsks().party;
+      }),
+    );
+  const asked = [ask('192.0.2.1'), ask('192.0.2.2')];
+  assert.deepEqual(steps, []);
+  assert.deepEqual(await Promise.all(asked), ['192.0.2.1', '192.0.2.2']);
+  assert.deepEqual(steps, ['192.0.2.1: 1', '192.0.2.2: 1', '192.0.2.1: 2', '192.0.2.2: 2']);
+});
+
+test('of what takes long no more than a turn is begun, and it is said that others wait', async () => {
+  const beginnings = new Beginnings();
+  const slow = async () => work(3);
+  // How long they take is known then.
+  await beginnings.begin(slow);
+  await nextTurn();
+  const started = performance.now();
+  let done = 0;
+  const asked = Array.from({ length: 20 }, () => beginnings.begin(slow).then(() => ++done));
+  let turns = 0;
+  let behind = 0;
+  while (done < asked.length) {
+    await nextTurn();
+    turns += 1;
+    if (beginnings.isBehind) behind += 1;
+  }
+  const most = Math.ceil((performance.now() - started) / 3);
+  assert.ok(turns >= 9 && turns <= most + 2, `${turns} turns`);
+  assert.ok(behind >= 8, `${behind} of ${turns} turns`);
+  await Promise.all(asked);
+  await nextTurn();
+  assert.equal(beginnings.isBehind, false);
+});
+
+test('one by one while clients come', async () => {
+  const beginnings = new Beginnings();
+  noteNewcomer();
+  const steps: string[] = [];
+  const ask = (name: string) =>
+    beginnings.begin(async () => {
+      steps.push(`${name}: 1`);
+      await undefined;
+      steps.push(`${name}: 2`);
+    });
+  await Promise.all([ask('a'), ask('b')]);
+  assert.deepEqual(steps, ['a: 1', 'a: 2', 'b: 1', 'b: 2']);
+});
+
+test('one that fails fails alone', async () => {
+  const beginnings = new Beginnings();
+  const failed = beginnings.begin(async () => {
+    throw new Error('failed');
+  });
+  const other = beginnings.begin(async () => 'done');
+  await assert.rejects(failed, /failed/);
+  assert.equal(await other, 'done');
+});
