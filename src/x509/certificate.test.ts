@@ -6,7 +6,7 @@ import {
   X509Certificate,
 } from 'node:crypto';
 import { test } from 'node:test';
-import { type SignatureAlgorithm, signSync } from './algorithms.ts';
+import { algorithmIdentifier, type SignatureAlgorithm, signSync } from './algorithms.ts';
 import {
   assembleSigned,
   type Certificate,
@@ -19,10 +19,13 @@ import {
 } from './certificate.ts';
 import {
   bitString,
+  boolean,
   contextConstructed,
   contextPrimitive,
   integer,
   nullValue,
+  octetString,
+  oid,
   sequence,
   time,
   unsignedInteger,
@@ -34,6 +37,7 @@ import {
   encodeExtensions,
   subjectAltName,
   subjectKeyIdentifier,
+  withEncoding,
 } from './extensions.ts';
 import { extKeyUsage, keyUsage } from './key-usages.ts';
 import { keyIdentifier, publicKeyInfo } from './keys.ts';
@@ -404,4 +408,40 @@ test('every algorithm can be named in a certificate', () => {
 
 test('a time beyond the year 9999 cannot be written', () => {
   assert.throws(() => encodeTbsCertificate({ ...leafTbs, notAfter: LAST + 1 }), RangeError);
+});
+
+test('what is put together in one pass, with extensions that were encoded before, is each value within the next', () => {
+  const long = { oid: '1.2.3.4', critical: true, value: sequence(new Uint8Array(70_000)) };
+  const short = { oid: '1.2.3.5', critical: false, value: nullValue() };
+  const all = present(...leafTbs.extensions, keyUsage(['DigitalSignature']), short, long);
+  for (let count = 0; count <= all.length; count += 1) {
+    const extensions = all.slice(0, count);
+    const inner =
+      count === 0
+        ? []
+        : [
+            contextConstructed(
+              3,
+              sequence(
+                ...extensions.map(({ oid: type, critical, value }) =>
+                  sequence(oid(type), ...(critical ? [boolean(true)] : []), octetString(value)),
+                ),
+              ),
+            ),
+          ];
+    const expected = sequence(
+      contextConstructed(0, integer(2)),
+      unsignedInteger(leafTbs.serialNumber),
+      algorithmIdentifier(leafTbs.signatureAlgorithm),
+      leafTbs.issuer,
+      sequence(time(leafTbs.notBefore), time(leafTbs.notAfter)),
+      leafTbs.subject,
+      leafTbs.subjectPublicKeyInfo,
+      ...inner,
+    );
+    for (const each of [extensions, extensions.map(withEncoding)]) {
+      const encoded = encodeTbsCertificate({ ...leafTbs, extensions: each });
+      assert.equal(Buffer.compare(encoded, expected), 0, `${count} extensions`);
+    }
+  }
 });

@@ -10,6 +10,7 @@ import {
   ia5String,
   integer,
   isOid,
+  latin1Bytes,
   namedBitString,
   nullValue,
   octetString,
@@ -173,5 +174,31 @@ test('whatever the writer writes, the reader reads back', () => {
       list.map((child) => hex(child.raw)),
       parts.map(hex),
     );
+  }
+});
+
+test('a time has the digits that its date has, whatever it is', () => {
+  const bounds = ['1949-12-31T23:59:59Z', '1950-01-01T00:00:00Z', '2049-12-31T23:59:59Z'];
+  bounds.push('2050-01-01T00:00:00Z', '9999-12-31T23:59:59Z', '0000-01-01T00:00:00Z');
+  const seconds = bounds.map((text) => Date.parse(text) / 1000);
+  for (let at = 0; at < 2_000; at += 1) seconds.push((at * 7_919_317) % 8_000_000_000);
+  for (const second of seconds) {
+    const digits = new Date(second * 1000)
+      .toISOString()
+      .replace('.000', '')
+      .replaceAll(/[-T:]/g, '');
+    const year = Number(digits.slice(0, 4));
+    assert.equal(Buffer.from(generalizedTime(second)).toString('latin1', 2), digits);
+    const isShort = year >= 1950 && year < 2050;
+    const told = Buffer.from(time(second));
+    assert.equal(told.toString('latin1', 2), isShort ? digits.slice(2) : digits);
+    assert.equal(told[0], isShort ? 0x17 : 0x18);
+  }
+});
+
+test('a text of any length has the bytes of its units', () => {
+  for (const length of [0, 1, 63, 64, 65, 1_000]) {
+    const text = Array.from({ length }, (_, at) => String.fromCharCode((at * 37) % 256)).join('');
+    assert.deepEqual(Buffer.from(latin1Bytes(text)), Buffer.from(text, 'latin1'));
   }
 });
