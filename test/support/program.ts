@@ -41,6 +41,7 @@ export async function runProgram(
 export interface Program {
   /** What stands in its output as an address. */
   url: URL;
+  pid: number;
   signal(name: NodeJS.Signals): void;
   /** Resolves when it has ended. */
   ended: Promise<Outcome>;
@@ -83,6 +84,7 @@ export async function watchProgram(
   ]);
   return {
     url,
+    pid: child.pid ?? 0,
     signal: (name) => child.kill(name),
     ended,
     stderr: () => output().stderr,
