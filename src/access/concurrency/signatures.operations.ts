@@ -1,5 +1,6 @@
 import { type App, perApp } from '../../app/app.ts';
 import type { Caller } from '../../app/caller.ts';
+import { oneForAll } from '../../app/one-for-all.ts';
 import { Failure } from '../../core/failure.ts';
 import type { Asker } from '../../core/fairness/asker.ts';
 import { FairTurns } from '../../core/fairness/fair-turns.ts';
@@ -8,27 +9,29 @@ import { OWN_PARTY } from '../../core/fairness/party.ts';
 import { isLong, signingCost } from '../../x509/signature-costs.ts';
 import { isQuick, type SigningKey, signOnDevice } from './device-turns.operations.ts';
 import { askerOf, gone, patienceOf } from './operations.ts';
-import { turnsOfAll } from './turn-of-all.operations.ts';
+import { type TakeTurn, turnsOfAll } from './turn-of-all.operations.ts';
 
 const refuseTurn = (why: Turned): Failure => (why === 'gone' ? gone() : refuseSignature());
 
 // A unit of weight is about a millisecond of a thread of the pool, which serves who comes first.
 const PLACES = { waiting: 4096, waiting_each: 1024, longest_wait_ms: 5_000 };
-/** At once, and one for each thread that answers, as far as the pool has some left for names, files and keys. */
-const FEWEST_SIGNATURES = 2;
-const MOST_SIGNATURES = 8;
+const AT_ONCE = 2;
+/** On each of several threads: all together make as many as there are threads. */
+const AT_ONCE_OF_EACH = 1;
+/** What takes no longer, as RSA with 4,096 bits, has its turn where it is asked for: a turn among all takes the one that gives it 0.1 ms. */
+const LONGEST_OF_EACH = 8;
 const signatureTurnsOf = perApp((app) => {
-  const at_once = Math.min(MOST_SIGNATURES, Math.max(FEWEST_SIGNATURES, app.config.threads));
+  const at_once = oneForAll(app).ask ? AT_ONCE_OF_EACH : AT_ONCE;
   return new FairTurns({ ...PLACES, at_once }, refuseTurn);
 });
 
-// Other places of signatures are left to those that are quick, whoever asks for long ones.
+// One of the two places of signatures is left to those that are quick, whoever asks for long ones.
 const LONG_PLACES = { at_once: 1, waiting: 64, waiting_each: 16, longest_wait_ms: 10_000 };
 const longSignatureTurnsOf = perApp(() => new FairTurns(LONG_PLACES, refuseTurn));
 
 /**
- * Makes a signature when it is the caller's turn among those of all threads, if it takes long: with RSA it is a
- * millisecond with 2,048 bits and forty with 8,192, with SLH-DSA ten to a thousand. Other signatures are quicker than waiting.
+ * Makes a signature when it is the caller's turn, if it takes long: with RSA it is a millisecond with 2,048 bits and
+ * forty with 8,192, with SLH-DSA ten to a thousand. Other signatures are quicker than waiting.
  *
  * @throws Failure `rate_limited` when too many wait already, or it waited for too long
  */
@@ -65,10 +68,11 @@ function signWhenDue<Result>(
 ): Promise<Result> {
   const { managed_key_id } = key;
   const signing = { managed_key_id, weight: signingCost(key), is_long: isLong(key) };
-  return takeSigningTurn(app, who, signing, sign);
+  const isOfEach = managed_key_id === undefined && signing.weight <= LONGEST_OF_EACH;
+  return (isOfEach ? takeOwnTurn : takeTurnOfAll)(app, who, signing, sign);
 }
 
-const takeSigningTurn = turnsOfAll<Signing>('signatures', async (app, who, signing, sign) => {
+const takeOwnTurn: TakeTurn<Signing> = async (app, who, signing, sign) => {
   const { managed_key_id: id, weight, is_long } = signing;
   if (id !== undefined) return signOnDevice(app, who, id, { sign, refuse: refuseTurn });
   const turns = signatureTurnsOf(app);
@@ -80,7 +84,9 @@ const takeSigningTurn = turnsOfAll<Signing>('signatures', async (app, who, signi
   }
   const take = () => turns.take(asker, sign);
   return long ? long.take(who, take) : take();
-});
+};
+
+const takeTurnOfAll = turnsOfAll<Signing>('signatures', takeOwnTurn);
 
 function refuseSignature(): Failure {
   const because = 'too many signatures are being made, try again in a second';

@@ -11,6 +11,7 @@ import { signInTurn } from './signatures.operations.ts';
 
 const SLH_DSA: KeyDescription = { key_type: 'slhdsa-sha2-s', key_bits: 128 };
 const RSA: KeyDescription = { key_type: 'rsa', key_bits: 2048 };
+const RSA_8192: KeyDescription = { key_type: 'rsa', key_bits: 8192 };
 
 const newApp = async (t: TestContext): Promise<App> => {
   const place = sqlitePlace();
@@ -70,22 +71,34 @@ test('of long signatures one is made at a time, whichever threads they are asked
   assert.deepEqual(begun, ['one', 'other', 'supervisor']);
 });
 
-test('of quick signatures and keys as many are made at a time as by one thread', async (t) => {
+test('of quick signatures one is made at a time on each thread, and of keys as many on all as by one', async (t) => {
   const { one, other } = await newThreads(t);
   const signatures = newWork();
   const keys = newWork();
   const asked = [one, other, one, other].flatMap((app, number) => [
-    signInTurn(app, caller, RSA, signatures.work(`${number}`)),
+    signInTurn(app, caller, RSA, signatures.work(app === one ? 'one' : 'other')),
     makeKeyInTurn(app, { party: `${number}` }, keys.work(`${number}`)),
   ]);
   await settle();
-  assert.equal(signatures.begun.length, 2);
+  assert.deepEqual(signatures.begun.sort(), ['one', 'other']);
   assert.equal(keys.begun.length, 3);
   signatures.end();
   keys.end();
   await Promise.all(asked);
   assert.equal(signatures.begun.length, 4);
   assert.equal(keys.begun.length, 4);
+});
+
+test('of signatures that take some tens of milliseconds two are made at a time, on whatever threads', async (t) => {
+  const { one, other } = await newThreads(t);
+  const { begun, work, end } = newWork();
+  const asked = [one, one, one, other].map((app, number) =>
+    signInTurn(app, caller, RSA_8192, work(`${number}`)),
+  );
+  await settle();
+  assert.deepEqual(begun, ['0', '1']);
+  end();
+  await Promise.all(asked);
 });
 
 test('what a thread had or waited for that ends is the next one’s', async (t) => {

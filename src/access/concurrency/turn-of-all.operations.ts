@@ -4,7 +4,7 @@ import type { Asker } from '../../core/fairness/asker.ts';
 import { doShared } from '../../core/fairness/asking.ts';
 
 /** Waits for a turn, and does the work in it. @throws Failure when the turn does not come; nothing was begun then */
-type TakeTurn<Kind> = <Result>(
+export type TakeTurn<Kind> = <Result>(
   app: App,
   asker: Asker,
   kind: Kind,

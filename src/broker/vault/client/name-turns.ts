@@ -16,8 +16,8 @@ export interface NameAsker {
 }
 
 /**
- * The thread pool looks names up, for the whole process and in half of its threads at most: eleven with the size that
- * `bin/gatehouse` gives it. Four of them are for all names but those of Vault servers.
+ * The thread pool looks names up, for the whole process and in half of its threads at most: twelve with the size that
+ * `bin/gatehouse` gives it. Five of them are for all names but those of Vault servers.
  */
 const PLACES: PacePlaces = {
   fresh: { at_once: 2, at_once_site: 1, waiting: 512, waiting_each: 128 },
