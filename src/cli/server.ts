@@ -1,6 +1,7 @@
 import { seedIds } from '../broker/seed/fixtures.ts';
 import { type Config, DEV_DEFAULTS, devConfig } from '../config/config.ts';
 import { SEED_DEFAULTS, type SeedSettings } from '../config/seed.ts';
+import { MOST_THREADS } from '../config/threads.ts';
 import { Failure, invalid } from '../core/failure.ts';
 import { type Running, startServer } from '../start/server.ts';
 import type { Command } from './command.ts';
@@ -29,7 +30,7 @@ export const devCommand: Command = {
       value: 'HOST:PORT',
       help: 'where CRLs, OCSP and CA certificates are served without TLS, and nothing else (nowhere)',
     },
-    threads: { value: 'NUMBER', help: 'how many threads answer requests (1)' },
+    threads: { value: 'NUMBER', help: 'how many threads answer requests (one for each core)' },
     'root-token': { value: 'TOKEN', help: `the first token (${DEV_DEFAULTS.root_token})` },
     'id-suffix': {
       value: 'SUFFIX',
@@ -93,8 +94,8 @@ export const devCommand: Command = {
 /** @throws Failure `invalid` for what is no number of threads */
 function parseThreads(given: string | undefined): number | undefined {
   if (given === undefined) return undefined;
-  if (/^[1-9]\d{0,2}$/.test(given)) return Number(given);
-  throw invalid('flag -threads must be a whole number from 1 to 999');
+  if (/^[1-9]\d*$/.test(given) && Number(given) <= MOST_THREADS) return Number(given);
+  throw invalid(`flag -threads must be a whole number from 1 to ${MOST_THREADS}`);
 }
 
 export const serverCommand: Command = {

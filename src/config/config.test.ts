@@ -160,6 +160,8 @@ const refused: [change: object, says: RegExp, why: string][] = [
   [{ user_lockout: { lockout_duration: '' } }, /lockout_duration must be seconds/, 'no duration'],
   [{ user_lockout: { threshold: 3 } }, /unknown key "user_lockout\.threshold"/, 'a shorter name'],
   [{ rate_limits: { list: { total: 0 } } }, /rate_limits\.list\.total must be 1/, 'no requests'],
+  [{ threads: 0 }, /threads must be 1 or more/, 'nobody who answers'],
+  [{ threads: 1000 }, /threads must be 999 or fewer/, 'threads without end'],
   [{ rate_limits: { lists: {} } }, /unknown key "rate_limits\.lists"/, 'a limit of nothing'],
   [{ rate_limits: { period: 0 } }, /rate_limits\.period must be seconds/, 'no time'],
   [

@@ -25,6 +25,7 @@ import {
   type UserLockout,
 } from './settings.ts';
 import { DEV_STORAGE_BUCKETS, type StorageBucketRules } from './storage-buckets.ts';
+import { threadsOf } from './threads.ts';
 
 /** A listener of HTTP, apart from where it listens. */
 export interface Listener {
@@ -123,7 +124,7 @@ interface DevFlags {
   /** Absent: none. */
   worker_listen?: string | undefined;
   root_token: string;
-  /** How many answer requests; absent: one. */
+  /** How many answer requests; absent: as many as {@link threadsOf} this machine. */
   threads?: number | undefined;
   /** Names, with commas between them. */
   allowed_hosts?: string | undefined;
@@ -145,7 +146,7 @@ export function devConfig(flags: DevFlags): Config {
   const listen = parseAddress('-listen', flags.listen);
   return Object.freeze({
     mode: 'dev' as const,
-    threads: flags.threads ?? 1,
+    threads: flags.threads ?? threadsOf(),
     listen,
     public_listener:
       flags.public_listen === undefined
@@ -216,7 +217,7 @@ export function parseConfig(text: string): Config {
   const scheme = listener.tls_disable ? 'http' : 'https';
   return Object.freeze({
     mode: 'server' as const,
-    threads: settings.threads,
+    threads: settings.threads ?? threadsOf(),
     listen: listener.address.at,
     public_listener:
       public_listener && publicListener(public_listener.address.at, connectionsOf(public_listener)),

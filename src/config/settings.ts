@@ -31,6 +31,7 @@ import { formerSeal, seal } from './seal-settings.ts';
 import { sessionLimits } from './session-limits.ts';
 import { storageBuckets } from './storage-buckets.ts';
 import { parseSyslogAddress, SYSLOG_FACILITIES } from './syslog.ts';
+import { MOST_THREADS } from './threads.ts';
 
 export const publicAddress = readBy(address, ({ written, at }) => {
   if (!written.startsWith(':') && at.port !== 0) return written;
@@ -197,10 +198,14 @@ export const settings = z.strictObject({
   ),
   storage,
   threads: count(1)
-    .default(1)
-    .describe(
-      'threads that answer requests, of which each takes some 120 MB; where the system does not share connections out (others than Linux) there is one; see [load](load.md)',
-    ),
+    .max(MOST_THREADS, ` must be ${MOST_THREADS} or fewer`)
+    .optional()
+    .meta({
+      takes: `number, 1 to ${MOST_THREADS}`,
+      otherwise: 'one for each core, and no more than one for each 512 MiB of memory',
+      description:
+        'threads that answer requests, of which each takes some 120 MB at rest; where the system does not share connections out (others than Linux) there is one; see [load](load.md)',
+    }),
   cluster_name: absentAsNull(
     readBy(z.string(' must be a text'), (name) => {
       if (name === '' || CLUSTER_NAME.test(name)) return name;
