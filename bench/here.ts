@@ -16,6 +16,7 @@ export async function startHere(seed?: typeof SEED_DEFAULTS) {
       listen: '127.0.0.1:0',
       proxy_listen: '127.0.0.1:0',
       root_token: 'root',
+      threads: 1,
       ...(seed === undefined ? {} : { seed }),
     }),
     log_level: 'silent',

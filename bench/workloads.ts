@@ -10,9 +10,17 @@ import { encodeSubject } from '../src/x509/names.ts';
 import { parseSerial } from '../src/x509/serial.ts';
 import { encodeOcspRequest } from '../test/support/ocsp-request.ts';
 
-/** The token that `gatehouse dev` has unless it is told otherwise. */
+/** The token that `gatehouse dev` has unless it is told otherwise, and that {@link initialise} makes. */
 const TOKEN = 'root';
 const NAME = 'www.example.com';
+
+/** Initialises a server that has a key file as `gatehouse dev` begins, with an authority's mount. */
+export async function initialise(port: number): Promise<void> {
+  const made = await post(port, 'sys/init', {}, '');
+  const token = String(Reflect.get(Object(made), 'root_token'));
+  await post(port, 'auth/token/create', { id: TOKEN, policies: ['root'] }, token);
+  await post(port, 'sys/mounts/demo', { type: 'pki' });
+}
 
 /** Makes a root and a role, and says who the root is. */
 export async function prepareMount(port: number): Promise<Certificate> {
@@ -77,10 +85,15 @@ export async function delegateOcsp(port: number, on: boolean): Promise<void> {
   await post(port, 'demo/config/crl', { ocsp_delegated_responder: on });
 }
 
-export async function post(port: number, path: string, body: unknown): Promise<unknown> {
+export async function post(
+  port: number,
+  path: string,
+  body: unknown,
+  token = TOKEN,
+): Promise<unknown> {
   const response = await fetch(`http://127.0.0.1:${port}/v1/${path}`, {
     method: 'POST',
-    headers: { 'x-vault-token': TOKEN },
+    headers: { 'x-vault-token': token },
     body: JSON.stringify(body),
   });
   if (!response.ok) throw new Error(`${path}: ${response.status} ${await response.text()}`);
