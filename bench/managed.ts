@@ -29,6 +29,7 @@ const running = await startServer({
     listen: '127.0.0.1:0',
     proxy_listen: '127.0.0.1:0',
     root_token: 'root',
+    threads: 1,
   }),
   log_level: 'silent',
   kms_library: [{ name: 'soft', type: 'pkcs11', library, timeout_ms: 20_000 }],

@@ -10,6 +10,7 @@ import { newDirectory } from '../support/node-process.ts';
 import { until } from '../support/raw-talk.ts';
 import { reset } from '../support/reset.ts';
 import { callOver } from '../support/server.ts';
+import { onOneThread } from '../support/threads.ts';
 
 const BODY = '{"a":"b"}';
 const REQUEST = `POST /v1/cubbyhole/x HTTP/1.1\r\nHost: localhost\r\nX-Vault-Token: root\r\nContent-Type: application/json\r\nContent-Length: ${BODY.length}\r\n\r\n${BODY}`;
@@ -17,9 +18,10 @@ const REQUEST = `POST /v1/cubbyhole/x HTTP/1.1\r\nHost: localhost\r\nX-Vault-Tok
 for (const hasGone of [true, false]) {
   test(`what is done for a client that ${hasGone ? 'has gone' : 'waits'} is done before a server that stops has stopped`, async (t) => {
     const directory = newDirectory(t);
+    const threads = onOneThread('what stands between the server and its store');
     const start = (substitutes: Overrides = {}) => {
       const listen = '127.0.0.1:0';
-      const where = { data: directory, listen, proxy_listen: listen, root_token: 'root' };
+      const where = { data: directory, listen, proxy_listen: listen, root_token: 'root', threads };
       return startServer({ ...devConfig(where), log_level: 'silent' }, substitutes);
     };
     const commits = new CommitHolder();

@@ -23,7 +23,8 @@ const devArgs = (data: string): string[] => ['dev', '-data', data, '-listen', '1
 
 function configFile(directory: string, config: object): string {
   const file = join(directory, 'gatehouse.json');
-  writeFileSync(file, JSON.stringify({ threads: TEST_THREADS, ...config }));
+  const proxy_listener = { address: '127.0.0.1:0' };
+  writeFileSync(file, JSON.stringify({ threads: TEST_THREADS, proxy_listener, ...config }));
   return file;
 }
 

@@ -91,10 +91,17 @@ export async function watchProgram(
   };
 }
 
-/** @returns the arguments, and for a development server how many threads answer, unless they say it */
-export function threaded(args: readonly string[]): readonly string[] {
-  const says = args.some((arg) => /^--?threads/.test(arg));
-  return args[0] === 'dev' && !says ? [...args, '-threads', String(TEST_THREADS)] : args;
+/**
+ * @returns the arguments, and for a development server, unless they say it, how many threads answer, and a port for sessions
+ *   that no other server has
+ */
+function completed(args: readonly string[]): readonly string[] {
+  if (args[0] !== 'dev') return args;
+  const own = { threads: String(TEST_THREADS), 'proxy-listen': '127.0.0.1:0' };
+  const unsaid = Object.entries(own).filter(
+    ([flag]) => !args.some((arg) => new RegExp(`^--?${flag}(=|$)`).test(arg)),
+  );
+  return [...args, ...unsaid.flatMap(([flag, value]) => [`-${flag}`, value])];
 }
 
 interface Limits {
@@ -108,7 +115,7 @@ function start(
   env: Record<string, string>,
   { open_files, ...limits }: Limits = {},
 ): ChildProcess {
-  const program = [process.execPath, MAIN, ...threaded(args)];
+  const program = [process.execPath, MAIN, ...completed(args)];
   // The limit is set for good in a shell, which then becomes the program.
   const shell = ['/bin/sh', '-c', `ulimit -n ${open_files} && exec "$@"`, 'sh'];
   const [command = '', ...rest] = open_files === undefined ? program : [...shell, ...program];

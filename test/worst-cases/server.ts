@@ -59,6 +59,8 @@ const running = await startServer({
     listen: '127.0.0.1:0',
     proxy_listen: '127.0.0.1:0',
     root_token: 'root',
+    // What it spends is looked at on this thread.
+    threads: 1,
   }),
   log_level: 'error',
   seed: SEED_DEFAULTS,
