@@ -78,13 +78,15 @@ export const devCommand: Command = {
       },
       recovery_key: flags.get('recovery-key'),
     });
-    return serve(config, (address, { notice, one_thread }, public_address) => {
+    return serve(config, (address, { notice, fewer_threads }, public_address) => {
       const served = public_address
         ? `\nFor relying parties, without TLS: ${public_address}\n`
         : '';
       console.log(
         greeting(address, config) +
-          [notice, one_thread].map((told) => (told === undefined ? '' : `\n${told}\n`)).join('') +
+          [notice, fewer_threads]
+            .map((told) => (told === undefined ? '' : `\n${told}\n`))
+            .join('') +
           served,
       );
     });
@@ -110,9 +112,9 @@ way finish and ends it.`,
     const config = readConfig(file);
     // An audit sink has standard output to itself.
     const hasOutput = config.audit.sinks.some((sink) => sink.type === 'stdout');
-    return serve(config, (address, { one_thread }, public_address) => {
+    return serve(config, (address, { fewer_threads }, public_address) => {
       const besides = public_address ? `, and for relying parties on ${public_address}` : '';
-      const alone = one_thread === undefined ? '' : `; ${one_thread}`;
+      const alone = fewer_threads === undefined ? '' : `; ${fewer_threads}`;
       (hasOutput ? console.error : console.log)(
         `gatehouse listens on ${address}${besides}${alone}`,
       );
@@ -141,7 +143,7 @@ async function serve(
   config: Config,
   started: (
     address: string,
-    told: Pick<Running, 'notice' | 'one_thread'>,
+    told: Pick<Running, 'notice' | 'fewer_threads'>,
     public_address: string | undefined,
   ) => void,
 ): Promise<number> {

@@ -31,6 +31,18 @@ for (const [open_files, [all, each], fitted, why] of fits) {
   });
 }
 
+for (const [open_files, threads, connections] of [
+  [8_448, 1, 8_192],
+  [8_448, 2, 8_168],
+  [8_448 + 24, 2, 8_192],
+  [1_024, 19, 512],
+] as const) {
+  test(`${threads} threads with ${open_files} open files leave ${connections} connections`, () => {
+    const fitted = fitConnections(CONNECTION_DEFAULTS, open_files, { threads });
+    assert.equal(fitted.max_connections, connections);
+  });
+}
+
 test('with fewer files than the server itself needs it does not start', () => {
   assert.throws(() => fitConnections(CONNECTION_DEFAULTS, 127), /127 files open, and needs 128/);
 });

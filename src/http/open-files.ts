@@ -7,19 +7,30 @@ import { invalid } from '../core/failure.ts';
 const LEAST = 128;
 /** What the process keeps for itself: the database, threads, records, other servers that it asks. */
 const OWN = 256;
+/** What a server has open at rest where one thread answers, with some to spare. */
+const AT_REST = 64;
+/** What each further thread that answers has: its loop, its listeners, its readers of the database. */
+const OF_THREAD = 24;
+
+/** How many threads can answer with so many files, of which half at most are the process's own. */
+export function threadsWithin(open_files: number | undefined): number {
+  if (open_files === undefined) return Number.POSITIVE_INFINITY;
+  return 1 + Math.max(0, Math.floor((open_files / 2 - AT_REST) / OF_THREAD));
+}
 
 /**
  * Fits what a listener may have to the files that the process may have open: when there are none left the
  * system closes each new connection unseen, whoever it comes from, and none gives way to it.
  *
  * @param open_files undefined: as many as it likes
- * @param others connections that other listeners may have: where there are too few files, each has its share
+ * @param from.others connections that other listeners may have: where there are too few files, each has its share
+ * @param from.threads that answer
  * @throws Failure `invalid` where there are too few to begin with
  */
 export function fitConnections(
   limits: ConnectionLimits,
   open_files: number | undefined,
-  others = 0,
+  { others = 0, threads = 1 } = {},
 ): ConnectionLimits {
   if (open_files === undefined) return limits;
   if (open_files < LEAST) {
@@ -27,7 +38,8 @@ export function fitConnections(
       `the process may have ${open_files} files open, and needs ${LEAST} or more (ulimit -n, LimitNOFILE=)`,
     );
   }
-  const whole = open_files - Math.min(OWN, Math.floor(open_files / 2));
+  const own = OWN + (threads - 1) * OF_THREAD;
+  const whole = open_files - Math.min(own, Math.floor(open_files / 2));
   const wanted = limits.max_connections;
   const room = Math.floor((whole * wanted) / (wanted + others));
   if (room >= limits.max_connections) return limits;

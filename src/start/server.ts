@@ -42,8 +42,8 @@ export interface Running {
   public_address: { host: string; port: number } | undefined;
   /** What the person who started it should hear, if anything. */
   notice: string | undefined;
-  /** Why one thread answers where more are asked for. */
-  one_thread: string | undefined;
+  /** Why fewer threads answer than are asked for. */
+  fewer_threads: string | undefined;
   /** Calls back when nothing can be answered any more; the process should end. */
   onDeath(listener: (death: Failure) => void): void;
   /** Finishes what is under way, writes what is waiting, and lets go of everything. */
@@ -73,7 +73,11 @@ export async function startServer(settings: Config, given: Overrides = {}): Prom
   // Standard error, so that an audit sink may have standard output to itself.
   const log =
     given.log ?? pino({ level: settings.log_level }, new LogLines((bytes) => writeSync(2, bytes)));
-  const config = fitListeners(settings);
+  const { threads, because } = countThreads(settings.threads, {
+    connections: CAN_SHARE,
+    open_files: readOpenFileLimit(),
+  });
+  const config = fitListeners({ ...settings, threads });
   const opened = await openStore(
     config.storage.type === 'sqlite'
       ? { engine: 'sqlite', directory: config.storage.directory, log }
@@ -107,13 +111,12 @@ export async function startServer(settings: Config, given: Overrides = {}): Prom
     startJobs(app, given.jobs);
     const routers = compileRouters();
     namesOfPaths(app).find = (path) => findNames(app, routers, path);
-    const { threads, because } = countThreads(config.threads, CAN_SHARE);
     const answering =
       threads > 1
         ? await answerOnThreads(app, routers, closers)
         : await answerHere(app, routers, closers);
     tellConnections(log, settings.connections, config.connections);
-    const told = { notice, one_thread: because };
+    const told = { notice, fewer_threads: because };
     return Object.assign(answering, { app, ...told, stop, reopenSinks: sinks.reopen });
   } catch (error) {
     await stop();
@@ -169,12 +172,18 @@ async function answerOnThreads(
 }
 
 function fitListeners(settings: Config): Config {
-  const { connections, public_listener } = settings;
+  const { connections, public_listener, threads } = settings;
   const open_files = readOpenFileLimit();
   const others = public_listener?.connections;
-  const fitted = fitConnections(connections, open_files, others?.max_connections);
+  const fitted = fitConnections(connections, open_files, {
+    others: others?.max_connections,
+    threads,
+  });
   if (!public_listener || !others) return { ...settings, connections: fitted };
-  const shared = fitConnections(others, open_files, connections.max_connections);
+  const shared = fitConnections(others, open_files, {
+    others: connections.max_connections,
+    threads,
+  });
   return {
     ...settings,
     connections: fitted,

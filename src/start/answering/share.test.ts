@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { devConfig } from '../../config/config.ts';
-import { countThreads, shareOfThread } from './share.ts';
+import { countThreads, readersOfThread, shareOfThread } from './share.ts';
 
 const limitsOf = (
   threads: number,
@@ -39,14 +39,36 @@ for (const [threads, all, of_address, expected] of [
   });
 }
 
-for (const [wanted, canShare, threads] of [
-  [1, true, 1],
-  [4, true, 4],
-  [1, false, 1],
-  [4, false, 1],
+for (const [threads, readers] of [
+  [1, 4],
+  [12, 4],
+  [13, 3],
+  [16, 3],
+  [17, 2],
+  [64, 2],
 ] as const) {
-  test(`of ${wanted} threads where connections are ${canShare ? '' : 'not '}shared out ${threads} answer`, () => {
-    const counted = countThreads(wanted, canShare);
+  test(`each of ${threads} threads reads PostgreSQL over ${readers} connections`, () => {
+    assert.equal(readersOfThread(threads), readers);
+  });
+}
+
+for (const [wanted, connections, open_files, threads] of [
+  [1, true, undefined, 1],
+  [4, true, undefined, 4],
+  [1, false, undefined, 1],
+  [4, false, undefined, 1],
+  [64, true, 4096, 64],
+  [64, true, 1024, 19],
+  [19, true, 1024, 19],
+  [4, true, 272, 4],
+  [4, true, 271, 3],
+  [2, true, 128, 1],
+  // Too few to start with, which is told elsewhere.
+  [1, true, 0, 1],
+] as const) {
+  const files = open_files === undefined ? 'as many files as they like' : `${open_files} files`;
+  test(`of ${wanted} threads with ${files}, where connections are ${connections ? '' : 'not '}shared out, ${threads} answer`, () => {
+    const counted = countThreads(wanted, { connections, open_files });
     assert.equal(counted.threads, threads);
     // Whoever starts the server is told where it is fewer than asked for, and only then.
     assert.equal(counted.because !== undefined, threads < wanted);

@@ -19,6 +19,7 @@ import { compileRouters, relyingPartyRouters } from '../routes.ts';
 import { Dialogue } from './dialogue.ts';
 import { Forwarding } from './forwarding.ts';
 import type { AnsweringOptions, Asked, Said } from './messages.ts';
+import { readersOfThread } from './share.ts';
 
 // One of the threads that answer: it has connections of its own, reads for itself, and writes by the committer that all
 // have. What is in one place for all is asked of the supervisor.
@@ -39,7 +40,7 @@ const store = joinStore(
     confirmConfig: async () => (await dialogue.ask({ type: 'confirm config' })) as number,
     refreshConfig: async () => void (await dialogue.ask({ type: 'refresh config' })),
   },
-  { log },
+  { log, pool: readersOfThread(config.threads) },
 );
 const closers: (() => Promise<void> | void)[] = [() => store.close()];
 const app = buildApp(config, store, log, Date.now, closers);
