@@ -16,6 +16,11 @@ test('a configuration file with only what is needed is enough', () => {
   assert.equal(config.tls, undefined);
 });
 
+test('how many threads answer is for the machine to say, unless somebody does', () => {
+  assert.equal(parseConfig(JSON.stringify(whole)).threads, undefined);
+  assert.equal(parseConfig(JSON.stringify({ ...whole, threads: 999 })).threads, 999);
+});
+
 test('hosts are read in one form, and a development server has its own', () => {
   const { allowed_hosts } = parseConfig(
     JSON.stringify({ ...whole, allowed_hosts: ['Gatehouse.test.', '[2001:DB8::1]'] }),

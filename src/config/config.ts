@@ -25,7 +25,6 @@ import {
   type UserLockout,
 } from './settings.ts';
 import { DEV_STORAGE_BUCKETS, type StorageBucketRules } from './storage-buckets.ts';
-import { threadsOf } from './threads.ts';
 
 /** A listener of HTTP, apart from where it listens. */
 export interface Listener {
@@ -41,8 +40,8 @@ export interface Listener {
 /** How one server runs; checked once and frozen. Times in milliseconds where named so. */
 export interface Config extends Listener {
   mode: 'dev' | 'server';
-  /** How many answer requests. */
-  threads: number;
+  /** How many answer requests; undefined: one for each core. Of a server that runs, how many do. */
+  threads: number | undefined;
   listen: { host: string; port: number };
   /** For relying parties, without TLS; undefined: there is none. */
   public_listener: (Listener & { listen: Config['listen'] }) | undefined;
@@ -124,7 +123,7 @@ interface DevFlags {
   /** Absent: none. */
   worker_listen?: string | undefined;
   root_token: string;
-  /** How many answer requests; absent: as many as {@link threadsOf} this machine. */
+  /** How many answer requests; absent: one for each core. */
   threads?: number | undefined;
   /** Names, with commas between them. */
   allowed_hosts?: string | undefined;
@@ -146,7 +145,7 @@ export function devConfig(flags: DevFlags): Config {
   const listen = parseAddress('-listen', flags.listen);
   return Object.freeze({
     mode: 'dev' as const,
-    threads: flags.threads ?? threadsOf(),
+    threads: flags.threads,
     listen,
     public_listener:
       flags.public_listen === undefined
@@ -217,7 +216,7 @@ export function parseConfig(text: string): Config {
   const scheme = listener.tls_disable ? 'http' : 'https';
   return Object.freeze({
     mode: 'server' as const,
-    threads: settings.threads ?? threadsOf(),
+    threads: settings.threads,
     listen: listener.address.at,
     public_listener:
       public_listener && publicListener(public_listener.address.at, connectionsOf(public_listener)),

@@ -21,6 +21,7 @@ import { openSeal } from '../seal/operations.ts';
 import { openStore, type Store } from '../store/store.ts';
 import { startCarrying } from '../worker/jobs.ts';
 import { AnsweringThreads } from './answering/answering.pool.ts';
+import { defaultThreads } from './answering/default-threads.ts';
 import { countThreads } from './answering/share.ts';
 import { buildApp } from './build-app.ts';
 import { startJobs } from './jobs.ts';
@@ -73,7 +74,7 @@ export async function startServer(settings: Config, given: Overrides = {}): Prom
   // Standard error, so that an audit sink may have standard output to itself.
   const log =
     given.log ?? pino({ level: settings.log_level }, new LogLines((bytes) => writeSync(2, bytes)));
-  const { threads, because } = countThreads(settings.threads, {
+  const { threads, because } = countThreads(settings.threads ?? defaultThreads(), {
     connections: CAN_SHARE,
     open_files: readOpenFileLimit(),
   });
@@ -158,7 +159,7 @@ async function answerOnThreads(
     closing.isClosing = true;
     return threads.stop();
   });
-  const { address, public_address } = await threads.start(app.config.threads);
+  const { address, public_address } = await threads.start(app.config.threads ?? 1);
   return {
     get http(): HttpServer {
       throw new TypeError('each thread that answers has its own');

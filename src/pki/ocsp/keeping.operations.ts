@@ -23,7 +23,7 @@ const keptOf = perApp((app) => {
   let kept: Promise<KeptAnswers> | undefined;
   const open = async (): Promise<KeptAnswers> => {
     const { place = 0 } = oneForAll(app);
-    const { threads } = app.config;
+    const { threads = 1 } = app.config;
     return new KeptAnswers(await takeRoom(app, {}), {
       of: threads > 1 ? threads + 1 : 1,
       own: place,

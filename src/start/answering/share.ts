@@ -30,7 +30,7 @@ export function countThreads(
  * of one address need not be spread so, and may all be at one.
  */
 export function shareOfThread(config: Config): Config {
-  const { threads, connections, public_listener } = config;
+  const { threads = 1, connections, public_listener } = config;
   return {
     ...config,
     connections: partOf(connections, threads),

@@ -40,7 +40,7 @@ const store = joinStore(
     confirmConfig: async () => (await dialogue.ask({ type: 'confirm config' })) as number,
     refreshConfig: async () => void (await dialogue.ask({ type: 'refresh config' })),
   },
-  { log, pool: readersOfThread(config.threads) },
+  { log, pool: readersOfThread(config.threads ?? 1) },
 );
 const closers: (() => Promise<void> | void)[] = [() => store.close()];
 const app = buildApp(config, store, log, Date.now, closers);
