@@ -35,7 +35,8 @@ for (const [open_files, threads, connections] of [
   [8_448, 1, 8_192],
   [8_448, 2, 8_168],
   [8_448 + 24, 2, 8_192],
-  [1_024, 19, 512],
+  [1_024, 4, 696],
+  [1_024, 12, 512],
 ] as const) {
   test(`${threads} threads with ${open_files} open files leave ${connections} connections`, () => {
     const fitted = fitConnections(CONNECTION_DEFAULTS, open_files, { threads });

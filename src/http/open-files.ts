@@ -7,15 +7,18 @@ import { invalid } from '../core/failure.ts';
 const LEAST = 128;
 /** What the process keeps for itself: the database, threads, records, other servers that it asks. */
 const OWN = 256;
-/** What a server has open at rest where one thread answers, with some to spare. */
-const AT_REST = 64;
 /** What each further thread that answers has: its loop, its listeners, its readers of the database. */
 const OF_THREAD = 24;
+/**
+ * For each thread that answers: its own, and connections enough to tell who has more of them. The system spreads them evenly
+ * where they are many; of a few dozen of a thread one address may have one or three as it happens.
+ */
+const FOR_THREAD = 256;
 
-/** How many threads can answer with so many files, of which half at most are the process's own. */
+/** How many threads can answer with so many files. */
 export function threadsWithin(open_files: number | undefined): number {
   if (open_files === undefined) return Number.POSITIVE_INFINITY;
-  return 1 + Math.max(0, Math.floor((open_files / 2 - AT_REST) / OF_THREAD));
+  return Math.max(1, Math.floor(open_files / FOR_THREAD));
 }
 
 /**
