@@ -9,6 +9,7 @@ import { makeInitialBroker } from '../broker/seed/bootstrap.operations.ts';
 import { makeSeed } from '../broker/seed/operations.ts';
 import { startReporting } from '../broker/workers/jobs.ts';
 import type { Config } from '../config/config.ts';
+import { threadsOf } from '../config/threads.ts';
 import type { Failure } from '../core/failure.ts';
 import { compileDialects, type Routers } from '../http/dialects.ts';
 import { CAN_SHARE } from '../http/doors.ts';
@@ -159,7 +160,7 @@ async function answerOnThreads(
     closing.isClosing = true;
     return threads.stop();
   });
-  const { address, public_address } = await threads.start(app.config.threads ?? 1);
+  const { address, public_address } = await threads.start(threadsOf(app.config));
   return {
     get http(): HttpServer {
       throw new TypeError('each thread that answers has its own');

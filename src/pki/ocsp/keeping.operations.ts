@@ -1,5 +1,6 @@
 import { type App, perApp } from '../../app/app.ts';
 import { inOnePlace, oneForAll } from '../../app/one-for-all.ts';
+import { threadsOf } from '../../config/threads.ts';
 import { ROOMS } from '../../core/rooms.ts';
 import type { Soon } from '../../core/steps.ts';
 import { KeptAnswers } from './kept-answers.ts';
@@ -23,7 +24,7 @@ const keptOf = perApp((app) => {
   let kept: Promise<KeptAnswers> | undefined;
   const open = async (): Promise<KeptAnswers> => {
     const { place = 0 } = oneForAll(app);
-    const { threads = 1 } = app.config;
+    const threads = threadsOf(app.config);
     return new KeptAnswers(await takeRoom(app, {}), {
       of: threads > 1 ? threads + 1 : 1,
       own: place,

@@ -1,5 +1,6 @@
 import type { Config } from '../../config/config.ts';
 import type { ConnectionLimits } from '../../config/connections.ts';
+import { threadsOf } from '../../config/threads.ts';
 import { threadsWithin } from '../../http/open-files.ts';
 
 /** What a system lets several threads have. */
@@ -30,7 +31,8 @@ export function countThreads(
  * of one address need not be spread so, and may all be at one.
  */
 export function shareOfThread(config: Config): Config {
-  const { threads = 1, connections, public_listener } = config;
+  const { connections, public_listener } = config;
+  const threads = threadsOf(config);
   return {
     ...config,
     connections: partOf(connections, threads),

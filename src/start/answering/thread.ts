@@ -5,6 +5,7 @@ import { pino } from 'pino';
 import { namesOfPaths } from '../../access/capabilities/operations.ts';
 import { hearFromOthers, oneForAll } from '../../app/one-for-all.ts';
 import { handRecordsOn } from '../../audit/handing-on.operations.ts';
+import { threadsOf } from '../../config/threads.ts';
 import { Failure } from '../../core/failure.ts';
 import { compileDialects } from '../../http/dialects.ts';
 import { answeredElsewhere } from '../../http/frame.ts';
@@ -40,7 +41,7 @@ const store = joinStore(
     confirmConfig: async () => (await dialogue.ask({ type: 'confirm config' })) as number,
     refreshConfig: async () => void (await dialogue.ask({ type: 'refresh config' })),
   },
-  { log, pool: readersOfThread(config.threads ?? 1) },
+  { log, pool: readersOfThread(threadsOf(config)) },
 );
 const closers: (() => Promise<void> | void)[] = [() => store.close()];
 const app = buildApp(config, store, log, Date.now, closers);
