@@ -16,6 +16,7 @@ export class Dialogue {
   readonly #port: Worker | MessagePort;
   readonly #waiting = new Map<number, PromiseWithResolvers<unknown>>();
   #next = 0;
+  #unsent: Message[] = [];
   #ended: Failure | undefined;
 
   constructor(
@@ -23,10 +24,12 @@ export class Dialogue {
     { answer, hear }: { answer: Answering; hear: (said: Said) => void },
   ) {
     this.#port = port;
-    port.on('message', (message: Message) => {
-      if ('asked' in message) void this.#answer(message.id, message.asked, answer);
-      else if ('said' in message) hear(message.said);
-      else this.#settle(message);
+    port.on('message', (messages: Message[]) => {
+      for (const message of messages) {
+        if ('asked' in message) void this.#answer(message.id, message.asked, answer);
+        else if ('said' in message) hear(message.said);
+        else this.#settle(message);
+      }
     });
   }
 
@@ -42,6 +45,7 @@ export class Dialogue {
 
   say(said: Said): void {
     this.#send({ said });
+    this.#flush();
   }
 
   /** The other side has ended: what was asked of it gets no answer any more. */
@@ -66,11 +70,43 @@ export class Dialogue {
     else waiting?.reject(errorOf(message.refused));
   }
 
+  /** What is asked and answered in one turn of the loop goes together: each by itself would wake the other side. */
   #send(message: Message, transferred: Transferable[] = []): void {
-    this.#port.postMessage(message, transferred);
+    this.#unsent.push(message);
+    if (transferred.length > 0) this.#flush(transferred);
+    else if (this.#unsent.length === 1) setImmediate(() => this.#flush());
+  }
+
+  /** Sends what waits for the end of the turn, for who closes the port. */
+  flush(): void {
+    this.#flush();
+  }
+
+  #flush(transferred: Transferable[] = []): void {
+    const messages = this.#unsent;
+    if (messages.length === 0) return;
+    this.#unsent = [];
+    try {
+      this.#port.postMessage(messages, transferred);
+    } catch {
+      const last = messages.pop();
+      // One that cannot be sent is not to take others with it.
+      for (const message of messages) this.#sendAlone(message);
+      if (last) this.#sendAlone(last, transferred);
+    }
+  }
+
+  #sendAlone(message: Message, transferred: Transferable[] = []): void {
+    try {
+      this.#port.postMessage([message], transferred);
+    } catch (error) {
+      if ('said' in message) throw error;
+      const refused = sentOf(error);
+      if ('asked' in message) this.#settle({ id: message.id, refused });
+      else this.#port.postMessage([{ id: message.id, refused }], []);
+    }
   }
 }
-
 function sentOf(error: unknown): SentFailure | string {
   if (!(error instanceof Failure))
     return error instanceof Error ? (error.stack ?? '') : String(error);

@@ -96,5 +96,8 @@ async function stop(): Promise<void> {
   await Promise.all([http.close(), open?.close()]);
   for (let close = closers.pop(); close; close = closers.pop()) await close();
   // After the answer.
-  setImmediate(() => port?.close());
+  setImmediate(() => {
+    dialogue.flush();
+    port?.close();
+  });
 }
