@@ -52,6 +52,31 @@ test('of what takes long no more than a turn is begun, and it is said that other
   assert.equal(beginnings.isBehind, false);
 });
 
+test('no more is read than a turn has time for, of whomever it is', async () => {
+  const beginnings = new Beginnings();
+  const slow = async () => work(3);
+  await beginnings.begin(slow);
+  await nextTurn();
+  const asked: Promise<void>[] = [];
+  while (!beginnings.isBehind && asked.length < 20) asked.push(beginnings.begin(slow));
+  assert.ok(asked.length <= 2, `${asked.length} are read in one turn`);
+  await Promise.all(asked);
+  await nextTurn();
+  assert.equal(beginnings.isBehind, false);
+  // Of what is quick, as many as come.
+  const quick = async () => {};
+  for (let time = 0; time < 2; time += 1)
+    await Promise.all(
+      Array(16)
+        .fill(quick)
+        .map((one) => beginnings.begin(one)),
+    );
+  await nextTurn();
+  const many = Array.from({ length: 64 }, () => beginnings.begin(quick));
+  assert.equal(beginnings.isBehind, false);
+  await Promise.all(many);
+});
+
 test('one by one while clients come', async () => {
   const beginnings = new Beginnings();
   noteNewcomer();

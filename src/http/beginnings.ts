@@ -22,9 +22,16 @@ export class Beginnings {
   /** In the order of coming. */
   #groups: Group[] = [];
   #size = MOST;
+  /** How long each of the last ones took until it waited, in milliseconds. */
+  #each = 0;
+  /** How many are to be begun. */
+  #due = 0;
   #isDue = false;
 
-  /** Whether some have to wait for a later turn: nobody is to be read on meanwhile. */
+  /**
+   * Whether some have to wait for a later turn: nobody is to be read on meanwhile. To read takes a part of what a request
+   * takes: one network would have hundreds here before the next one's first, and the turns among them are of reading.
+   */
   isBehind = false;
 
   /** Does a request's work, in the context in which it is called. */
@@ -33,13 +40,16 @@ export class Beginnings {
   }
 
   #join(): Group {
+    const now = performance.now();
+    this.#due += 1;
+    if (now + this.#due * this.#each > endOfTurn(now)) this.isBehind = true;
     const last = this.#groups.at(-1);
     if (last && last.count < last.size) {
       last.count += 1;
       return last;
     }
     const { promise: begun, resolve: begin } = Promise.withResolvers<void>();
-    const group = { size: comesNobody() ? this.#size : 1, count: 1, begun, begin };
+    const group = { size: comesNobody(now) ? this.#size : 1, count: 1, begun, begin };
     this.#groups.push(group);
     if (!this.#isDue) {
       this.#isDue = true;
@@ -55,13 +65,14 @@ export class Beginnings {
       this.isBehind = false;
       return;
     }
+    this.#due -= group.count;
     const began = performance.now();
     // After the microtasks of what was begun, and theirs: only then is it known how long it took.
     queueMicrotask(() =>
       process.nextTick(() => {
         const now = performance.now();
-        const fitting = Math.floor((TOGETHER_MS * group.count) / (now - began));
-        this.#size = Math.max(1, Math.min(MOST, fitting));
+        this.#each = (now - began) / group.count;
+        this.#size = Math.max(1, Math.min(MOST, Math.floor(TOGETHER_MS / this.#each)));
         this.isBehind = now > until && this.#groups.length > 0;
         if (this.isBehind) setImmediate(() => this.#serve(endOfTurn()));
         else this.#serve(until);
