@@ -173,6 +173,22 @@ test('it is on the CRL of one that signed it and is imported later', async () =>
   assert.deepEqual(await listedBy(path, rootId), [child.certificate.serial]);
 });
 
+test('where it takes the last place on the CRL, who revokes a certificate is warned that this has none', async () => {
+  const path = await mount();
+  const root = makeAuthority('Root');
+  const child = makeAuthority('Child', { by: root });
+  const [rootId = '', childId = ''] = await bring(path, root, child);
+  await call('POST', `${path}/config/issuers`, { default: rootId });
+  await call('POST', `${path}/config/crl`, { max_crl_entries: 1 });
+  assert.equal((await revoke(path, childId)).status, 200);
+  assert.deepEqual(await listedBy(path, rootId), [child.certificate.serial]);
+  const leaf = await call('POST', `${path}/issue/any`, { common_name: 'a.test' });
+  const serial_number = leaf.textAt('data.serial_number');
+  const revoked = await call('POST', `${path}/revoke`, { serial_number });
+  assert.match(revoked.text, /more than max_crl_entries \(1\) entries, and the last one stays/);
+  assert.deepEqual(await listedBy(path, rootId), [child.certificate.serial]);
+});
+
 test('of two that certify each other each is on the CRL of the other', async () => {
   const path = await mount();
   const [a, b] = [makeAuthority('A'), makeAuthority('B')];

@@ -1,6 +1,7 @@
 import type { App } from '../../app/app.ts';
 import { readMountState } from '../mount-state/operations.ts';
 import { readRevocationState } from '../mount-state/revocations.store.ts';
+import type { MountState } from '../mount-state/state.ts';
 import { type CrlScope, isListedIn } from './builder/job.ts';
 import { readBetween } from './builder/jobs.ts';
 import { findClassOf, planScope } from './issuer-class.ts';
@@ -26,9 +27,10 @@ export async function warnOfLength(
   const { max_crl_entries: most, disable, unified_crl_on_existing_paths } = config;
   if (most === -1 || disable) return [];
   const { revision, epoch } = await readRevocationState(app.db, mount_id);
-  // No list has more entries than the mount has ever had revocations: of most mounts no list need be read.
-  if (revision <= most) return [];
   const mountState = await readMountState(app, mount_id);
+  // No list has more entries than the mount has ever had revocations and has issuers that are revoked, which are
+  // on one by themselves: of most mounts no list need be read.
+  if (revision + countRevoked(mountState) <= most) return [];
   const issuers = findClassOf(mountState, issuer_id);
   if (!issuers) return [];
   const of = unified_crl_on_existing_paths ? ALL : app.config.cluster_name;
@@ -49,4 +51,10 @@ export async function warnOfLength(
   return [
     `the CRL would have more than max_crl_entries (${most}) entries, and the last one stays in force without this revocation: raise it in config/crl, or set it to -1`,
   ];
+}
+
+function countRevoked({ issuers }: MountState): number {
+  let count = 0;
+  for (const { revoked_at_ms } of issuers.values()) if (revoked_at_ms !== undefined) count += 1;
+  return count;
 }
