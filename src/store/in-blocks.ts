@@ -1,3 +1,5 @@
+import { MOST_BYTES } from './database.ts';
+
 /**
  * Names or ids of one statement. SQLite takes 32,766 values in one and PostgreSQL 65,535, and a
  * list that is stored may have grown beyond either.
@@ -23,4 +25,20 @@ export async function inBlocks<Item, Row>(
     for (const row of await ask(items.slice(at, at + AT_ONCE))) rows.push(row);
   }
   return order ? rows.sort(order) : rows;
+}
+
+/** Items in their order, each part as long as {@link MOST_BYTES} goes; one at least. */
+export function partsOf<Item>(items: readonly Item[], weigh: (item: Item) => number): Item[][] {
+  const parts: Item[][] = [];
+  let left = 0;
+  for (const item of items) {
+    const part = left > 0 ? parts.at(-1) : undefined;
+    if (part) part.push(item);
+    else {
+      parts.push([item]);
+      left = MOST_BYTES;
+    }
+    left -= weigh(item);
+  }
+  return parts;
 }

@@ -1,8 +1,12 @@
 import assert from 'node:assert/strict';
+import { mkdtempSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { test } from 'node:test';
 import { sql } from 'kysely';
-import { eachEngine } from '../../../test/support/engines.ts';
-import { compiled } from '../../store/database.ts';
+import { eachEngine, sqlitePlaceIn } from '../../../test/support/engines.ts';
+import { compiled, createDb, type Reader } from '../../store/database.ts';
+import { SqliteReader } from '../../store/sqlite/reader.ts';
 import { write } from '../../store/write.ts';
 import { reverseName } from './names.ts';
 import { listCertificates } from './search.store.ts';
@@ -30,6 +34,9 @@ const manyRows = (der: string) => [
   ),
 ];
 
+/** More bytes of names than are looked through with others'. */
+const LONG_NAMES = Array.from({ length: 100 }, (_, at) => `${'x'.repeat(60)}${at}.test`);
+
 /** What a certificate of another role has for names, and by which of two searches it is found. */
 const FEW: [serial: string, subject_cn: string, names: string[], by: string][] = [
   ['a', 'x.many.test', [], '*.many.test'],
@@ -44,6 +51,9 @@ const FEW: [serial: string, subject_cn: string, names: string[], by: string][] =
   ['i', 'a.test', ['SAME.test'], 'same.test'],
   ['j', 'asame.test', ['a.same.test'], ''],
   ['k', 'x.test', ['x.%many.test', 'x.many_test'], ''],
+  ['l', 'x.test', [...LONG_NAMES, 'x.many.test'], '*.many.test'],
+  ['m', 'x.many.test', LONG_NAMES, '*.many.test'],
+  ['n', 'x.test', LONG_NAMES, ''],
 ];
 
 eachEngine('a search by a name that thousands have', (open, engine) => {
@@ -70,4 +80,42 @@ eachEngine('a search by a name that thousands have', (open, engine) => {
     }
     assert.equal(reverseName('x.many.test",q'), 'q,"tset.ynam.x');
   });
+});
+
+test('of certificates with thousands of names few are looked through by one statement', async () => {
+  const directory = mkdtempSync(join(tmpdir(), 'gatehouse-'));
+  const place = sqlitePlaceIn(directory);
+  const store = await place.open();
+  await store.commit(manyRows("x'00'"));
+  const names = (at: number) =>
+    Array.from({ length: 99 }, (_, n) => `${'x'.repeat(2_500)}${n}.${at === 7 ? 'many' : at}.test`);
+  const LONG = 20;
+  for (let at = 0; at < LONG; at += 1) {
+    const row = { serial: `long${at}`, issuer_id: 'i', role: 'few', subject_cn: '' };
+    const facts = { ...row, not_before: 0, not_after: 9, der: Uint8Array.of(0) };
+    await store.commit(insertCertificate('m', facts, names(at)));
+  }
+  const reader = new SqliteReader(join(directory, 'gatehouse.db'));
+  const counts: number[] = [];
+  const counting: Reader = {
+    all(sql, parameters) {
+      const long = parameters.filter((one) => String(one).startsWith('long')).length;
+      // What has many is left out by how long it is.
+      if (sql.includes('replace(') && !sql.includes('octet_length(')) counts.push(long);
+      return reader.all(sql, parameters);
+    },
+    first: (sql, parameters) => reader.first(sql, parameters),
+    some: (sql, parameters, columns) => reader.some(sql, parameters, columns),
+    close: () => reader.close(),
+  };
+  const db = createDb(counting);
+  const query = { now: 1, limit: 100, name: '*.many.test', role: 'few' };
+  const { found } = await listCertificates(db, 'm', query);
+  assert.deepEqual(
+    found.map(({ serial }) => serial),
+    ['long7'],
+  );
+  assert.deepEqual(counts, [9, 9, 2]);
+  await reader.close();
+  await place.remove();
 });

@@ -1,7 +1,7 @@
 import { type SelectQueryBuilder, sql } from 'kysely';
 import { type ReadPage, readAtOnce } from '../../core/walk.ts';
 import type { Db } from '../../store/database.ts';
-import { compareIds, inBlocks } from '../../store/in-blocks.ts';
+import { compareIds, inBlocks, partsOf } from '../../store/in-blocks.ts';
 import type { Tables } from '../../store/tables.ts';
 import { isInRange, type NameRange, nameRange, reverseName } from './names.ts';
 import { FACTS, type StoredCertificate } from './store.ts';
@@ -170,14 +170,15 @@ async function listOf(
   serials: readonly string[],
   range?: NameRange,
 ): Promise<Found[]> {
-  const rows = await inBlocks(serials, (some) => {
-    const read = db
+  const readOf: ReadOf = (some) =>
+    db
       .selectFrom('pki_certificate')
       .select(FACTS)
       .where('mount_id', '=', mount_id)
       .where('serial', 'in', some);
-    return range ? listNamed(read, range) : read.execute();
-  });
+  const rows = await inBlocks(serials, (some) =>
+    range ? listNamed(readOf, some, range) : readOf(some).execute(),
+  );
   const matching = rows.filter((row) => isMatch(row, query));
   return matching.sort((a, b) => a.not_after - b.not_after || compareIds(a.serial, b.serial));
 }
@@ -193,18 +194,38 @@ function isMatch(found: Found, query: CertificateQuery): boolean {
   return isAfter && not_after < to;
 }
 
+/** Reads certificates by their serial numbers. */
+type ReadOf = (serials: readonly string[]) => SelectQueryBuilder<Tables, 'pki_certificate', Found>;
+
+/**
+ * Bytes of names that are looked through with those of all others; so many of each are two megabytes of one statement. Who has
+ * thousands of names has hundreds of kilobytes: as many of those as go into as much.
+ */
+const FEW_BYTES = 4 << 10;
+
 /** Those of which a name is in a range. Names are not brought here: there may be thousands of each. */
 async function listNamed(
-  read: SelectQueryBuilder<Tables, 'pki_certificate', Found>,
+  readOf: ReadOf,
+  serials: readonly string[],
   range: NameRange,
 ): Promise<Found[]> {
-  const rows = await read
-    .select(sql<0 | 1>`case when names is null then 1 else 0 end`.as('is_subject_alone'))
-    .where(sql<boolean>`(names is null or ${hasBehind('[', range)} or ${hasBehind(',', range)})`)
+  const isNamed = sql<boolean>`(${hasBehind('[', range)} or ${hasBehind(',', range)})`;
+  const rows = await readOf(serials)
+    .select(sql<number | null>`octet_length(names)`.as('bytes'))
+    .where(sql<boolean>`case when names is null or octet_length(names) > ${sql.lit(FEW_BYTES)}
+      then true else ${isNamed} end`)
     .execute();
-  const isNamed = ({ is_subject_alone, subject_cn }: (typeof rows)[number]): boolean =>
-    is_subject_alone === 0 || isInRange(reverseName(subject_cn), range);
-  return rows.filter(isNamed).map(({ is_subject_alone: _, ...found }) => found);
+  const found: Found[] = [];
+  const long: { serial: string; bytes: number }[] = [];
+  for (const { bytes, ...one } of rows) {
+    if (bytes !== null && bytes > FEW_BYTES) long.push({ serial: one.serial, bytes });
+    else if (bytes !== null || isInRange(reverseName(one.subject_cn), range)) found.push(one);
+  }
+  for (const part of partsOf(long, ({ bytes }) => bytes)) {
+    const some = part.map(({ serial }) => serial);
+    for (const one of await readOf(some).where(isNamed).execute()) found.push(one);
+  }
+  return found;
 }
 
 /** Whether a list of names has one of a range behind a sign, which in a name itself a quotation mark never follows. */

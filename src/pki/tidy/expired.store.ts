@@ -1,5 +1,6 @@
 import { sql } from 'kysely';
-import { build, type Db, MOST_BYTES, prepared } from '../../store/database.ts';
+import { build, type Db, prepared } from '../../store/database.ts';
+import { partsOf } from '../../store/in-blocks.ts';
 import { serialIn, unindexedEnd } from '../../store/serial-in.ts';
 import { type Write, write } from '../../store/write.ts';
 import { deleteNames } from '../certificates/names.store.ts';
@@ -139,22 +140,6 @@ export async function* partsWithNames(
     const rows = isAny ? stored(part).select(['serial', 'subject_cn', 'names']).execute() : [];
     yield { serials: part, stored: await rows };
   }
-}
-
-/** Items in their order, each part as long as {@link MOST_BYTES} goes; one at least. */
-function partsOf(items: readonly string[], weigh: (item: string) => number): string[][] {
-  const parts: string[][] = [];
-  let left = 0;
-  for (const item of items) {
-    const part = left > 0 ? parts.at(-1) : undefined;
-    if (part) part.push(item);
-    else {
-      parts.push([item]);
-      left = MOST_BYTES;
-    }
-    left -= weigh(item);
-  }
-  return parts;
 }
 
 /** All certificates in order of their serial numbers, with their bytes. */
