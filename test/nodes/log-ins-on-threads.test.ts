@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { eachPlace, type Place } from '../support/engines.ts';
-import { startThreads, watchHandedOn } from '../support/everywhere.ts';
+import { assertWhoAnswers, startThreads, watchHandedOn } from '../support/everywhere.ts';
 import { type Scope, sharedStart } from '../support/shared-start.ts';
 
 /** Failures within a minute after which a role ID is not looked at any more for an address. */
@@ -49,15 +49,7 @@ eachPlace('log-ins on several threads', (newPlace) => {
       ['POST', 'auth/userpass/login/ann', { password: 'correct horse' }, 'userpass-login'],
       ['POST', at, { token_ttl: '1h' }, 'app-role-write-role'],
     ];
-    for (const [method, path, body, route] of cases) {
-      handed.length = 0;
-      const statuses = await everywhere.statuses(method, path, body);
-      assert.ok(
-        statuses.every((status) => status === 200 || status === 204),
-        `${path}: ${statuses}`,
-      );
-      assert.deepEqual([...new Set(handed)], route ? [route] : [], path);
-    }
+    await assertWhoAnswers(everywhere, handed, cases);
   });
 
   test('a secret ID is good for as many log-ins as it says on all of them together', async () => {

@@ -5,7 +5,12 @@ import assert from 'node:assert/strict';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { eachPlace } from '../support/engines.ts';
-import { CONNECTIONS, startThreads, watchHandedOn } from '../support/everywhere.ts';
+import {
+  assertWhoAnswers,
+  CONNECTIONS,
+  startThreads,
+  watchHandedOn,
+} from '../support/everywhere.ts';
 import { newDirectory } from '../support/node-process.ts';
 import { sharedStart } from '../support/shared-start.ts';
 
@@ -79,15 +84,7 @@ eachPlace('what is read on several threads', (newPlace) => {
       ['GET', 'sys/metrics', undefined, 'metrics'],
     ];
     t.after(() => call('DELETE', 'sys/audit/file'));
-    for (const [method, path, body, route] of cases) {
-      handed.length = 0;
-      const statuses = await everywhere.statuses(method, path, body);
-      assert.ok(
-        statuses.every((status) => status === 200 || status === 204),
-        `${path}: ${statuses}`,
-      );
-      assert.deepEqual([...new Set(handed)], route ? [route] : [], path);
-    }
+    await assertWhoAnswers(everywhere, handed, cases);
   });
 
   test('a mount that is made, moved or removed is so on all of them, and the one beside stays', async () => {

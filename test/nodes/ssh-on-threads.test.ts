@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { eachPlace } from '../support/engines.ts';
-import { startThreads, watchHandedOn } from '../support/everywhere.ts';
+import { assertWhoAnswers, startThreads, watchHandedOn } from '../support/everywhere.ts';
 import { sharedStart } from '../support/shared-start.ts';
 
 const ROLE = {
@@ -41,15 +41,7 @@ eachPlace('an SSH authority on several threads', (newPlace) => {
       ['GET', 'ssh/roles/web'],
       ['POST', 'ssh/roles/other', ROLE, 'ssh-write-role'],
     ];
-    for (const [method, path, body, route] of cases) {
-      handed.length = 0;
-      const statuses = await everywhere.statuses(method, path, body);
-      assert.ok(
-        statuses.every((status) => status === 200 || status === 204),
-        `${path}: ${statuses}`,
-      );
-      assert.deepEqual([...new Set(handed)], route ? [route] : [], path);
-    }
+    await assertWhoAnswers(everywhere, handed, cases);
   });
 
   test('a role that is changed or removed, and an authority that is another one, are so on all of them', async () => {

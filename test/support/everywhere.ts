@@ -1,3 +1,4 @@
+import assert from 'node:assert/strict';
 import { Agent, type IncomingHttpHeaders, request } from 'node:http';
 import type { App } from '../../src/app/app.ts';
 import { answerWatch } from '../../src/http/frame.ts';
@@ -114,3 +115,28 @@ export async function startThreads(test: Scope, place: Place) {
 }
 
 export const ISSUE = { common_name: 'www.example.com', ttl: '1h' };
+
+/** A request that all threads are asked, and the endpoint by whose name it is handed on; none: each answers it. */
+export type WhoAnswers = readonly [
+  method: string,
+  path: string,
+  body?: Sent | undefined,
+  route?: string,
+];
+
+/** Each case succeeds wherever it is asked, and is handed on where it says so, and only there. */
+export async function assertWhoAnswers(
+  everywhere: Everywhere,
+  handed: string[],
+  cases: readonly WhoAnswers[],
+): Promise<void> {
+  for (const [method, path, body, route] of cases) {
+    handed.length = 0;
+    const statuses = await everywhere.statuses(method, path, body);
+    assert.ok(
+      statuses.every((status) => status === 200 || status === 204),
+      `${path}: ${statuses}`,
+    );
+    assert.deepEqual([...new Set(handed)], route ? [route] : [], path);
+  }
+}
