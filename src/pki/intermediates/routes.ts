@@ -38,6 +38,7 @@ const generate = {
 } as const;
 const sign = {
   ...operation,
+  on_any_thread: true,
   see: ['RFC 5280 §4.1', 'RFC 5280 §4.2'],
   output: signedCaSchema,
   // What the certificate states in the end is in the certificate.
