@@ -147,21 +147,23 @@ async function serve(
     public_address: string | undefined,
   ) => void,
 ): Promise<number> {
-  const orphaned = goneNpx();
-  const running = await startServer(config).catch((error: unknown) => {
+  const stopped = Promise.withResolvers<number>();
+  const stop = (): void => stopped.resolve(0);
+  void goneNpx().then(stop);
+  const { promise, resolve: begin } = Promise.withResolvers<Running>();
+  // Whoever is answered may end it, also before its last thread listens; until the first does a signal ends it at once,
+  // however long it takes to begin.
+  const heed = (): void => {
+    for (const signal of ['SIGTERM', 'SIGINT'] as const) process.on(signal, stop);
+    process.on('SIGHUP', () => void promise.then(readAnew));
+  };
+  const running = await startServer(config, {}, heed).catch((error: unknown) => {
     throw startFailure(error, config);
   });
+  begin(running);
   const { address, public_address } = running;
   const open = public_address && urlOf('http', public_address);
   started(urlOf(config.tls ? 'https' : 'http', address), running, open);
-  process.on('SIGHUP', () => {
-    running.reopenSinks();
-    try {
-      running.reloadTls();
-    } catch (err) {
-      running.app.log.error({ err }, 'the TLS certificate was not reloaded; the old one stays');
-    }
-  });
   const failed = new Promise<number>((resolve) => {
     const end = (death: Failure): void => {
       console.error(`gatehouse: ${death.message}`);
@@ -170,13 +172,18 @@ async function serve(
     running.app.store.onDeath(end);
     running.onDeath(end);
   });
-  const stopped = new Promise<number>((resolve) => {
-    for (const signal of ['SIGTERM', 'SIGINT'] as const) process.on(signal, () => resolve(0));
-    void orphaned.then(() => resolve(0));
-  });
-  const code = await Promise.race([failed, stopped]);
+  const code = await Promise.race([failed, stopped.promise]);
   await running.stop();
   return code;
+}
+
+function readAnew({ reopenSinks, reloadTls, app }: Running): void {
+  reopenSinks();
+  try {
+    reloadTls();
+  } catch (err) {
+    app.log.error({ err }, 'the TLS certificate was not reloaded; the old one stays');
+  }
 }
 
 const urlOf = (scheme: string, { host, port }: Config['listen']): string =>

@@ -67,9 +67,14 @@ export interface Overrides {
 /**
  * Builds the one `App` and everything around it, and listens.
  *
+ * @param beforeListening is called when all is there but listeners: of several threads the first answers before the last listens
  * @throws Failure with one line for the operator when something it needs cannot be had
  */
-export async function startServer(settings: Config, given: Overrides = {}): Promise<Running> {
+export async function startServer(
+  settings: Config,
+  given: Overrides = {},
+  beforeListening: () => void = () => {},
+): Promise<Running> {
   // What a request makes is to go with it (docs/adr/0008-hot-path.md).
   setFlagsFromString('--no-allocation-site-pretenuring');
   // Standard error, so that an audit sink may have standard output to itself.
@@ -113,6 +118,7 @@ export async function startServer(settings: Config, given: Overrides = {}): Prom
     startJobs(app, given.jobs);
     const routers = compileRouters();
     namesOfPaths(app).find = (path) => findNames(app, routers, path);
+    beforeListening();
     const answering =
       threads > 1
         ? await answerOnThreads(app, routers, closers)

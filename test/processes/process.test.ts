@@ -7,8 +7,9 @@ import { DatabaseSync } from 'node:sqlite';
 import { type TestContext, test } from 'node:test';
 import { connect as connectTls } from 'node:tls';
 import { openStore } from '../../src/store/store.ts';
+import { freePort } from '../support/free-port.ts';
 import { newDirectory } from '../support/node-process.ts';
-import { type Outcome, runProgram, startProgram } from '../support/program.ts';
+import { launchProgram, type Outcome, runProgram, startProgram } from '../support/program.ts';
 import { startTestServer } from '../support/server.ts';
 import { TEST_THREADS } from '../support/threads.ts';
 
@@ -149,6 +150,26 @@ test('SIGTERM answers the request under way, takes no new one, and ends with 0',
   assert.match(answer, /HTTP\/1\.1 204/);
   assert.equal(code, 0, stderr);
 });
+
+for (const threads of ['1', '4']) {
+  test(`SIGTERM ends with 0 from the first answer on, of ${threads} threads`, async (t) => {
+    for (let round = 0; round < 3; round += 1) {
+      const port = await freePort();
+      const where = ['-data', newDirectory(t), '-listen', `127.0.0.1:${port}`];
+      const program = launchProgram(t, ['dev', ...where, '-threads', threads]);
+      await until(() => isAnswered(port));
+      program.signal('SIGTERM');
+      const { code, stderr } = await program.ended;
+      assert.equal(code, 0, stderr);
+    }
+  });
+}
+
+const isAnswered = (port: number): Promise<boolean> =>
+  fetch(`http://127.0.0.1:${port}/v1/sys/health`).then(
+    ({ ok }) => ok,
+    () => false,
+  );
 
 // An idle connection ends by itself after 75 seconds.
 const soon = { timeout: 120_000 };

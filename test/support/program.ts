@@ -62,6 +62,12 @@ export async function startProgram(
   return watchProgram(test, child, () => child.kill('SIGKILL'));
 }
 
+/** Starts `gatehouse …` and waits for nothing; it is killed with the test. */
+export function launchProgram(test: Scope, args: readonly string[]): Omit<Program, 'url'> {
+  const child = start(args, {}, {});
+  return follow(test, child, () => child.kill('SIGKILL'));
+}
+
 /**
  * Waits until a program that was started has printed its address.
  *
@@ -72,21 +78,26 @@ export async function watchProgram(
   child: ChildProcess,
   kill: () => void,
 ): Promise<Program> {
+  const program = follow(test, child, kill);
+  const url = await Promise.race([
+    addressIn(child, program.stdout),
+    program.ended.then(({ stderr }) => Promise.reject(new Error(`it did not start: ${stderr}`))),
+  ]);
+  return { ...program, url };
+}
+
+function follow(test: Scope, child: ChildProcess, kill: () => void) {
   const output = collect(child);
   const ended = once(child, 'close').then(() => ({ code: child.exitCode, ...output() }));
   test.after(async () => {
     kill();
     await ended;
   });
-  const url = await Promise.race([
-    addressIn(child, () => output().stdout),
-    ended.then(({ stderr }) => Promise.reject(new Error(`it did not start: ${stderr}`))),
-  ]);
   return {
-    url,
     pid: child.pid ?? 0,
-    signal: (name) => child.kill(name),
+    signal: (name: NodeJS.Signals) => void child.kill(name),
     ended,
+    stdout: () => output().stdout,
     stderr: () => output().stderr,
   };
 }

@@ -44,7 +44,7 @@ const sign = {
   // What the certificate states in the end is in the certificate.
   audit: ['issuer_ref', ...Object.keys(intermediateFields).filter((name) => name !== 'csr')],
   run: signIntermediate,
-};
+} as const;
 const signItself = {
   ...operation,
   output: signedSelfIssued,
