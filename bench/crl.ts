@@ -66,7 +66,7 @@ async function startServer(data: string): Promise<Server> {
     loop: () => askLoop(child),
     memory: () => memoryOf(child.pid ?? 0),
     async stop() {
-      if (child.exitCode !== null) return;
+      if (child.exitCode !== null || child.signalCode !== null) return;
       const ended = once(child, 'exit');
       child.kill('SIGTERM');
       await ended;

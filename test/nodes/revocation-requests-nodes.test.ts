@@ -342,13 +342,19 @@ eachPlace('certificates of clusters', (newPlace, engine) => {
     assert.equal(await waiting(owner), null);
   });
 
-  test('a lease that ends on another cluster revokes as the cluster that issued the certificate', async (t) => {
+  /** What a cluster issued with a lease. */
+  const openLeased = async (t: Parameters<typeof open>[0]) => {
     const clusters = await open(t);
     const east = await clusters.at('east');
     await newMount(east);
     const role = { allow_any_name: true, key_type: 'ec', ttl: '1h', generate_lease: true };
     await must(east('POST', 'pki/roles/leased', role));
     const made = await must(east('POST', 'pki/issue/leased', { common_name: 'a.test' }));
+    return { clusters, made };
+  };
+
+  test('a lease that ends on another cluster revokes as the cluster that issued the certificate', async (t) => {
+    const { clusters, made } = await openLeased(t);
     const west = await clusters.at('west');
     await must(west('PUT', 'sys/leases/revoke', { lease_id: made.textAt('lease_id'), sync: true }));
     const told = await must(west('LIST', 'pki/certs/unified-revoked'));
@@ -357,12 +363,7 @@ eachPlace('certificates of clusters', (newPlace, engine) => {
   });
 
   test('a lease that ends revokes for the cluster that issued the certificate what another one has revoked', async (t) => {
-    const clusters = await open(t);
-    const east = await clusters.at('east');
-    await newMount(east);
-    const role = { allow_any_name: true, key_type: 'ec', ttl: '1h', generate_lease: true };
-    await must(east('POST', 'pki/roles/leased', role));
-    const made = await must(east('POST', 'pki/issue/leased', { common_name: 'a.test' }));
+    const { clusters, made } = await openLeased(t);
     const certificate = made.textAt('data.certificate');
     const west = await clusters.at('west');
     const first = await must(west('POST', 'pki/revoke', { certificate }));
