@@ -238,12 +238,17 @@ async function measureTarget(bench: Bench): Promise<void> {
   await measure('list 25 targets, 32', bench, { connections: 32, requests: lists });
 }
 
-async function measureBare(generator: Generator, milliseconds: number): Promise<void> {
+async function measureBare(
+  generator: Generator,
+  milliseconds: number,
+  threads: string,
+): Promise<void> {
   const size = '3000';
-  const server = await startServerProcess(['bench/bare.ts', size]);
+  const server = await startServerProcess(['bench/bare.ts', size, threads]);
   const requests = ['GET / HTTP/1.1\r\nHost: localhost\r\n\r\n'];
   const bench = { server, generator, milliseconds };
-  await measure(`bare http, ${size} bytes`, bench, { connections: 32, requests });
+  const by = threads === '1' ? '' : ` by ${threads}`;
+  await measure(`bare http, ${size} bytes${by}`, bench, { connections: 32, requests });
   await server.stop();
 }
 
@@ -261,7 +266,7 @@ async function measureServer(
     console.log(`P-256 signature, one core          ${limits.signature.toFixed(0)}/s`);
     console.log(`4 KiB appended and synced          ${limits.synced_append.toFixed(0)}/s\n`);
     printLine(HEADINGS);
-    await measureBare(generator, milliseconds);
+    for (const count of new Set(['1', threads])) await measureBare(generator, milliseconds, count);
     const server = await startGatehouse(data, node, threads);
     try {
       const root = await prepareMount(server.port);
