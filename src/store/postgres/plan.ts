@@ -1,5 +1,7 @@
 import { type ChainHead, chainRecord } from '../../core/record-chain.ts';
 import { type Batch, guardRefusal, type Refusal } from '../batch.ts';
+import { isHold } from '../holding.ts';
+import type { KeptHolds } from '../kept-holds.ts';
 import type { Step, StepResult } from '../pipeline.ts';
 import { isAuditEntry, type Write, writesOf } from '../write.ts';
 
@@ -8,6 +10,8 @@ interface Plan {
   steps: Step[];
   /** The write behind each step; the steps that follow them chain the audit records. */
   writes: Write[];
+  /** The place of the set of each in the batch. */
+  sets: number[];
   /** The audit chain once they are written. */
   head: ChainHead;
   outcomes: null[];
@@ -21,13 +25,16 @@ const AUDIT_ROWS = [64, 32, 16, 8, 4, 2, 1];
 /**
  * Lays out write sets for one pipeline: their writes in order, then their audit records,
  * which nothing else refers to, in as few statements as will do.
+ *
+ * @param holds of the session: rows that one set holds, and another one would by the same statement, are held once
  */
-export function planSteps(node: string, from: ChainHead, batch: Batch): Plan {
-  const writes = batch.flatMap(writesOf);
+export function planSteps(node: string, from: ChainHead, batch: Batch, holds: KeptHolds): Plan {
+  const { writes, sets } = planWrites(batch, holds);
   const records = planRecords(node, from, batch);
   return {
     steps: [...writes, ...records.steps],
     writes,
+    sets,
     head: records.head,
     outcomes: batch.map(() => null),
     judge: (done) => {
@@ -35,6 +42,30 @@ export function planSteps(node: string, from: ChainHead, batch: Batch): Plan {
       return wrong && guardRefusal(wrong.conflict);
     },
   };
+}
+
+function planWrites(batch: Batch, holds: KeptHolds): Pick<Plan, 'writes' | 'sets'> {
+  const writes: Write[] = [];
+  const sets: number[] = [];
+  holds.forget();
+  for (const [at, set] of batch.entries()) {
+    for (const write of writesOf(set)) {
+      if (isAsked(write, holds)) continue;
+      writes.push(write);
+      sets.push(at);
+    }
+  }
+  return { writes, sets };
+}
+
+/** Whether a set before asks the same, and wants the same answer: all of them fail where it does not get that. */
+function isAsked({ sql, parameters, rows }: Write, holds: KeptHolds): boolean {
+  if (!isHold(sql)) holds.note(sql);
+  else if (rows !== undefined) {
+    if (holds.find(sql, parameters) === rows) return true;
+    holds.set(sql, parameters, rows);
+  }
+  return false;
 }
 
 /** As {@link planSteps}, of the records alone. */

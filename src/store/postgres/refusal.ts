@@ -1,7 +1,7 @@
-import { type Batch, guardRefusal, type Refusal } from '../batch.ts';
+import { guardRefusal, type Refusal } from '../batch.ts';
 import { isDeletion, isHold } from '../holding.ts';
 import type { PipelineResult, ServerError } from '../pipeline.ts';
-import { type Write, writesOf } from '../write.ts';
+import type { Write } from '../write.ts';
 import { isStatementError } from './session.ts';
 
 // What an error of PostgreSQL means for a write set, or for all of its batch.
@@ -71,15 +71,6 @@ export function refusalOf(
   // Not the caller's mistake: who deletes cannot know what is being made.
   if (error.code === FOREIGN_KEY && isDeletion(write.sql)) throw new StillReferred(error, write);
   return refusalOfWrite(error, write);
-}
-
-/** Which set of a batch a write belongs to, by its place among all of their writes. */
-export function setOf(batch: Batch, write: number): number {
-  let before = 0;
-  return batch.findIndex((set) => {
-    before += writesOf(set).length;
-    return write < before;
-  });
 }
 
 export function isPassing(error: ServerError): boolean {

@@ -1,6 +1,7 @@
 import type { Client } from 'pg';
 import type { ChainHead } from '../../core/record-chain.ts';
 import { READ_CONFIG_VERSION } from '../config-version.ts';
+import type { KeptHolds } from '../kept-holds.ts';
 import {
   isServerError,
   Pipeline,
@@ -25,6 +26,7 @@ export interface Session {
   names: PreparedNames;
   /** The last record of this node's audit chain that is durable. */
   head: ChainHead;
+  holds: KeptHolds;
 }
 
 export const BEGIN: Step = { sql: 'begin', parameters: [] };

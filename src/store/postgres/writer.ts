@@ -14,7 +14,7 @@ import { planApart, ROLLBACK_TO } from './apart.ts';
 import { RecordsLost } from './head.ts';
 import { migratePostgres } from './migration.ts';
 import { planRecords, planSteps } from './plan.ts';
-import { Interrupted, refusalOf, StillReferred, setOf, TOO_LONG, unavailable } from './refusal.ts';
+import { Interrupted, refusalOf, StillReferred, TOO_LONG, unavailable } from './refusal.ts';
 import {
   ANNOUNCE,
   BEGIN,
@@ -167,7 +167,7 @@ export class PostgresWriter implements BatchWriter {
   /** @throws Interrupted when no set of the batch is known to be durable */
   async #attempt(session: Session, batch: Batch): Promise<BatchResult> {
     if (this.#refusedLast && batch.length > 1) return this.#attemptApart(session, batch, [BEGIN]);
-    const plan = planSteps(this.#node, session.head, batch);
+    const plan = planSteps(this.#node, session.head, batch, session.holds);
     const bumps = batch.some(bumpsConfigVersion);
     const result = await run(session, [BEGIN, ...plan.steps, ...(bumps ? ANNOUNCE : [])]);
     const { done, error } = result;
@@ -182,7 +182,7 @@ export class PostgresWriter implements BatchWriter {
     }
     await run(session, [ROLLBACK]);
     if (batch.length === 1) return { outcomes: [refusal] };
-    return this.#runWithout(batch, setOf(batch, done.length - 1));
+    return this.#runWithout(batch, plan.sets[done.length - 1] ?? 0);
   }
 
   /**

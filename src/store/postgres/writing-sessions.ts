@@ -2,6 +2,7 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { Client } from 'pg';
 import { Failure } from '../../core/failure.ts';
 import type { ChainHead } from '../../core/record-chain.ts';
+import { KeptHolds } from '../kept-holds.ts';
 import { PreparedNames } from '../pipeline.ts';
 import { readHead, requireKept } from './head.ts';
 import { BY_INDEX, lockKey, sessionConfig } from './session.ts';
@@ -52,7 +53,8 @@ export class WritingSessions {
       await this.#takeName(client);
       const head = await readHead(client, this.#node);
       await requireKept(client, this.#node, { durable, head });
-      return { client, names: new PreparedNames(), head };
+      const holds = new KeptHolds(await readTriggered(client));
+      return { client, names: new PreparedNames(), head, holds };
     } catch (error) {
       client.end().catch(() => {});
       throw error;
@@ -92,4 +94,13 @@ export class WritingSessions {
       await pause(100);
     }
   }
+}
+
+/** Tables whose triggers write others, or may; those that keep foreign keys do not, but for deletions. */
+async function readTriggered(client: Client): Promise<Set<string>> {
+  const { rows } = await client.query<{ name: string }>(
+    `select distinct pg_class.relname as name from pg_trigger
+      join pg_class on pg_class.oid = pg_trigger.tgrelid where not pg_trigger.tgisinternal`,
+  );
+  return new Set(rows.map(({ name }) => name));
 }

@@ -13,9 +13,9 @@ import {
 import { columnTypes } from '../columns.ts';
 import { bumpsConfigVersion, READ_CONFIG_VERSION } from '../config-version.ts';
 import { isHold, withoutLocks } from '../holding.ts';
+import { KeptHolds } from '../kept-holds.ts';
 import { planMigrations } from '../migrations.ts';
 import { type Effect, isAuditEntry, type Write } from '../write.ts';
-import { KeptHolds } from './kept-holds.ts';
 import { BUSY_TIMEOUT_MS, isStatementError, resultCode, StatementCache } from './reader.ts';
 
 const INSERT_AUDIT_ENTRY =

@@ -1,14 +1,17 @@
-import { BoundedMap } from '../../core/bounded-map.ts';
-import type { Value } from '../write.ts';
+import { BoundedMap } from '../core/bounded-map.ts';
+import type { Value } from './write.ts';
 
 /** Statements remembered: those of holds, and for each those that write something else. */
 const STATEMENTS = 500;
 
-/** What a hold has found, and by what it was asked. */
+/** Rows that one statement holds by turns, as those of several roles: no more are remembered. */
+const ASKED = 8;
+
+/** What holds of one statement have found. */
 interface Found {
   sql: string;
-  parameters: readonly Value[];
-  rows: number;
+  /** By what it was asked, and how many rows there are. */
+  asked: { parameters: readonly Value[]; rows: number }[];
   /** The transaction, or the part of one, in which that is so. */
   run: number;
   /** Statements that leave as it is what this one looks at. */
@@ -40,16 +43,20 @@ export class KeptHolds {
   /** How many rows the hold has found; undefined: it is to be asked. */
   find(sql: string, parameters: readonly Value[]): number | undefined {
     const found = this.#found.get(sql);
-    if (found?.run !== this.#run || !isSame(found.parameters, parameters)) return undefined;
-    return found.rows;
+    if (found?.run !== this.#run) return undefined;
+    return found.asked.find((one) => isSame(one.parameters, parameters))?.rows;
   }
 
   set(sql: string, parameters: readonly Value[], rows: number): void {
     const known = this.#found.get(sql);
+    if (known?.run === this.#run) {
+      if (known.asked.length >= ASKED) known.asked.shift();
+      known.asked.push({ parameters, rows });
+      return;
+    }
     const apart = known && known.apart.size < STATEMENTS ? known.apart : new Set<string>();
-    const found: Found = { sql, parameters, rows, run: this.#run, apart };
+    const found: Found = { sql, asked: [{ parameters, rows }], run: this.#run, apart };
     this.#found.set(sql, found);
-    this.#current = this.#current.filter((one) => one.sql !== sql);
     this.#current.push(found);
   }
 
