@@ -4,7 +4,7 @@ import { setImmediate as nextTurn } from 'node:timers/promises';
 import { openTestApp } from '../../../test/support/app.ts';
 import { sqlitePlace } from '../../../test/support/engines.ts';
 import type { App } from '../../app/app.ts';
-import { doForOthers, oneForAll } from '../../app/one-for-all.ts';
+import { doForOthers, noteEnd, oneForAll } from '../../app/one-for-all.ts';
 import { isInLine, waitInLine } from './lines.operations.ts';
 
 /** One that supervises, and two that ask it. */
@@ -13,11 +13,12 @@ async function openThreads(t: { after(close: () => Promise<void>): void }): Prom
   t.after(() => place.remove());
   const { app } = await openTestApp(await place.open());
   const others = [{ ...app }, { ...app }];
-  for (const other of others) {
-    oneForAll(other).ask = async (name, argument) => {
+  for (const [at, other] of others.entries()) {
+    const ask = async (name: string, argument: unknown) => {
       await nextTurn();
       return structuredClone(await doForOthers(app, name, argument));
     };
+    Object.assign(oneForAll(other), { place: at + 1, ask });
   }
   return [app, ...others];
 }
@@ -56,7 +57,35 @@ test('of two lines each goes on, and what fails in one is refused as it is', asy
   await held;
 });
 
-test('a thread that has died holds up nobody for ever', async (t) => {
+test('what a thread had of a line, or waited for, that has died is the next one’s at once', async (t) => {
+  const [app, one, two] = await openThreads(t);
+  assert.ok(app && one && two);
+  const begun: string[] = [];
+  const enter = (of: App, key: string, name: string) =>
+    waitInLine(of, key, async () => {
+      begun.push(name);
+      if (of === one) await new Promise(() => {});
+    });
+  const settle = async () => {
+    for (let turns = 0; turns < 10; turns += 1) await nextTurn();
+  };
+  void enter(one, 'a', 'had');
+  await settle();
+  const next = enter(two, 'a', 'next');
+  const gate = Promise.withResolvers<void>();
+  const first = waitInLine(two, 'b', () => gate.promise);
+  await settle();
+  void enter(one, 'b', 'never');
+  await settle();
+  noteEnd(app, 1);
+  await next;
+  gate.resolve();
+  await first;
+  await enter(two, 'b', 'last');
+  assert.deepEqual(begun, ['had', 'next', 'last']);
+});
+
+test('a thread that hangs holds up nobody for ever', async (t) => {
   const [app, one, two] = await openThreads(t);
   assert.ok(app && one && two);
   t.mock.timers.enable({ apis: ['setTimeout'] });

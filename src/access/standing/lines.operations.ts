@@ -1,5 +1,5 @@
 import { type App, perApp } from '../../app/app.ts';
-import { inOnePlace, oneForAll } from '../../app/one-for-all.ts';
+import { inOnePlace, oneForAll, whenThreadEnds } from '../../app/one-for-all.ts';
 import { Lines } from '../../core/fairness/line.ts';
 
 const linesOf = perApp(() => new Lines());
@@ -13,10 +13,11 @@ export function waitInLine<Result>(
   key: string,
   run: () => Promise<Result>,
 ): Promise<Result> {
-  if (!oneForAll(app).ask) return linesOf(app).wait(key, run);
+  const { ask, place = 0 } = oneForAll(app);
+  if (!ask) return linesOf(app).wait(key, run);
   // Of each thread one at a time stands in the line of all.
   return linesOf(app).wait(key, async () => {
-    const turn = await enter(app, key);
+    const turn = await enter(app, { key, place });
     try {
       return await run();
     } finally {
@@ -25,29 +26,47 @@ export function waitInLine<Result>(
   });
 }
 
-/** A thread that has died does not leave; one that is slow is planned anew by what the next has left. */
+/** A thread that hangs does not leave; one that is slow is planned anew by what the next has left. */
 const LONGEST_MS = 5_000;
 
-const turnsOf = perApp(() => ({ next: 0, held: new Map<number, () => void>() }));
+/** What stands in a line for a thread. */
+interface Entered {
+  place: number;
+  /** Its turn is over, also one that has not come. */
+  isOver: boolean;
+  end(): void;
+}
 
-const enter = inOnePlace('lines/enter', (app, key: string) => {
+const turnsOf = perApp(() => ({ next: 0, entered: new Map<number, Entered>() }));
+
+const enter = inOnePlace('lines/enter', (app, { key, place }: { key: string; place: number }) => {
   const turns = turnsOf(app);
+  const turn = turns.next++;
   const { promise, resolve, reject } = Promise.withResolvers<number>();
-  const hold = (): Promise<void> =>
-    new Promise((end) => {
-      const turn = turns.next++;
-      const timer = setTimeout(() => turns.held.get(turn)?.(), LONGEST_MS);
-      turns.held.set(turn, () => {
-        clearTimeout(timer);
-        turns.held.delete(turn);
-        end();
-      });
-      resolve(turn);
-    });
-  linesOf(app).wait(key, hold).catch(reject);
+  const entered: Entered = { place, isOver: false, end: () => {} };
+  turns.entered.set(turn, entered);
+  const hold = async (): Promise<void> => {
+    if (entered.isOver) return;
+    const { promise: ended, resolve: end } = Promise.withResolvers<void>();
+    entered.end = end;
+    const timer = setTimeout(end, LONGEST_MS);
+    resolve(turn);
+    await ended;
+    clearTimeout(timer);
+  };
+  const forget = (): boolean => turns.entered.delete(turn);
+  linesOf(app).wait(key, hold).catch(reject).finally(forget);
   return promise;
 });
 
 const leave = inOnePlace('lines/leave', async (app, turn: number) => {
-  turnsOf(app).held.get(turn)?.();
+  turnsOf(app).entered.get(turn)?.end();
+});
+
+whenThreadEnds((app, place) => {
+  for (const entered of turnsOf(app).entered.values()) {
+    if (entered.place !== place) continue;
+    entered.isOver = true;
+    entered.end();
+  }
 });
