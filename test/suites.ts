@@ -118,6 +118,7 @@ export const ON_THREADS = {
     'test/http/seal-token.test.ts',
     'test/http/session-limits.test.ts',
     'test/http/traps-core.test.ts',
+    'test/long/awaited-bodies.test.ts',
     'test/processes/process.test.ts',
     'test/crash/server.test.ts',
     'test/interop/clients.test.ts',

@@ -18,6 +18,8 @@ export interface FramedRoute extends RecordedRoute {
 /** A request on its way through the frame. */
 export interface Exchange {
   readonly request: HttpRequest;
+  /** Whether its whole body had come before it was asked who sends it: what has come since may rest on something else. */
+  readonly has_come: boolean;
   readonly trace: RequestContext;
   /** Headers that its answer has, whatever becomes of it. */
   readonly headers: Record<string, string>;

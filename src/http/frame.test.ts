@@ -99,6 +99,24 @@ function watchRefusals(app: App): string[] {
 }
 
 eachEngine('the frame', (open) => {
+  test('a body that comes while it is found out who sends it has not come before that', async () => {
+    const { app } = await openTestApp(await open());
+    for (const cameFirst of [false, true]) {
+      let isThere = cameFirst;
+      const { dialect } = echo({});
+      const had: boolean[] = [];
+      const answer = await handlerOf(app, {
+        ...dialect,
+        identify: async () => {
+          isThere = true;
+        },
+        read: async (_app, { has_come }) => void had.push(has_come),
+      }).handle({ ...REQUEST, hasCome: () => isThere });
+      assert.equal(answer.status, 200);
+      assert.deepEqual(had, [cameFirst]);
+    }
+  });
+
   test('every step of a dialect is taken once, in order, and what was done is recorded', async () => {
     const { app } = await openTestApp(await open());
     const told = watchRefusals(app);

@@ -58,7 +58,7 @@ async function handle<S extends Stages>(
 ): Promise<SentResponse> {
   const started = performance.now();
   const trace = startTrace(randomUUID(), request.remote_address);
-  const exchange: Exchange = { request, trace, headers: {} };
+  const exchange: Exchange = { request, has_come: request.hasCome(), trace, headers: {} };
   const { ask } = answeredElsewhere(app);
   let found: S['found'] | undefined;
   if (ask) {

@@ -23,7 +23,7 @@ export async function refuseUnread<S extends Stages>(
   fault: Fault,
 ): Promise<HttpResponse> {
   const trace = startTrace(randomUUID(), request.remote_address);
-  const exchange: Exchange = { request, trace, headers: {} };
+  const exchange: Exchange = { request, has_come: request.hasCome(), trace, headers: {} };
   const texts = (): string[] => dialect.listCredentials(request);
   try {
     if (fault.status === 429) await recordOneOfMany(app, dialect, exchange, texts);

@@ -11,7 +11,7 @@ export interface HttpRequest {
   remote_address: string;
   /** Reads the whole body; called at most once, after the caller is known. */
   readBody(limit: number): Promise<Uint8Array>;
-  /** Whether the whole body has come. */
+  /** Whether the whole body has come by now. */
   hasCome(): boolean;
   /** Counts what is made of the body until the request is answered; throws where there is no room. */
   keep(bytes: number): void;

@@ -8,7 +8,10 @@ import { isAuditEntry, write } from '../../src/store/write.ts';
 import { must } from '../support/racing.ts';
 import { type Reply, startTestServer } from '../support/server.ts';
 
-const client = await startTestServer({ after });
+const client = await startTestServer(
+  { after },
+  { on_one: 'what stands between the server and its store' },
+);
 const { call } = client;
 const { store, db } = client.running.app;
 

@@ -78,6 +78,7 @@ test('a trusted proxy may have more connections than one client', async (t) => {
   ] as const) {
     const client = await startTestServer(t, {
       config: { connections: { ...limits, trusted_proxies } },
+      on_one: 'the listener is looked into',
     });
     await Promise.allSettled(Array.from({ length: 6 }, () => client.call('GET', 'sys/health')));
     const count = client.running.http.countConnections();

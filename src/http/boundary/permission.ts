@@ -76,7 +76,7 @@ export function readFields(
 
 async function readBody(
   app: App,
-  { request: http, trace }: Exchange,
+  { request: http, has_come, trace }: Exchange,
   bare: LocatedBare,
   asker: BoundaryAsker,
 ): Promise<NamedFields> {
@@ -86,7 +86,7 @@ async function readBody(
   const most = isUnauthenticated ? ANONYMOUS_BODY : MAX_BODY;
   const limit = Math.min(most, route.max_body ?? most);
   // A body may take its time, and what is granted may be much to hold meanwhile.
-  const isAwaited = !http.hasCome() && !isUnauthenticated;
+  const isAwaited = !has_come && !isUnauthenticated;
   if (isAwaited) letGo(asker, trace);
   const bytes = await http.readBody(limit);
   if (isAwaited) {

@@ -75,13 +75,12 @@ function requireGranted(
 /** Reads the fields; the mount may have been removed while the body was waited for. */
 export function readInput(
   app: App,
-  { request, trace }: Exchange,
+  exchange: Exchange,
   { endpoint }: Possible,
   asker: Asker,
 ): Soon<Record<string, unknown>> {
-  const isAwaited = !request.hasCome();
-  const reading = readAwaited(app, request, endpoint, asker, trace);
-  if (!isAwaited || !footingOf(endpoint.mount)) return reading;
+  const reading = readAwaited(app, exchange, endpoint, asker);
+  if (exchange.has_come || !footingOf(endpoint.mount)) return reading;
   return whenThere(reading, async (fields) => {
     await requireMount(app, endpoint.path, endpoint.mount);
     return fields;

@@ -129,12 +129,11 @@ export function asideOf(app: App, request: HttpRequest, holding: Holding) {
 /** Reads the fields, with permissions released while the body is waited for. */
 export function readAwaited(
   app: App,
-  request: HttpRequest,
+  { request, has_come, trace }: Exchange,
   endpoint: FoundEndpoint,
   asker: Asker,
-  trace: RequestContext,
 ): Soon<Record<string, unknown>> {
-  if (!request.hasCome() && asker.known) return readLate(app, request, endpoint, asker, trace);
+  if (!has_come && asker.known) return readLate(app, request, endpoint, asker, trace);
   return readFields(request, endpoint.route, endpoint.method, endpoint.query);
 }
 
