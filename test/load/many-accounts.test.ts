@@ -31,7 +31,10 @@ eachPlace('users with many accounts', (newPlace) => {
   });
   before(async () => {
     const test = { after: (stop: () => Promise<void>) => stops.push(stop) };
-    broker = await startBroker(test, { place: await newPlace() });
+    broker = await startBroker(test, {
+      place: await newPlace(),
+      on_one: 'what the program does is counted',
+    });
     const { make, admin, client } = broker;
     const method = await make('auth-methods', { scope_id: broker.org, type: 'password' });
     const primary = { version: 1, primary_auth_method_id: method };

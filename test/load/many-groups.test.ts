@@ -8,7 +8,10 @@ import { copyRow, numbered } from '../support/many-rows.ts';
 import { countPlaces } from '../support/places.ts';
 import { startTestServer } from '../support/server.ts';
 
-const { running, call } = await startTestServer({ after });
+const { running, call } = await startTestServer(
+  { after },
+  { on_one: 'what the program does is counted' },
+);
 const { store } = running.app;
 
 /** As many groups, or members, are there at once without waiting. */

@@ -3,6 +3,7 @@ import { Agent, request } from 'node:http';
 import { after, before, test } from 'node:test';
 import { csrOf, keyOf, newPrime } from '../support/rsa-numbers.ts';
 import { startTestServer } from '../support/server.ts';
+import { TEST_THREADS } from '../support/threads.ts';
 
 // A flood comes from one address of the loopback network, the others from another.
 const FLOOD = '127.0.0.2';
@@ -55,14 +56,14 @@ test('while one address floods with long requests, keys and names from elsewhere
   const elsewhere = new Agent({ keepAlive: true, localAddress: ELSEWHERE });
   let isOver = false;
   const refused = Promise.withResolvers<void>();
-  const floods = Array.from({ length: 80 }, async () => {
+  const floods = Array.from({ length: 80 * TEST_THREADS }, async () => {
     while (!isOver) {
       const one = await ask(flooding, 'pki/issue/ec', long);
       heard.push(one);
       if (one.status !== 400) refused.resolve();
     }
   });
-  // From here on it waits for itself: it has all the places that one address may have.
+  // From here on it waits for itself: it has all the places that one address may have, of each thread.
   await refused.promise;
   const key = keyOf([newPrime(1024), newPrime(1024)]);
   const others = [

@@ -25,7 +25,7 @@ async function lookUp(client: Client, from: string): Promise<Talk> {
 }
 
 test('where the heap is scarce, requests are let on once their bodies are there, and all are answered', async (t) => {
-  const client = await startTestServer(t);
+  const client = await startTestServer(t, { on_one: 'what the program does is counted' });
   const talks: Talk[] = [];
   t.after(() => {
     for (const { socket } of talks) socket.destroy();

@@ -39,7 +39,7 @@ async function askWrapped(client: Client, from: string): Promise<Talk> {
 }
 
 test('lists of one network that are long in being read keep no place from those of another', async (t) => {
-  const client = await startTestServer(t);
+  const client = await startTestServer(t, { on_one: 'turns are taken within it' });
   await makeTokens(client);
   const giveBack = takePages(client, '127.0.1.1');
   const slow = await Promise.all(Array.from({ length: 4 }, () => askWrapped(client, '127.0.1.1')));
@@ -53,7 +53,7 @@ test('lists of one network that are long in being read keep no place from those 
 });
 
 test('answers that wait to be wrapped come to some megabytes of one address', async (t) => {
-  const client = await startTestServer(t);
+  const client = await startTestServer(t, { on_one: 'turns are taken within it' });
   await makeTokens(client);
   const giveBack = takePages(client, '127.0.1.1');
   await client.call('POST', 'cubbyhole/long', { text: 'x'.repeat(1_000_000) });

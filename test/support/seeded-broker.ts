@@ -50,7 +50,12 @@ export const AUTH_METHOD = 'ampw_1234567890';
 /** Starts a server with the seed data, on an engine's place if one is given. */
 export async function startBroker(
   test: { after(stop: () => Promise<void>): void },
-  options: { place?: Place; directory?: string; config?: Partial<Config> } & Overrides = {},
+  options: {
+    place?: Place;
+    directory?: string;
+    config?: Partial<Config>;
+    on_one?: string;
+  } & Overrides = {},
 ): Promise<Broker> {
   const { place, config, ...others } = options;
   const client = await startTestServer(test, {
