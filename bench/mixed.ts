@@ -1,13 +1,16 @@
 // A server under mixed load for minutes: certificates are issued, read, asked about by OCSP and revoked, sessions
 // authorized, targets and certificates listed, all at the same time. It is over with 1 where anything was refused.
 //
-//   node bench/mixed.ts [--minutes N] [--threads N] [--clients N]
+//   node bench/mixed.ts [--minutes N] [--threads N] [--clients N] [--heaps]
 //
-// `--clients` are the connections of each kind of read; of those that write there is one for each.
+// `--clients` are the connections of each kind of read; of those that write there is one for each. With `--heaps`
+// each thread collects its garbage once a minute, and what is left to it then is told: without, the process's memory
+// says as much about when garbage is collected as about what is kept.
 
-import { mkdtempSync, rmSync } from 'node:fs';
+import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
+import type { HeapLook } from './heaps.ts';
 import { startGatehouse, startGenerator } from './processes.ts';
 import {
   authorizeSessionRequest,
@@ -26,6 +29,7 @@ const { values } = parseArgs({
     minutes: { type: 'string', default: '10' },
     threads: { type: 'string', default: '4' },
     clients: { type: 'string', default: '2' },
+    heaps: { type: 'boolean', default: false },
   },
 });
 const minutes = Number(values.minutes);
@@ -57,7 +61,10 @@ interface Kind {
 }
 
 const data = mkdtempSync(join(process.cwd(), '.bench-'));
-const server = await startGatehouse(data, [], values.threads);
+const heaps = join(data, 'heaps');
+if (values.heaps) process.env.GATEHOUSE_BENCH_HEAPS = heaps;
+const looking = ['--expose-gc', `--import=${new URL('./heaps.ts', import.meta.url)}`];
+const server = await startGatehouse(data, values.heaps ? looking : [], values.threads);
 /** When the load began, and when it is to be over. */
 let started = 0;
 let end = 0;
@@ -138,6 +145,22 @@ async function watchMemory(kinds: readonly Kind[]): Promise<Look[]> {
   return looks;
 }
 
+/** What each thread keeps after a collection, minute by minute. */
+function tellHeaps(): void {
+  const threads = new Map<string, HeapLook[]>();
+  for (const line of readFileSync(heaps, 'utf8').trim().split('\n')) {
+    const look = JSON.parse(line) as HeapLook;
+    threads.getOrInsertComputed(look.thread, () => []).push(look);
+  }
+  const row = (looks: readonly HeapLook[], of: (look: HeapLook) => number): string =>
+    looks.map((look) => (of(look) / 2 ** 20).toFixed(1).padStart(6)).join('');
+  console.log('\nMB after a collection, once a minute');
+  for (const [thread, looks] of threads) {
+    console.log(`${thread.padEnd(20)} heap    ${row(looks, ({ heap }) => heap)}`);
+    console.log(`${' '.repeat(20)} outside ${row(looks, ({ external }) => external)}`);
+  }
+}
+
 function tell({ name, answered, refused, times }: Kind): void {
   times.sort((a, b) => a - b);
   const at = (share: number): string => (times[Math.floor(times.length * share)] ?? 0).toFixed(1);
@@ -175,6 +198,7 @@ try {
   console.log(
     `\nmemory after ${WARM / 1000} s: ${megabytes(first)} MB, in the end ${megabytes(last)} MB, ${megabytes(growth(warm))} MB a minute`,
   );
+  if (existsSync(heaps)) tellHeaps();
   process.exitCode = kinds.some(({ refused }) => refused > 0) ? 1 : 0;
 } finally {
   await server.stop();
