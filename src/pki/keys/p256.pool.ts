@@ -70,8 +70,12 @@ const DEADLINE_MS = 10_000;
 /** After a thread that was lost none is started for this long, in milliseconds. */
 const REST_MS = 60_000;
 
-/** Without a taker for this long, in milliseconds, the thread ends. */
-const IDLE_MS = 60_000;
+/**
+ * Without a batch to make for this long, in milliseconds, the thread ends. Not sooner: an end gives little memory
+ * back, and where its like starts anew now and then the process takes 5 MB a minute more for half an hour
+ * (`bench/mixed.ts`).
+ */
+const IDLE_MS = 600_000;
 
 class Stock {
   readonly #onLoss: (why: string) => void;
