@@ -208,22 +208,29 @@ export async function removeAuthority(app: App, caller: Caller): Promise<Nothing
   return {};
 }
 
-/** @throws Failure as {@link requireAuthority} */
-export async function openAuthority(app: App, caller: Caller): Promise<KeyObject> {
-  const { private_key_sealed } = await requireAuthority(app, caller);
+/**
+ * @returns its private key, and the public one as it is stored
+ * @throws Failure as {@link requireAuthority}
+ */
+export async function openAuthority(
+  app: App,
+  caller: Caller,
+): Promise<{ key: KeyObject; public_key: string }> {
+  const { public_key, private_key_sealed } = await requireAuthority(app, caller);
   const der = app.barrier.decrypt('pki-key', placeOf(caller.mount.id), private_key_sealed);
   const key = createPrivateKey({ key: Buffer.from(der), format: 'der', type: 'pkcs8' });
   der.fill(0);
-  return key;
+  return { key, public_key };
 }
 
+/** @returns a role, and the text that it is stored as */
 export async function findRole(
   app: App,
   caller: Caller,
   name: string,
-): Promise<SshRole | undefined> {
+): Promise<{ role: SshRole; body: string } | undefined> {
   const body = await findRoleBody(app.db, caller.mount.id, name);
-  return body === undefined ? undefined : roleSchema.parse(JSON.parse(body));
+  return body === undefined ? undefined : { role: roleSchema.parse(JSON.parse(body)), body };
 }
 
 export async function readRole(
@@ -231,9 +238,9 @@ export async function readRole(
   caller: Caller,
   { name }: { name: string },
 ): Promise<DataResult<SshRole>> {
-  const role = await findRole(app, caller, name);
-  if (!role) throw new Failure('not_found', '');
-  return { data: role };
+  const found = await findRole(app, caller, name);
+  if (!found) throw new Failure('not_found', '');
+  return { data: found.role };
 }
 
 export function listRoles(

@@ -39,7 +39,7 @@ const signing = {
   on_any_thread: true,
   method: 'POST',
   access: { capability: 'update' },
-  failures: ['invalid', 'rate_limited', 'unavailable'],
+  failures: ['invalid', 'conflict', 'rate_limited', 'unavailable'],
 } as const;
 const authority = { path: '/v1/{mount}/config/ca' } as const;
 

@@ -15,7 +15,14 @@ import type { App } from '../app/app.ts';
 import type { Caller } from '../app/caller.ts';
 import { parseCertificateLine } from '../ssh/certificate.ts';
 import { encodeSshPublicKey } from '../ssh/public-key.ts';
-import { removeAuthority, signByAuthority, writeAuthority, writeRole } from './operations.ts';
+import {
+  findRole,
+  removeAuthority,
+  removeRole,
+  signByAuthority,
+  writeAuthority,
+  writeRole,
+} from './operations.ts';
 import { roleSchema } from './role.ts';
 import { issueKey, signKey } from './signing.operations.ts';
 
@@ -72,6 +79,36 @@ test('an authority with an RSA key signs when it is the caller’s turn, one wit
   const { data } = await signing;
   assert.equal(parseCertificateLine(data.signed_key.trim())?.signed_by.type, 'ssh-rsa');
 });
+
+for (const [what, change, told] of [
+  [
+    'its role is removed',
+    (app: App, caller: Caller) => removeRole(app, caller, { name: 'ops' }),
+    /unknown role/,
+  ],
+  [
+    'its role is another one',
+    (app: App, caller: Caller) =>
+      writeRole(app, caller, { name: 'ops', ...roleSchema.parse({ key_type: 'ca' }) }),
+    /not allowed by role/,
+  ],
+  ['its authority is removed', removeAuthority, /keys haven't been configured/],
+] as const) {
+  test(`what waits to be signed is refused where ${what} meanwhile`, async (t) => {
+    const app = await startApp(t);
+    const caller = await atAuthority(app, 'rsa/', RSA);
+    const { promise, resolve } = Promise.withResolvers<void>();
+    const hold = () => signInTurn(app, caller, { key_type: 'rsa', key_bits: 2048 }, () => promise);
+    const held = [hold(), hold()];
+    const signing = signKey(app, caller, REQUEST);
+    const refused = assert.rejects(signing, told);
+    // As many reads as it takes until it waits.
+    for (let nth = 0; nth < 5; nth++) await findRole(app, caller, 'ops');
+    await change(app, caller);
+    resolve();
+    await Promise.all([...held, refused]);
+  });
+}
 
 test('many signatures with an RSA key of 4096 bits hold nobody else up', async (t) => {
   const app = await startApp(t);

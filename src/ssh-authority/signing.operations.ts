@@ -1,9 +1,12 @@
-import { createPublicKey, type KeyObject } from 'node:crypto';
+import { createPublicKey } from 'node:crypto';
+import { retryOnConflict } from '../access/standing/attempts.operations.ts';
 import type { App } from '../app/app.ts';
 import type { Caller } from '../app/caller.ts';
-import { effectiveLeaseTtls } from '../app/mount.ts';
+import { effectiveLeaseTtls, type Mount } from '../app/mount.ts';
 import type { DataResult } from '../app/output.ts';
 import { invalid } from '../core/failure.ts';
+import { presentMount } from '../mounts/operations.ts';
+import { settingsTagOf } from '../mounts/store.ts';
 import { attachSignature, certificateType, planCertificateBytes } from '../ssh/certificate.ts';
 import { encodePrivateKeyFile } from '../ssh/private-key-file.ts';
 import { encodePublicKey, parsePublicKeyLine, type SshPublicKey } from '../ssh/public-key.ts';
@@ -16,6 +19,7 @@ import {
   signByAuthority,
 } from './operations.ts';
 import { type CertificateRequest, type PlanContext, planCertificate } from './plan.ts';
+import { holdSigning } from './store.ts';
 
 const NONCE_BYTES = 32;
 const SERIAL_BYTES = 8;
@@ -66,39 +70,53 @@ async function requireAllowed(
   caller: Caller,
   { role: role_name, ...request }: CertificateRequest & { role: string },
 ): Promise<void> {
-  const role = await requireRole(app, caller, role_name);
+  const { role } = await requireRole(app, caller, role_name);
   await requireAuthority(app, caller);
   const none = { blob: Buffer.alloc(0) };
-  planCertificate(role, none, request, contextOf(app, caller, { role_name, serial: 0n }));
+  const mount = await presentMount(app, caller.mount);
+  planCertificate(role, none, request, contextOf(app, caller, mount, { role_name, serial: 0n }));
 }
 
 const contextOf = (
   app: App,
   caller: Caller,
+  mount: Mount,
   by: Pick<PlanContext, 'role_name' | 'serial'>,
 ): PlanContext => ({
   ...by,
   display_name: caller.token?.display_name ?? '',
   now: Math.floor(app.now() / 1000),
-  ...effectiveLeaseTtls(caller.mount.config),
+  ...effectiveLeaseTtls(mount.config),
 });
 
 async function requireRole(app: App, caller: Caller, name: string) {
-  const role = await findRole(app, caller, name);
-  if (!role) throw invalid(`unknown role: ${name}`);
-  return role;
+  const found = await findRole(app, caller, name);
+  if (!found) throw invalid(`unknown role: ${name}`);
+  return found;
 }
 
-async function certify(
+function certify(
+  app: App,
+  caller: Caller,
+  key: SshPublicKey,
+  request: CertificateRequest & { role: string },
+): Promise<Signed> {
+  return retryOnConflict(app, caller, () => certifyOnce(app, caller, key, request));
+}
+
+/** @throws Failure `conflict` where what the certificate rests on was changed before it was signed */
+async function certifyOnce(
   app: App,
   caller: Caller,
   key: SshPublicKey,
   { role: role_name, ...request }: CertificateRequest & { role: string },
 ): Promise<Signed> {
-  const role = await requireRole(app, caller, role_name);
-  const authority: KeyObject = await openAuthority(app, caller);
+  const { role, body } = await requireRole(app, caller, role_name);
+  const { key: authority, public_key } = await openAuthority(app, caller);
+  const mount = await presentMount(app, caller.mount);
   const serial = Buffer.from(app.randomBytes(SERIAL_BYTES)).readBigUInt64BE();
-  const fields = planCertificate(role, key, request, contextOf(app, caller, { role_name, serial }));
+  const context = contextOf(app, caller, mount, { role_name, serial });
+  const fields = planCertificate(role, key, request, context);
   const { signed, algorithm } = planCertificateBytes(key.key, fields, {
     public_key: encodePublicKey(createPublicKey(authority)),
     nonce: app.randomBytes(NONCE_BYTES),
@@ -108,7 +126,9 @@ async function certify(
   const blob = attachSignature(signed, signature);
   const serial_number = serial.toString(16).padStart(2 * SERIAL_BYTES, '0');
   Object.assign(caller.record.outcome, { serial_number, key_id: fields.key_id });
+  const mount_tag = settingsTagOf(mount) ?? '';
+  const basis = { mount_id: mount.id, mount_tag, public_key, role: role_name, body };
   // Nothing is stored but that it was done: the record is durable before anybody has the certificate.
-  await app.commit(caller, []);
+  await app.commit(caller, [holdSigning(basis)]);
   return { serial_number, signed_key: `${certificateType(key.type)} ${blob.toString('base64')}\n` };
 }

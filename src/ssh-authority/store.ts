@@ -1,5 +1,6 @@
 import { bodyLength } from '../store/body-length.ts';
 import { build, type Db } from '../store/database.ts';
+import { preparedHold } from '../store/held.ts';
 import { keyPages } from '../store/key-page.ts';
 import type { SshAuthorityRow } from '../store/tables.ts';
 import { type Write, write } from '../store/write.ts';
@@ -34,6 +35,31 @@ export async function findRoleBody(
     .executeTakeFirst();
   return row?.body;
 }
+
+/** Refuses its write set unless the mount's settings, its authority and a role are what a certificate was decided on. */
+export const holdSigning = preparedHold<{
+  mount_id: string;
+  /** Of the mount's text. */
+  mount_tag: string;
+  public_key: string;
+  role: string;
+  /** The role's text. */
+  body: string;
+}>(
+  (from, p) =>
+    from
+      .selectFrom(['mount', 'ssh_authority', 'ssh_role'])
+      .select('mount.id')
+      .where('mount.id', '=', p.mount_id)
+      .where('mount.body_tag', '=', p.mount_tag)
+      .where('ssh_authority.mount_id', '=', p.mount_id)
+      .where('ssh_authority.public_key', '=', p.public_key)
+      .where('ssh_role.mount_id', '=', p.mount_id)
+      .where('ssh_role.name', '=', p.role)
+      .where('ssh_role.body', '=', p.body)
+      .forShare(),
+  { rows: 1, conflict: 'what the certificate rests on was changed meanwhile: try again' },
+);
 
 /** How many bytes a role has as it is kept; none where there is none. */
 export const measureRole = bodyLength('ssh_role', ['mount_id', 'name']);

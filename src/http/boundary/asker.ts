@@ -62,7 +62,8 @@ export async function findAgain(asker: BoundaryAsker, trace: RequestContext): Pr
   const known = await asker.again();
   if (asker.caller.token && !known.token) throw refuseCaller({ ...asker.caller, who: known.who });
   renew(asker, known);
-  trace.token = known.token ?? known.bearer;
+  // Who stood for nobody still does, and the record names the token all the same.
+  trace.token = known.token ?? trace.token;
 }
 
 /**

@@ -86,10 +86,9 @@ async function readBody(
   const most = isUnauthenticated ? ANONYMOUS_BODY : MAX_BODY;
   const limit = Math.min(most, route.max_body ?? most);
   // A body may take its time, and what is granted may be much to hold meanwhile.
-  const isAwaited = !has_come && !isUnauthenticated;
-  if (isAwaited) letGo(asker, trace);
+  if (!has_come) letGo(asker, trace);
   const bytes = await http.readBody(limit);
-  if (isAwaited) {
+  if (!has_come) {
     await findAgain(asker, trace);
     await requireGrantable(app, caller, bare);
   }

@@ -72,7 +72,7 @@ function requireGranted(
   });
 }
 
-/** Reads the fields; the mount may have been removed while the body was waited for. */
+/** Reads the fields; the mount may have been removed, or tuned, while the body was waited for. */
 export function readInput(
   app: App,
   exchange: Exchange,
@@ -82,7 +82,7 @@ export function readInput(
   const reading = readAwaited(app, exchange, endpoint, asker);
   if (exchange.has_come || !footingOf(endpoint.mount)) return reading;
   return whenThere(reading, async (fields) => {
-    await requireMount(app, endpoint.path, endpoint.mount);
+    endpoint.mount = await requireMount(app, endpoint.path, endpoint.mount);
     return fields;
   });
 }
@@ -194,9 +194,18 @@ function standingOf(
   });
 }
 
-/** @throws Failure `not_found` when a path does not lead to the mount any more */
-async function requireMount(app: App, path: string, { id }: Pick<Mount, 'id'>): Promise<void> {
-  if (findMount(await readMounts(app), path)?.mount.id !== id) throw unrouted(path);
+/**
+ * @returns the mount as it is by now
+ * @throws Failure `not_found` when a path does not lead to the mount any more, or from elsewhere than it did
+ */
+async function requireMount(
+  app: App,
+  path: string,
+  before: Pick<Mount, 'id' | 'path'>,
+): Promise<Mount> {
+  const mount = findMount(await readMounts(app), path)?.mount;
+  if (mount?.id !== before.id || mount.path !== before.path) throw unrouted(path);
+  return mount;
 }
 
 function passedHeaders(mount: Mount, request: HttpRequest): Record<string, string> {
