@@ -92,6 +92,9 @@ eachPlace('threads that die', (newPlace) => {
       while (!(await running.threads?.kill())) await soon();
     }
     assert.match(await died, /die one after the other/);
+    // Those that die while others begin are told once all that is up.
+    const late = await new Promise<Error>((resolve) => running.onDeath(resolve));
+    assert.match(late.message, /die one after the other/);
   });
 });
 

@@ -58,7 +58,7 @@ export class AnsweringThreads {
   readonly #meters = new AllMeters();
   readonly #deaths = new Deaths();
   #isStopping = false;
-  #onDeath: (death: Failure) => void = () => {};
+  readonly #death = Promise.withResolvers<Failure>();
 
   /**
    * @param handlers find who answers what is answered in one place
@@ -78,9 +78,9 @@ export class AnsweringThreads {
     app.barrier.onSeal(() => this.#seal());
   }
 
-  /** Calls back when threads have died one after the other; the process should end. */
+  /** Calls back when threads have died one after the other, also before this was asked; the process should end. */
   onDeath(listener: (death: Failure) => void): void {
-    this.#onDeath = listener;
+    void this.#death.promise.then(listener);
   }
 
   /**
@@ -286,7 +286,9 @@ export class AnsweringThreads {
     if (this.#isStopping) return;
     const { log } = this.#app;
     if (this.#deaths.note()) {
-      this.#onDeath(new Failure('unavailable', 'threads that answer die one after the other'));
+      this.#death.resolve(
+        new Failure('unavailable', 'threads that answer die one after the other'),
+      );
       return;
     }
     log.error({}, `${why}; another one takes its place`);
