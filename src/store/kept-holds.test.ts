@@ -1,6 +1,9 @@
 import assert from 'node:assert/strict';
 import { join } from 'node:path';
 import { after, before, test } from 'node:test';
+import { setImmediate as nextTurn } from 'node:timers/promises';
+import { setFlagsFromString } from 'node:v8';
+import { runInNewContext } from 'node:vm';
 import { eachPlace, type Place } from '../../test/support/engines.ts';
 import type { BatchWriter } from './batch.ts';
 import { KeptHolds } from './kept-holds.ts';
@@ -62,6 +65,22 @@ test('holds of one statement are known by what they were asked, the last eight o
   assert.equal(holds.find(HOLD, [8]), undefined);
   holds.set(HOLD, [1], 1);
   assert.equal(holds.find(HOLD, [2]), undefined);
+});
+
+test('what holds were asked by is not kept beyond their transaction', async () => {
+  setFlagsFromString('--expose-gc');
+  const collect: () => void = runInNewContext('gc');
+  const holds = new KeptHolds(new Set());
+  const asked = Array.from({ length: 100 }, (_, at) => {
+    const parameters = [at];
+    holds.set(`${HOLD} /* ${at} */`, parameters, 1);
+    return new WeakRef(parameters);
+  });
+  holds.forget();
+  // What a reference was made to stays for the turn of the loop in which that was.
+  await nextTurn();
+  collect();
+  assert.equal(asked.filter((one) => one.deref() !== undefined).length, 0);
 });
 
 const run = (sql: string, ...parameters: Value[]): Write => ({ sql, parameters, rows: 1 });

@@ -10,10 +10,8 @@ const ASKED = 8;
 /** What holds of one statement have found. */
 interface Found {
   sql: string;
-  /** By what it was asked, and how many rows there are. */
+  /** By what it was asked, and how many rows there are; none once that may be otherwise. */
   asked: { parameters: readonly Value[]; rows: number }[];
-  /** The transaction, or the part of one, in which that is so. */
-  run: number;
   /** Statements that leave as it is what this one looks at. */
   apart: Set<string>;
 }
@@ -26,8 +24,8 @@ interface Found {
 export class KeptHolds {
   readonly #found = new BoundedMap<Found>(STATEMENTS);
   readonly #triggered: ReadonlySet<string>;
+  /** Those that something is known of. */
   #current: Found[] = [];
-  #run = 0;
 
   /** @param triggered tables of which a write is followed by others */
   constructor(triggered: ReadonlySet<string>) {
@@ -36,26 +34,26 @@ export class KeptHolds {
 
   /** A transaction begins, or a part of it was undone: nothing is known. */
   forget(): void {
-    this.#run += 1;
+    // What they were asked by may be long, and is let go with that.
+    for (const found of this.#current) found.asked = [];
     this.#current = [];
   }
 
   /** How many rows the hold has found; undefined: it is to be asked. */
   find(sql: string, parameters: readonly Value[]): number | undefined {
-    const found = this.#found.get(sql);
-    if (found?.run !== this.#run) return undefined;
-    return found.asked.find((one) => isSame(one.parameters, parameters))?.rows;
+    const asked = this.#found.get(sql)?.asked;
+    return asked?.find((one) => isSame(one.parameters, parameters))?.rows;
   }
 
   set(sql: string, parameters: readonly Value[], rows: number): void {
     const known = this.#found.get(sql);
-    if (known?.run === this.#run) {
+    if (known && known.asked.length > 0) {
       if (known.asked.length >= ASKED) known.asked.shift();
       known.asked.push({ parameters, rows });
       return;
     }
     const apart = known && known.apart.size < STATEMENTS ? known.apart : new Set<string>();
-    const found: Found = { sql, asked: [{ parameters, rows }], run: this.#run, apart };
+    const found: Found = { sql, asked: [{ parameters, rows }], apart };
     this.#found.set(sql, found);
     this.#current.push(found);
   }

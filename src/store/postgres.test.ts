@@ -227,6 +227,37 @@ eachPlace('several nodes', (newPlace, engine) => {
     assert.equal(await chainLength(store, 'a'), 24);
   });
 
+  test('refuse the one set that is ended for its length, also behind sets that hold the same rows', async () => {
+    const place = await newPlace();
+    const store = await place.open('a');
+    await store.commit(['x', 'z'].map((name) => insertSink({ name, seq: 0 })));
+    await beside(place, async (client) => {
+      await client.query("begin; update audit_sink set seq = 10 where name = 'z'");
+      // Of all of these one is sent.
+      const held = Array.from({ length: 3 }, () => holdSink({ name: 'x' }));
+      const insertLease = (name: string): Write => ({
+        sql: 'insert into job_lease (name, holder, expires_at_ms, fence) values ($1, $2, 0, 1)',
+        parameters: [name, 'a'],
+      });
+      const outcomes = Promise.allSettled([
+        store.commit([...held, insertLease('p')]),
+        store.commit([...held, insertLease('q'), count({ name: 'z' })]),
+        store.commit([...held, insertLease('r')]),
+      ]);
+      const pid = await seeWaiting(client, true);
+      await client.query('select pg_cancel_backend($1)', [pid]);
+      const [first, second, third] = await outcomes;
+      await client.query('rollback');
+      assert.deepEqual([first?.status, third?.status], ['fulfilled', 'fulfilled']);
+      assert.match(String(second?.status === 'rejected' && second.reason), /too long over this/);
+    });
+    const leases = await store.db.selectFrom('job_lease').select('name').orderBy('name').execute();
+    assert.deepEqual(
+      leases.map(({ name }) => name),
+      ['p', 'r'],
+    );
+  });
+
   test('try a commit again that was refused for the sake of another', async () => {
     const place = await newPlace();
     const store = await place.open('a');

@@ -72,6 +72,25 @@ eachEngine('a write set', (open) => {
     });
   });
 
+  const gone = moveOn('nobody', 1, 'me');
+  const behind: [what: string, write: Write][] = [
+    ['a key that is taken', insertLease({ name: 'a', holder: 'me', fence: 2 })],
+    ['a mistake', { sql: 'insert into nowhere values ($1)', parameters: [1] }],
+  ];
+  for (const [what, write] of behind) {
+    test(`is refused for what stands before ${what}, alone and among others`, async () => {
+      const { commit } = await open();
+      await commit([insertLease({ name: 'a', holder: 'me', fence: 1 })]);
+      const isGone = { kind: 'conflict', message: 'somebody was faster' };
+      await assert.rejects(commit([gone, write]), isGone);
+      const others = ['b', 'c'].map((name) =>
+        commit([insertLease({ name, holder: 'me', fence: 1 })]),
+      );
+      await assert.rejects(commit([gone, write]), isGone);
+      await Promise.all(others);
+    });
+  }
+
   test('with a mistake in it is an error, and refuses no other', async () => {
     const { db, commit } = await open();
     const outcomes = await Promise.allSettled([

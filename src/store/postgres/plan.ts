@@ -15,7 +15,7 @@ interface Plan {
   /** The audit chain once they are written. */
   head: ChainHead;
   outcomes: null[];
-  /** The refusal of the first write whose row count is wrong. */
+  /** The refusal of the first write, of those that were done, whose row count is wrong. */
   judge(done: readonly StepResult[]): Refusal | undefined;
 }
 
@@ -38,7 +38,9 @@ export function planSteps(node: string, from: ChainHead, batch: Batch, holds: Ke
     head: records.head,
     outcomes: batch.map(() => null),
     judge: (done) => {
-      const wrong = writes.find(({ rows }, at) => rows !== undefined && done[at]?.rows !== rows);
+      const wrong = writes.find(
+        ({ rows }, at) => rows !== undefined && at < done.length && done[at]?.rows !== rows,
+      );
       return wrong && guardRefusal(wrong.conflict);
     },
   };
