@@ -49,7 +49,7 @@ export function buildApp(
     randomBytes: random,
     newId,
     async commit(caller: Caller, effects) {
-      await commitFor({ store, now, newId }, caller, [...effects, audit.entryOf(caller)]);
+      await commitFor({ store, now, newId }, caller, () => [...effects, audit.entryOf(caller)]);
       caller.recorded = true;
     },
     async commitOnce(caller, effects) {

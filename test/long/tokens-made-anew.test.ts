@@ -130,3 +130,35 @@ for (const [made_anew, type, status] of WAITING) {
     assert.equal((await late).status, status, (await late).text);
   });
 }
+
+test('the record of what is written by a token that is made anew names that one', async (t) => {
+  const holder = new CommitHolder();
+  const { call, running } = await startTestServer(t, { store: holder.over });
+  const all = '{ capabilities = ["create", "read", "update", "sudo"] }';
+  for (const name of ['before', 'after']) {
+    await must(call('PUT', `sys/policies/acl/${name}`, { policy: `path "*" ${all}` }));
+  }
+  const make = (policy: string) =>
+    must(call('POST', 'auth/token/create', { id: ID, policies: [policy] }));
+  await make('before');
+  const path = 'sys/policies/acl/late';
+  const held = holder.hold(path);
+  const late = callAs(call, ID)('PUT', path, { policy: 'path "y" {}' });
+  await held.reached;
+  const anew = await must(call('POST', 'auth/token/revoke', { token: ID }))
+    .then(() => make('after'))
+    // By which the request is judged again.
+    .then(async (made) => {
+      await must(call('PUT', 'sys/policies/acl/other', { policy: 'path "x" {}' }));
+      return made;
+    })
+    .finally(held.letGo);
+  assert.equal((await late).status, 204, (await late).text);
+  const rows = await running.app.db.selectFrom('audit_entry').select('record').execute();
+  const records = rows.map(({ record }) => JSON.parse(record));
+  const { auth } = records.find(({ request }) => request?.path === path);
+  assert.deepEqual(
+    [auth.accessor, auth.policies],
+    [anew.textAt('auth.accessor'), ['default', 'after'].toSorted()],
+  );
+});

@@ -53,7 +53,7 @@ export async function openTestApp(store: Store): Promise<TestApp> {
     randomBytes: random,
     newId,
     async commit(caller, effects) {
-      await commitFor({ store, now, newId }, caller, [...effects, audit.entryOf(caller)]);
+      await commitFor({ store, now, newId }, caller, () => [...effects, audit.entryOf(caller)]);
       caller.recorded = true;
     },
     async commitOnce(caller, effects) {

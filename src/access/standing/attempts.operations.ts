@@ -16,15 +16,16 @@ import { Patience } from './patience.operations.ts';
  * besides is in its own conditions. A set that was planned by what the caller may do, or is, has to
  * go by {@link commitOnceFor}.
  *
+ * @param effects the same each time, but for the record: it names the caller as they were judged last
  * @throws Failure as the request would be refused if it came now; `conflict` for a reason of the
  *   write set's own
  */
 export function commitFor(
   context: WriteContext,
   caller: Caller,
-  effects: readonly Effect[],
+  effects: () => readonly Effect[],
 ): Promise<void> {
-  return tryWithin(1, context, caller, () => commitOnceFor(context.store, caller, effects));
+  return tryWithin(1, context, caller, () => commitOnceFor(context.store, caller, effects()));
 }
 
 /** Ends page by page what would be much for one write set, once only a change by others can refuse the plan. */
