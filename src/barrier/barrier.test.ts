@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { setImmediate } from 'node:timers/promises';
 import { Failure } from '../core/failure.ts';
 import { Barrier } from './barrier.ts';
 import { KEYRING_KEY_RANDOMNESS, type KeyringRow, openKeyring, wrapKeyringKey } from './keyring.ts';
@@ -169,7 +170,7 @@ test('a new generation seals from its reload on; old values and hashes stay as t
 test('a value of a generation that this node has not loaded is a refusal to try again', async () => {
   const barrier = await unsealed();
   const elsewhere = await unsealed();
-  elsewhere.reload([...rows, elsewhere.nextGeneration(2000)]);
+  await elsewhere.reload([...rows, elsewhere.nextGeneration(2000)]);
   const sealed = elsewhere.encrypt('config', place, plaintext);
   assert.throws(
     () => barrier.decrypt('config', place, sealed),
@@ -263,4 +264,36 @@ test('threads that have the same keys count together what is sealed with them', 
   assert.ok(next);
   await other.follow(next);
   assert.deepEqual(other.generation(), barrier.generation());
+});
+
+test('nothing is sealed with new keys until the last thread has them, and then by all of them', async () => {
+  const barrier = await unsealed();
+  const handed = () => barrier.handOver() ?? assert.fail('it is sealed');
+  const [early, late] = [new Barrier(countingBytes()), new Barrier(countingBytes())];
+  for (const other of [early, late]) await other.follow(handed());
+  const all = [barrier, early, late];
+  const given = Promise.withResolvers<void>();
+  barrier.onReload(async () => {
+    await early.follow(handed());
+    await given.promise;
+    await late.follow(handed());
+  });
+  const reloading = barrier.reload([...rows, key('data', 2)]);
+  await setImmediate();
+  // One that begins meanwhile.
+  const begun = new Barrier(countingBytes());
+  await begun.follow(handed());
+  for (const from of [...all, begun]) {
+    const sealed = from.encrypt('config', place, plaintext);
+    for (const other of [...all, begun]) {
+      assert.deepEqual(other.decrypt('config', place, sealed), plaintext);
+    }
+  }
+  assert.equal(late.generation().encryptions, all.length + 1);
+  given.resolve();
+  await reloading;
+  for (const other of [...all, begun]) {
+    assert.equal(other.encrypt('config', place, plaintext)[4], 2);
+    assert.equal(other.generation().term, 2);
+  }
 });

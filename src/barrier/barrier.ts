@@ -7,10 +7,10 @@ import {
   openEnvelope,
   sealEnvelope,
 } from './envelope.ts';
+import { GenerationUse, type SharedUse } from './generation-use.ts';
 import { KeyedHash } from './keyed-hash.ts';
 import {
   copyKeyring,
-  dataKey,
   hashKey,
   KEYRING_KEY_RANDOMNESS,
   type Keyring,
@@ -21,23 +21,15 @@ import {
   wrapKeyringKey,
 } from './keyring.ts';
 import { type Listener, tellAll } from './listeners.ts';
-
-/** The keys while they are usable, with those derived from them so far. */
-interface Unsealed {
-  keyring: Keyring;
-  /** By purpose and term. */
-  dataKeys: Map<string, Uint8Array>;
-  hashKeys: Map<Purpose, KeyedHash>;
-  /** Values sealed with the newest term since it was unsealed here, on whatever thread: one number. */
-  encryptions: BigInt64Array<SharedArrayBuffer>;
-}
+import { dataKeyOf, forgetDerived, inUse, type Unsealed, type Uses } from './unsealed.ts';
 
 /** The keys as they are given to another thread of the process. */
 export interface HandedKeys {
   /** A copy, which whoever gets it wipes. */
   keyring: Keyring;
   /** See `Unsealed`. */
-  encryptions: SharedArrayBuffer;
+  newest: SharedUse;
+  before: SharedUse | undefined;
 }
 
 /**
@@ -88,15 +80,18 @@ export class Barrier {
   /** The keys for another thread of this process; undefined while sealed. */
   handOver(): HandedKeys | undefined {
     if (!this.#unsealed) return undefined;
-    const { keyring, encryptions } = this.#unsealed;
-    return { keyring: copyKeyring(keyring), encryptions: encryptions.buffer };
+    const { keyring, newest, before } = this.#unsealed;
+    return { keyring: copyKeyring(keyring), newest: newest.told, before: before?.told };
   }
 
   /** Takes over the keys of the thread that holds them for all, in the place of those before. */
-  async follow({ keyring, encryptions }: HandedKeys): Promise<void> {
-    const counted = new BigInt64Array(encryptions);
-    if (this.#unsealed === undefined) await this.#open(keyring, counted);
-    else await this.#replace(this.#unsealed, keyring, counted);
+  async follow({ keyring, newest, before }: HandedKeys): Promise<void> {
+    const uses = {
+      newest: new GenerationUse(newest),
+      before: before && new GenerationUse(before),
+    };
+    if (this.#unsealed === undefined) await this.#open(keyring, uses);
+    else await this.#replace(this.#unsealed, keyring, uses);
   }
 
   /**
@@ -116,12 +111,14 @@ export class Barrier {
       await this.#unsealing;
       return true;
     }
-    await this.#open(keyring, newCount());
+    const newest = new GenerationUse(keyring);
+    newest.begin();
+    await this.#open(keyring, { newest, before: undefined });
     return true;
   }
 
-  async #open(keyring: Keyring, encryptions: Unsealed['encryptions']): Promise<void> {
-    this.#unsealed = { keyring, dataKeys: new Map(), hashKeys: new Map(), encryptions };
+  async #open(keyring: Keyring, uses: Uses): Promise<void> {
+    this.#unsealed = { keyring, dataKeys: new Map(), hashKeys: new Map(), ...uses };
     const unsealing = tellAll(this.#onUnseal);
     this.#unsealing = unsealing;
     try {
@@ -147,16 +144,17 @@ export class Barrier {
   }
 
   /**
-   * Encrypts a value for the column of a row, with the newest generation of the purpose's key.
+   * Encrypts a value for the column of a row, with the newest generation of the purpose's key that all threads have.
    *
    * @throws Failure `unavailable` when sealed
    */
   encrypt(purpose: Purpose, place: EnvelopeContext, plaintext: Uint8Array): Uint8Array {
     const unsealed = this.#require();
-    const { term } = unsealed.keyring;
+    const use = inUse(unsealed);
+    const { term } = use;
     const key = dataKeyOf(unsealed, purpose, term);
     if (key === undefined) throw new Error(`the keyring has no generation ${term}`);
-    Atomics.add(unsealed.encryptions, 0, 1n);
+    use.count();
     const nonce = this.#randomBytes(NONCE_LENGTH);
     return sealEnvelope({ key, key_id: term, nonce, place, plaintext });
   }
@@ -203,20 +201,21 @@ export class Barrier {
   }
 
   /**
-   * The newest generation of data keys.
+   * The generation of data keys that values are sealed with.
    *
    * @returns its number, when it was made (Unix seconds), and how many values this node has sealed with it by now
    * @throws Failure `unavailable` when sealed
    */
   generation(): { term: number; created_at: number; encryptions: number } {
-    const { keyring, encryptions } = this.#require();
-    const created_at = keyring.generations.get(keyring.term)?.created_at ?? 0;
-    return { term: keyring.term, created_at, encryptions: Number(Atomics.load(encryptions, 0)) };
+    const unsealed = this.#require();
+    const { term, sealed } = inUse(unsealed);
+    const created_at = unsealed.keyring.generations.get(term)?.created_at ?? 0;
+    return { term, created_at, encryptions: sealed };
   }
 
   /**
    * Makes the next generation of data keys, as a row to be stored. It is in use once
-   * {@link reload} is given it back, that is, after it is durable.
+   * {@link reload} was given it back and resolves, that is, after it is durable.
    *
    * @param created_at Unix seconds
    * @throws Failure `unavailable` when sealed
@@ -229,8 +228,8 @@ export class Barrier {
   }
 
   /**
-   * Takes the stored keys again, after this node or another one has added some. Whoever finds them taken waits as well
-   * until the listeners are done.
+   * Takes the stored keys again, after this node or another one has added some. Nothing is sealed with them until the
+   * listeners are done: a thread that has not got them yet could not open it. Whoever finds them taken waits for that as well.
    */
   async reload(rows: readonly KeyringRow[]): Promise<void> {
     const unsealed = this.#unsealed;
@@ -238,20 +237,19 @@ export class Barrier {
     const old = unsealed.keyring;
     const isNew = rows.some((row) => row.use === 'data' && !old.generations.has(row.term));
     if (!isNew) return this.#reloading;
-    await this.#replace(unsealed, openKeyring(Uint8Array.from(old.root_key), rows), newCount());
+    const keyring = openKeyring(Uint8Array.from(old.root_key), rows);
+    const newest = new GenerationUse(keyring);
+    const replacing = this.#replace(unsealed, keyring, { newest, before: inUse(unsealed) });
+    const reloading = replacing.finally(() => newest.begin());
+    this.#reloading = reloading.catch(() => {});
+    return reloading;
   }
 
-  #replace(
-    unsealed: Unsealed,
-    keyring: Keyring,
-    encryptions: Unsealed['encryptions'],
-  ): Promise<void> {
+  #replace(unsealed: Unsealed, keyring: Keyring, uses: Uses): Promise<void> {
     forgetDerived(unsealed);
     wipeKeyring(unsealed.keyring);
-    this.#unsealed = { keyring, dataKeys: new Map(), hashKeys: new Map(), encryptions };
-    const telling = tellAll(this.#onReload);
-    this.#reloading = telling.catch(() => {});
-    return telling;
+    this.#unsealed = { keyring, dataKeys: new Map(), hashKeys: new Map(), ...uses };
+    return tellAll(this.#onReload);
   }
 
   /**
@@ -268,27 +266,6 @@ export class Barrier {
     if (this.#unsealed === undefined) throw new Failure('unavailable', 'Vault is sealed');
     return this.#unsealed;
   }
-}
-
-const newCount = (): Unsealed['encryptions'] =>
-  new BigInt64Array(new SharedArrayBuffer(BigInt64Array.BYTES_PER_ELEMENT));
-
-function dataKeyOf(unsealed: Unsealed, purpose: Purpose, term: number): Uint8Array | undefined {
-  const id = `${purpose}/${term}`;
-  const known = unsealed.dataKeys.get(id);
-  if (known !== undefined) return known;
-  const generation = unsealed.keyring.generations.get(term);
-  if (generation === undefined) return undefined;
-  const key = dataKey(generation, purpose);
-  unsealed.dataKeys.set(id, key);
-  return key;
-}
-
-function forgetDerived(unsealed: Unsealed): void {
-  for (const key of unsealed.dataKeys.values()) key.fill(0);
-  for (const key of unsealed.hashKeys.values()) key.wipe();
-  unsealed.dataKeys.clear();
-  unsealed.hashKeys.clear();
 }
 
 function placeText(place: EnvelopeContext): string {
