@@ -27,9 +27,15 @@ import {
 } from './store.ts';
 
 /** Shares for this node, which people bring one by one. */
-const memoryOf = perApp<{ unsealing: ShareCollection | undefined }>(() => ({
-  unsealing: undefined,
-}));
+const memoryOf = perApp<{ unsealing: ShareCollection | undefined }>((app) => {
+  const memory: { unsealing: ShareCollection | undefined } = { unsealing: undefined };
+  // Also those that came while the others opened it: nobody gave them for the next time.
+  app.barrier.onUnseal(() => {
+    wipeCollection(memory.unsealing);
+    memory.unsealing = undefined;
+  });
+  return memory;
+});
 
 /** How it stands with this node's seal. */
 export async function readSealFacts(app: App): Promise<SealFacts> {

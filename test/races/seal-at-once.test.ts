@@ -73,6 +73,25 @@ test('a share that came before a sealing is none of the next unsealing', async (
   assert.equal(await isSealed(client), true);
 });
 
+test('a share that came while the others opened the server is none of the next unsealing', async (t) => {
+  const { client, root, keys, holder } = await startSealed(t, 2);
+  const give = (key: string | undefined) => client.call('PUT', 'sys/unseal', { key }, NO_TOKEN);
+  const [one, two] = keys;
+  await give(one);
+  const held = holder.hold('sys/unseal');
+  const last = give(two);
+  await held.reached;
+  // Sent once more, as nobody has answered yet.
+  assert.equal((await give(one)).field('progress'), 1);
+  held.letGo();
+  assert.equal((await last).field('sealed'), false);
+  assert.equal((await root('PUT', 'sys/seal')).status, 204);
+  const status = await client.call('GET', 'sys/seal-status', undefined, NO_TOKEN);
+  assert.equal(status.field('progress'), 0);
+  assert.equal((await give(two)).field('sealed'), true);
+  assert.equal((await give(one)).field('sealed'), false);
+});
+
 test('a sealing that comes after the unsealing seals the server, and the other way about', async (t) => {
   const { client, root, keys } = await startSealed(t, 1);
   const unseal = () => client.call('PUT', 'sys/unseal', { key: keys[0] }, NO_TOKEN);
