@@ -1,4 +1,4 @@
-import { constants } from 'node:crypto';
+import { constants, randomBytes } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import http, { type Server } from 'node:http';
 import https from 'node:https';
@@ -9,11 +9,16 @@ import { GatheredRequest } from './request-body.ts';
 /** The parser refuses a longer head itself; a path has its own limit below it. */
 const MAX_HEADER_SIZE = 16 * 1024;
 
-/** A certificate and its key, as their files have them. */
+/** A certificate and its key, as their files have them, and what goes with them. */
 export interface TlsFiles {
   cert: Uint8Array;
   key: Uint8Array;
+  /** By which clients take up sessions again: of several threads one knows the tickets of all. */
+  ticket_keys: Uint8Array;
 }
+
+/** A name, a key of a cipher and one of a MAC, as the runtime takes them. */
+const TICKET_KEYS_LENGTH = 48;
 
 /**
  * Opens Node's server, with the limits that its parser and its timers keep.
@@ -45,13 +50,14 @@ export function openServer({ tls, connections: limits }: Listener, files?: TlsFi
 export function readTls(tls: { cert_file: string; key_file: string }): TlsFiles {
   const files = { cert: readFileSync(tls.cert_file), key: readFileSync(tls.key_file) };
   createSecureContext(files);
-  return files;
+  return { ...files, ticket_keys: randomBytes(TICKET_KEYS_LENGTH) };
 }
 
-export function secureBy({ cert, key }: TlsFiles): SecureContextOptions {
+export function secureBy({ cert, key, ticket_keys }: TlsFiles): SecureContextOptions {
   return {
     cert: Buffer.from(cert),
     key: Buffer.from(key),
+    ticketKeys: Buffer.from(ticket_keys),
     minVersion: 'TLSv1.2',
     // Another handshake on the same connection would be made out of turn.
     secureOptions: constants.SSL_OP_NO_RENEGOTIATION,

@@ -1,7 +1,6 @@
 // What is left of a thread that answers, and what its successor begins with.
 
 import assert from 'node:assert/strict';
-import { execFileSync } from 'node:child_process';
 import { once } from 'node:events';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -16,6 +15,7 @@ import {
   THREADS,
 } from '../support/everywhere.ts';
 import { newDirectory } from '../support/node-process.ts';
+import { writeTlsPair } from '../support/openssl.ts';
 import { type Client, startTestServer } from '../support/server.ts';
 import { writeRecords } from '../support/threads.ts';
 
@@ -98,17 +98,10 @@ eachPlace('threads that die', (newPlace) => {
   });
 });
 
-function makePair(tls: { cert_file: string; key_file: string }): void {
-  execFileSync('openssl', [
-    ...['req', '-x509', '-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:P-256', '-nodes'],
-    ...['-keyout', tls.key_file, '-out', tls.cert_file, '-subj', '/CN=localhost', '-days', '2'],
-  ]);
-}
-
 test('one that takes the place of another has the same certificate, whatever its files are by then', async (t) => {
   const directory = newDirectory(t);
   const tls = { cert_file: join(directory, 'cert.pem'), key_file: join(directory, 'key.pem') };
-  makePair(tls);
+  writeTlsPair(tls);
   const { running } = await startTestServer(t, { config: { threads: 2, tls }, jobs: [] });
   /** Of whatever threads the connections come to. */
   const read = async (): Promise<string[]> => {
@@ -134,7 +127,7 @@ test('one that takes the place of another has the same certificate, whatever its
   }
   assert.deepEqual(await read(), first);
 
-  makePair(tls);
+  writeTlsPair(tls);
   running.reloadTls();
   for (let found = await read(); found.length > 1 || found[0] === first[0]; ) found = await read();
 });

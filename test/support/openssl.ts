@@ -1,6 +1,6 @@
 /** OpenSSL's command line as a judge: its own folder for files, its answer as text. */
 
-import { spawnSync } from 'node:child_process';
+import { execFileSync, spawnSync } from 'node:child_process';
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -18,6 +18,14 @@ export interface Openssl {
   must(...args: string[]): string;
   write(name: string, content: string | Uint8Array): void;
   read(name: string): Uint8Array;
+}
+
+/** Writes a certificate that a server may have, and its key, where its configuration says that they are. */
+export function writeTlsPair(tls: { cert_file: string; key_file: string }): void {
+  execFileSync('openssl', [
+    ...['req', '-x509', '-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:P-256', '-nodes'],
+    ...['-keyout', tls.key_file, '-out', tls.cert_file, '-subj', '/CN=localhost', '-days', '2'],
+  ]);
 }
 
 /** Calls `use` with a folder that is gone afterwards. */
