@@ -24,6 +24,8 @@ const BODY_BYTES = { total: 64 << 20, each: 32 << 20 };
 const SEAL_MS = 2_000;
 /** One that does not take new ones within this is ended, too: whoever has rotated them waits for it. */
 const KEYS_MS = 10_000;
+const TOO_MANY = 'threads that answer die one after the other';
+const REPLACED = 'a thread that answers has ended: what it was answering is lost';
 /** A thread that does not stop within this is ended. */
 const STOP_MS = 35_000;
 
@@ -277,20 +279,18 @@ export class AnsweringThreads {
     thread.forwarded.end();
     noteEnd(this.#app, thread.place);
     this.#meters.lose(thread);
-    if (thread.listens)
-      this.#replace('a thread that answers has ended: what it was answering is lost');
+    if (thread.listens) this.#replace(REPLACED, thread.is_ended);
   }
 
-  /** Starts another one, unless too many have died of late. */
-  #replace(why: string): void {
-    if (this.#isStopping) return;
+  /**
+   * Starts another one, unless too many have died of late. One that was ended has not: were the process to end for a
+   * sealing that came late everywhere, what starts it anew could undo that.
+   */
+  #replace(why: string, is_ended = false): void {
     const { log } = this.#app;
-    if (this.#deaths.note()) {
-      this.#death.resolve(
-        new Failure('unavailable', 'threads that answer die one after the other'),
-      );
-      return;
-    }
+    const isTooMany = !is_ended && !this.#isStopping && this.#deaths.note();
+    if (isTooMany) this.#death.resolve(new Failure('unavailable', TOO_MANY));
+    if (isTooMany || this.#isStopping) return;
     log.error({}, `${why}; another one takes its place`);
     this.#start().catch((err: unknown) => {
       log.error({ err }, 'a thread that answers could not be started');
