@@ -2,7 +2,10 @@ import { setTimeout as wait } from 'node:timers/promises';
 import { z } from 'zod';
 import { type App, perApp } from '../../app/app.ts';
 import type { EnvelopeContext } from '../../barrier/envelope.ts';
-import { requireSession } from '../../broker/sessions/connections/carried-session.operations.ts';
+import {
+  findCuts,
+  requireSession,
+} from '../../broker/sessions/connections/carried-session.operations.ts';
 import type { ClosedReason } from '../../broker/sessions/connections/connection.ts';
 import { listConnectionsById, saveEgressWorker } from '../../broker/sessions/connections/store.ts';
 import {
@@ -104,31 +107,37 @@ async function noteEgress(
 const GONE = 'the worker was deleted meanwhile, or the connection is over';
 
 /**
- * What ended because the worker behind has died, or goes, has not ended by its endpoint, which is how it looks to the
- * worker in front.
+ * What ended because its session is over, and the worker behind heard of that first, or because that worker has died,
+ * or goes, has not ended by its endpoint, which is how it looks to the worker in front.
  */
 export async function judgeEnds(
   app: App,
   ends: readonly ConnectionEnd[],
 ): Promise<readonly ConnectionEnd[]> {
-  const ids = ends.flatMap(({ egress_worker_id: id, reason }) =>
-    id !== undefined && BY_ENDPOINT.includes(reason) ? [id] : [],
+  const judged = ends.filter(looksEndedBehind);
+  if (judged.length === 0) return ends;
+  const cuts = await findCuts(
+    app,
+    judged.map(({ connection_id }) => connection_id),
   );
-  if (ids.length === 0) return ends;
   const lost = new Set<string | undefined>();
   await Promise.all(
-    [...new Set(ids)].map(async (id) => {
+    [...new Set(judged.map(({ egress_worker_id }) => egress_worker_id ?? ''))].map(async (id) => {
       if (!(await isThere(app, id))) lost.add(id);
     }),
   );
-  return ends.map((end) =>
-    lost.has(end.egress_worker_id) && BY_ENDPOINT.includes(end.reason)
-      ? { ...end, reason: 'system error' }
-      : end,
-  );
+  return ends.map((end) => {
+    if (!looksEndedBehind(end)) return end;
+    const cut = cuts.get(end.connection_id);
+    if (cut) return { ...end, reason: cut };
+    return lost.has(end.egress_worker_id) ? { ...end, reason: 'system error' } : end;
+  });
 }
 
 const BY_ENDPOINT: readonly ClosedReason[] = ['unknown', 'network error'];
+
+const looksEndedBehind = ({ egress_worker_id, reason }: ConnectionEnd): boolean =>
+  egress_worker_id !== undefined && BY_ENDPOINT.includes(reason);
 
 /** One whose connection another server holds is judged by its last report. */
 async function isThere(app: App, worker_id: string): Promise<boolean> {

@@ -15,7 +15,7 @@ import { findSession, listOverWithConnections } from '../store.ts';
 import { endCredentials, takeCredentialsBack } from '../termination.operations.ts';
 import { activate, cancel } from '../transitions.store.ts';
 import { TOFU_LENGTH } from './connection.ts';
-import { listOpenOfSessions } from './store.ts';
+import { listConnectionsById, listOpenOfSessions } from './store.ts';
 
 // What the worker that carries a session asks for of the session, step by step. The worker is
 // known before: `caller` is whatever it came by, `worker` is what the registry says of it.
@@ -220,8 +220,28 @@ export function planCuts(over: Over, open: Open, now: number): SessionToCut[] {
 }
 
 /** Why a session that is over is. */
-const reasonOf = (expires_ms: number, now: number): 'timed out' | 'canceled' =>
+const reasonOf = (expires_ms: number, now: number): CutReason =>
   expires_ms <= now ? 'timed out' : 'canceled';
+
+type CutReason = SessionToCut['reason'];
+
+/** Why those of some connections end whose sessions are over, by their ids. */
+export async function findCuts(
+  app: App,
+  connection_ids: readonly string[],
+): Promise<Map<string, CutReason>> {
+  const now = app.now();
+  const over = await listOverWithConnections(app.db, now);
+  if (over.length === 0) return new Map();
+  const reasons = new Map(over.map(({ id, expires_ms }) => [id, reasonOf(expires_ms, now)]));
+  const connections = await listConnectionsById(app.db, connection_ids);
+  return new Map(
+    connections.flatMap(({ id, session_id }) => {
+      const reason = reasons.get(session_id);
+      return reason ? [[id, reason]] : [];
+    }),
+  );
+}
 
 /** Whoever carries a session has had so long to end it. */
 const OVERDUE_MS = 30_000;
@@ -229,7 +249,7 @@ const OVERDUE_MS = 30_000;
 /** Open connections of sessions that have long been over: whoever carries them does not end them. */
 export async function listOverdue(
   app: App,
-): Promise<{ connection_id: string; worker_id: string; reason: 'timed out' | 'canceled' }[]> {
+): Promise<{ connection_id: string; worker_id: string; reason: CutReason }[]> {
   const now = app.now();
   const over = await listOverWithConnections(app.db, now - OVERDUE_MS);
   const reasons = new Map(over.map(({ id, expires_ms }) => [id, reasonOf(expires_ms, now)]));
