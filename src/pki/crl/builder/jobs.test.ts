@@ -1,13 +1,13 @@
 import assert from 'node:assert/strict';
 import { generateKeyPairSync } from 'node:crypto';
 import { test } from 'node:test';
-import { CompiledQuery, type Kysely, sql } from 'kysely';
+import { sql } from 'kysely';
 import { parseCrl } from '../../../../test/support/crl.ts';
 import { eachEngine } from '../../../../test/support/engines.ts';
 import { CRL_FRAME } from '../../../../test/support/list-frame.ts';
-import { build, createDb, type Reader } from '../../../store/database.ts';
+import { readingBy } from '../../../../test/support/reading-by.ts';
+import { build } from '../../../store/database.ts';
 import type { Store } from '../../../store/store.ts';
-import type { Tables } from '../../../store/tables.ts';
 import { write } from '../../../store/write.ts';
 import { signSync } from '../../../x509/algorithms.ts';
 import { attachSignature, tbsOf } from '../../../x509/crl-assembly.ts';
@@ -51,42 +51,14 @@ async function revoke(store: Store, from: number, to: number, issuer_id = 'a'): 
 const serialsOf = ({ crl }: SignedCrl): string[] =>
   [...parseCrl(crl.der).entries()].map(({ serialNumber }) => formatSerial(serialNumber));
 
-/** The same database, of which somebody is told before each statement, and of the rows after it. */
-function readingBy(
-  db: Store['db'],
-  before: (text: string) => Promise<void>,
-  after: (rows: number) => void = () => {},
-): Store['db'] {
-  // The read-only type takes no compiled query.
-  const whole: Kysely<Tables> = db as never;
-  const all: Reader['all'] = async (text, parameters) => {
-    await before(text);
-    const { rows } = await whole.executeQuery(CompiledQuery.raw(text, [...parameters]));
-    after(rows.length);
-    return rows;
-  };
-  return createDb({
-    all,
-    first: async (text, parameters) => (await all(text, parameters))[0],
-    some: async (text, parameters) => ({
-      rows: await all(text, parameters),
-      bytes: 0,
-      more: false,
-    }),
-    close: async () => {},
-  });
-}
-
 /** The same database, and how many rows were read from it. */
 function countRows(db: Store['db']): { db: Store['db']; rows(): number } {
   let count = 0;
-  const counting = readingBy(
-    db,
-    async () => {},
-    (rows) => {
-      count += rows;
-    },
-  );
+  const counting = readingBy(db, async (_text, read) => {
+    const found = await read();
+    count += found.length;
+    return found;
+  });
   return { db: counting, rows: () => count };
 }
 
@@ -362,11 +334,13 @@ eachEngine('making CRLs', (open) => {
     assert.deepEqual([countOf(empty), countOf(whole)], [0, all]);
     const [serial = ''] = serialsOf(whole);
     let pages = 0;
-    const slow = readingBy(store.db, async (text) => {
-      if (!/"joined_revision" >/.test(text)) return;
-      pages += 1;
-      if (pages !== 2) return;
-      await store.commit(joinRevocation('m', { serial, clusters: 'east,west' }, 'north'));
+    const slow = readingBy(store.db, async (text, read) => {
+      if (/"joined_revision" >/.test(text)) {
+        pages += 1;
+        const joined = joinRevocation('m', { serial, clusters: 'east,west' }, 'north');
+        if (pages === 2) await store.commit(joined);
+      }
+      return read();
     });
     const basis = { ...jobFor(all, { scope }).content, crl: empty.crl };
     const grown = await makeCrl(slow, jobFor(2 * all, { scope, basis }), sign);
