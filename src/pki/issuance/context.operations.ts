@@ -144,9 +144,14 @@ function readIdentity(app: App, { identity }: Caller, role: Role): Soon<Identity
   return identity && named.selectors.length > 0 ? tellKeptFacts(app, identity, named) : identity;
 }
 
-/** As it is now: it may have been tuned since the request came. */
-export async function readMountOf(app: App, { mount }: Caller): Promise<Mount> {
+/**
+ * As it is now: it may have been tuned since the request came.
+ *
+ * @throws Failure as a request is refused that comes when it was moved or removed
+ */
+export async function readMountOf(app: App, { mount, standing }: Caller): Promise<Mount> {
   const present = (await readMounts(app)).get(fullPath(mount));
-  if (present?.id !== mount.id) throw new Failure('not_found', 'the mount was moved or removed');
-  return present;
+  if (present?.id === mount.id) return present;
+  await standing?.renew();
+  throw new Failure('not_found', 'the mount was moved or removed');
 }

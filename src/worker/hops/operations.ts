@@ -121,10 +121,13 @@ export async function judgeEnds(
     judged.map(({ connection_id }) => connection_id),
   );
   const lost = new Set<string | undefined>();
+  const unexplained = judged.filter(({ connection_id }) => !cuts.has(connection_id));
   await Promise.all(
-    [...new Set(judged.map(({ egress_worker_id }) => egress_worker_id ?? ''))].map(async (id) => {
-      if (!(await isThere(app, id))) lost.add(id);
-    }),
+    [...new Set(unexplained.map(({ egress_worker_id }) => egress_worker_id ?? ''))].map(
+      async (id) => {
+        if (!(await isThere(app, id))) lost.add(id);
+      },
+    ),
   );
   return ends.map((end) => {
     if (!looksEndedBehind(end)) return end;
