@@ -203,6 +203,7 @@ const UPSERTS: Readonly<Record<string, string>> = {
   'src/pki/tidy/store.ts pki_tidy':
     'begun only where nothing is under way; the configuration only while it is what was read',
   'src/seal/store.ts seal_next': 'each write says the whole seal, and holds the one before',
+  'src/ssh-authority/store.ts ssh_role': 'each write says the whole role',
 };
 
 test('a row that is merged with what was sent is never written by an upsert: see saveAsRead', () => {

@@ -20,6 +20,7 @@ import {
   findRoleBody,
   insertAuthority,
   listRoleNames,
+  measureRole,
   saveRole,
 } from './store.ts';
 
@@ -223,14 +224,14 @@ export async function openAuthority(
   return { key, public_key };
 }
 
-/** @returns a role, and the text that it is stored as */
+/** @returns a role, and the tag of the text that it is stored as */
 export async function findRole(
   app: App,
   caller: Caller,
   name: string,
-): Promise<{ role: SshRole; body: string } | undefined> {
-  const body = await findRoleBody(app.db, caller.mount.id, name);
-  return body === undefined ? undefined : { role: roleSchema.parse(JSON.parse(body)), body };
+): Promise<{ role: SshRole; body_tag: string } | undefined> {
+  const row = await findRoleBody(app.db, { mount_id: caller.mount.id, name });
+  return row && { role: roleSchema.parse(JSON.parse(row.body)), body_tag: row.body_tag };
 }
 
 export async function readRole(
@@ -265,11 +266,12 @@ export async function writeRole(
       'allowed_user_key_lengths is not supported: Ed25519, ECDSA on P-256, P-384, P-521, and RSA with 2048 bits or more are signed',
     );
   }
+  const mount_id = caller.mount.id;
   const body = JSON.stringify(role);
   return commitPlanned<NothingResult>(app, caller, async () => ({
-    effects: saveRole(caller.mount.id, name, body),
+    effects: [saveRole(mount_id, name, body)],
     result: {},
-    found: (await findRoleBody(app.db, caller.mount.id, name)) !== undefined,
+    found: (await measureRole(app.db, { mount_id, name })) > 0,
   }));
 }
 

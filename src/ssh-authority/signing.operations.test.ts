@@ -8,13 +8,15 @@ import {
   requireTestMount,
   testCaller,
 } from '../../test/support/app.ts';
-import { sqlitePlace } from '../../test/support/engines.ts';
+import { eachEngine, sqlitePlace } from '../../test/support/engines.ts';
 import { askerOf, makeKeyInTurn } from '../access/concurrency/operations.ts';
 import { signInTurn } from '../access/concurrency/signatures.operations.ts';
 import type { App } from '../app/app.ts';
 import type { Caller } from '../app/caller.ts';
 import { parseCertificateLine } from '../ssh/certificate.ts';
 import { encodeSshPublicKey } from '../ssh/public-key.ts';
+import type { Store } from '../store/store.ts';
+import { isAuditEntry } from '../store/write.ts';
 import {
   findRole,
   removeAuthority,
@@ -29,6 +31,7 @@ import { issueKey, signKey } from './signing.operations.ts';
 const public_key = encodeSshPublicKey(generateKeyPairSync('ed25519').publicKey);
 const RSA = generateKeyPairSync('rsa', { modulusLength: 4096 }).privateKey;
 const ED25519 = generateKeyPairSync('ed25519').privateKey;
+const OPS = { key_type: 'ca', allow_user_certificates: true, default_user: 'ann' };
 
 async function startApp(t: TestContext): Promise<App> {
   const place = sqlitePlace();
@@ -44,8 +47,7 @@ async function atAuthority(app: App, path: string, key: KeyObject): Promise<Call
   const private_key = String(key.export({ type: 'pkcs8', format: 'pem' }));
   const brought = { generate_signing_key: false, key_type: '', key_bits: 0, private_key };
   await writeAuthority(app, testCaller(mount), brought);
-  const role = { key_type: 'ca', allow_user_certificates: true, default_user: 'ann' };
-  await writeRole(app, testCaller(mount), { name: 'ops', ...roleSchema.parse(role) });
+  await writeRole(app, testCaller(mount), { name: 'ops', ...roleSchema.parse(OPS) });
   return testCaller(mount);
 }
 
@@ -166,3 +168,47 @@ for (const [why, ask, told] of [
     await assert.rejects(ask(app, caller), told);
   });
 }
+
+const USERS = Array.from({ length: 999 }, (_, at) => `user-${at}`.padEnd(200, 'x'));
+
+/** Characters of all that is written meanwhile, but for records. */
+async function countSent(store: Store, work: () => Promise<unknown>): Promise<number> {
+  const { commit } = store;
+  let sent = 0;
+  store.commit = (effects) => {
+    const values = effects.flatMap((effect) => (isAuditEntry(effect) ? [] : effect.parameters));
+    for (const value of values) sent += String(value).length;
+    return commit(effects);
+  };
+  await work();
+  store.commit = commit;
+  return sent;
+}
+
+eachEngine('what a certificate rests on', (open) => {
+  test('is sent with it at the same length however long its role is', async () => {
+    const store = await open();
+    const { app } = await openTestApp(store);
+    const caller = await atAuthority(app, 'ssh/', ED25519);
+    const sign = () => signKey(app, caller, REQUEST);
+    const short = await countSent(store, sign);
+    const role = roleSchema.parse({ ...OPS, allowed_users: ['ann', ...USERS] });
+    await writeRole(app, caller, { name: 'ops', ...role });
+    assert.ok(short > 0);
+    assert.equal(await countSent(store, sign), short);
+  });
+
+  test('is the same role where that is written again as it is', async () => {
+    const store = await open();
+    const { app } = await openTestApp(store);
+    const caller = await atAuthority(app, 'ssh/', ED25519);
+    const tagNow = async () => (await findRole(app, caller, 'ops'))?.body_tag;
+    const tags: unknown[] = [await tagNow()];
+    for (const role of [OPS, { ...OPS, ttl: '1h' }, OPS]) {
+      await writeRole(app, caller, { name: 'ops', ...roleSchema.parse(role) });
+      tags.push(await tagNow());
+    }
+    assert.equal(tags[1], tags[0]);
+    assert.equal(new Set(tags).size, 3);
+  });
+});

@@ -111,7 +111,7 @@ async function certifyOnce(
   key: SshPublicKey,
   { role: role_name, ...request }: CertificateRequest & { role: string },
 ): Promise<Signed> {
-  const { role, body } = await requireRole(app, caller, role_name);
+  const { role, body_tag } = await requireRole(app, caller, role_name);
   const { key: authority, public_key } = await openAuthority(app, caller);
   const mount = await presentMount(app, caller.mount);
   const serial = Buffer.from(app.randomBytes(SERIAL_BYTES)).readBigUInt64BE();
@@ -127,7 +127,7 @@ async function certifyOnce(
   const serial_number = serial.toString(16).padStart(2 * SERIAL_BYTES, '0');
   Object.assign(caller.record.outcome, { serial_number, key_id: fields.key_id });
   const mount_tag = settingsTagOf(mount) ?? '';
-  const basis = { mount_id: mount.id, mount_tag, public_key, role: role_name, body };
+  const basis = { mount_id: mount.id, mount_tag, public_key, role: role_name, role_tag: body_tag };
   // Nothing is stored but that it was done: the record is durable before anybody has the certificate.
   await app.commit(caller, [holdSigning(basis)]);
   return { serial_number, signed_key: `${certificateType(key.type)} ${blob.toString('base64')}\n` };

@@ -3,6 +3,7 @@ import { build, type Db } from '../store/database.ts';
 import { preparedHold } from '../store/held.ts';
 import { keyPages } from '../store/key-page.ts';
 import type { SshAuthorityRow } from '../store/tables.ts';
+import { taggedBody } from '../store/tagged-body.ts';
 import { type Write, write } from '../store/write.ts';
 
 export function findAuthority(db: Db, mount_id: string): Promise<SshAuthorityRow | undefined> {
@@ -22,19 +23,8 @@ export function deleteAuthority(mount_id: string): Write {
   return write(build.deleteFrom('ssh_authority').where('mount_id', '=', mount_id));
 }
 
-export async function findRoleBody(
-  db: Db,
-  mount_id: string,
-  name: string,
-): Promise<string | undefined> {
-  const row = await db
-    .selectFrom('ssh_role')
-    .select('body')
-    .where('mount_id', '=', mount_id)
-    .where('name', '=', name)
-    .executeTakeFirst();
-  return row?.body;
-}
+/** A role's text with its tag. */
+export const findRoleBody = taggedBody('ssh_role', ['mount_id', 'name']);
 
 /** Refuses its write set unless the mount's settings, its authority and a role are what a certificate was decided on. */
 export const holdSigning = preparedHold<{
@@ -43,8 +33,8 @@ export const holdSigning = preparedHold<{
   mount_tag: string;
   public_key: string;
   role: string;
-  /** The role's text. */
-  body: string;
+  /** Of the role's text. */
+  role_tag: string;
 }>(
   (from, p) =>
     from
@@ -56,7 +46,7 @@ export const holdSigning = preparedHold<{
       .where('ssh_authority.public_key', '=', p.public_key)
       .where('ssh_role.mount_id', '=', p.mount_id)
       .where('ssh_role.name', '=', p.role)
-      .where('ssh_role.body', '=', p.body)
+      .where('ssh_role.body_tag', '=', p.role_tag)
       .forShare(),
   { rows: 1, conflict: 'what the certificate rests on was changed meanwhile: try again' },
 );
@@ -67,12 +57,19 @@ export const measureRole = bodyLength('ssh_role', ['mount_id', 'name']);
 /** Names of a mount's roles, a page of them. */
 export const listRoleNames = keyPages('ssh_role', 'name', ['mount_id']);
 
-/** Each write says the whole role: the last one counts. */
-export function saveRole(mount_id: string, name: string, body: string): Write[] {
-  return [
-    deleteRole(mount_id, name),
-    write(build.insertInto('ssh_role').values({ mount_id, name, body }), { rows: 1 }),
-  ];
+/** Each write says the whole role: the last one counts. Written as it is, it keeps its tag. */
+export function saveRole(mount_id: string, name: string, body: string): Write {
+  return write(
+    build
+      .insertInto('ssh_role')
+      .values({ mount_id, name, body })
+      .onConflict((clash) =>
+        clash
+          .columns(['mount_id', 'name'])
+          .doUpdateSet(({ ref }) => ({ body: ref('excluded.body') })),
+      ),
+    { rows: 1 },
+  );
 }
 
 export function deleteRole(mount_id: string, name: string): Write {

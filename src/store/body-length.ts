@@ -17,10 +17,15 @@ export function bodyLength<Name extends WithBody, Key extends keyof Tables[Name]
   table: Name,
   key: readonly Key[],
 ): (db: Db, row: Readonly<Record<Key, string>>) => Promise<number> {
-  const question = prepared((_from, p: Record<string, string>) => {
-    const same = key.map((column) => sql`${sql.ref(column)} = ${p[column]}`);
-    return compiled(sql<{ bytes: number | bigint }>`select octet_length(body) as bytes
-      from ${sql.table(table)} where ${sql.join(same, sql` and `)}`);
-  });
+  const question = prepared((_from, p: Record<string, string>) =>
+    compiled(sql<{ bytes: number | bigint }>`select octet_length(body) as bytes
+      from ${sql.table(table)} where ${whereKey(key, p)}`),
+  );
   return async (db, row) => Number((await question.first(db, { ...row }))?.bytes ?? 0);
+}
+
+/** That a row has those values of its key. */
+export function whereKey(key: readonly string[], row: Readonly<Record<string, string>>) {
+  const same = key.map((column) => sql`${sql.ref(column)} = ${row[column]}`);
+  return sql.join(same, sql` and `);
 }

@@ -5,6 +5,7 @@ import { eachEngine, eachPlace } from '../../test/support/engines.ts';
 import { columnTypes } from './columns.ts';
 import { build } from './database.ts';
 import { bodyTags } from './migrations/0057-body-tags.ts';
+import { sshRoleTags } from './migrations/0120-ssh-role-tags.ts';
 import type { Store } from './store.ts';
 import { type Value, type Write, write } from './write.ts';
 
@@ -15,6 +16,7 @@ const TABLES = [
   ['userpass_user', 'name', { mount_id: 'm', password_hash: '' }],
   ['approle_role', 'name', { mount_id: 'm', role_id: '' }],
   ['token_role', 'name', {}],
+  ['ssh_role', 'name', { mount_id: 'm' }],
 ] as const;
 type Of = (typeof TABLES)[number];
 
@@ -86,7 +88,9 @@ eachPlace('an older database', (newPlace, engine) => {
       ]),
       ...TABLES.flatMap((of) => [insert(of, 'a', 'A'), insert(of, 'b', 'A')]),
     ]);
-    for (const text of bodyTags.up(columnTypes(engine))) await store.commit([run(text)]);
+    for (const { up } of [bodyTags, sshRoleTags]) {
+      for (const text of up(columnTypes(engine))) await store.commit([run(text)]);
+    }
     for (const of of TABLES) {
       const [a, b] = [await tagOf(store, of, 'a'), await tagOf(store, of, 'b')];
       assert.match(a, /^[0-9a-f-]{32,36}$/, of[0]);

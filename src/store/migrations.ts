@@ -77,6 +77,7 @@ import { useOfSessions } from './migrations/0115-use-of-sessions.ts';
 import { egressWorkers } from './migrations/0116-egress-workers.ts';
 import { recordedChannels } from './migrations/0118-recorded-channels.ts';
 import { namesInRows } from './migrations/0119-names-in-rows.ts';
+import { sshRoleTags } from './migrations/0120-ssh-role-tags.ts';
 
 /** In order of their numbers; a new one is added at the end. */
 export const MIGRATIONS: readonly Migration[] = [
@@ -156,6 +157,7 @@ export const MIGRATIONS: readonly Migration[] = [
   egressWorkers,
   recordedChannels,
   namesInRows,
+  sshRoleTags,
 ];
 
 /**

@@ -291,7 +291,7 @@ export interface Tables {
   };
   pki_issuer: PkiIssuerRow;
   ssh_authority: SshAuthorityRow;
-  ssh_role: SshRoleRow;
+  ssh_role: Tagged<SshRoleRow>;
   pki_role: Tagged<{
     mount_id: string;
     name: string;

@@ -36,7 +36,7 @@ async function longestSent(work: () => Promise<unknown>): Promise<number> {
   return longest;
 }
 
-type Table = 'mount' | 'pki_role' | 'userpass_user' | 'approle_role' | 'token_role';
+type Table = 'mount' | 'pki_role' | 'userpass_user' | 'approle_role' | 'token_role' | 'ssh_role';
 
 /** As an older program may have kept it. */
 async function lengthen(table: Table, add: (body: Record<string, unknown>) => object) {
@@ -59,11 +59,16 @@ await must(call('POST', 'auth/up/users/ann', { password: 'correct horse' }));
 await must(call('POST', 'sys/auth/ar', { type: 'approle' }));
 await must(call('POST', 'auth/ar/role/web', { role_id: 'web', bind_secret_id: true }));
 await must(call('POST', 'auth/token/roles/r', { renewable: true }));
+await must(call('POST', 'sys/mounts/ssh', { type: 'ssh' }));
+await must(call('POST', 'ssh/config/ca', { key_type: 'ed25519' }));
+const ssh = { key_type: 'ca', allow_user_certificates: true, default_user: 'ann' };
+await must(call('POST', 'ssh/roles/r', ssh));
 
 await lengthen('mount', () => ({ options: { n: words.join('') } }));
 await lengthen('pki_role', () => ({ allowed_domains: words }));
 await lengthen('userpass_user', () => ({ older: words }));
 await lengthen('approle_role', () => ({ older: words }));
+await lengthen('ssh_role', () => ({ allowed_users: words.map((word) => word.slice(0, 1000)) }));
 await lengthen('token_role', () => ({ allowed_policies_glob: words }));
 
 const tokenOf = (reply: Reply): string => reply.textAt('auth.client_token');
@@ -74,6 +79,7 @@ const REQUESTS: [what: string, ask: () => Promise<Reply>][] = [
   ['a token', () => call('POST', 'auth/token/create', {})],
   ['a token of a role', () => call('POST', 'auth/token/create/r', {})],
   ['a log-in by password', () => call('POST', 'auth/up/login/ann', { password: 'correct horse' })],
+  ['a certificate for SSH', () => call('POST', 'ssh/issue/r', { key_type: 'ed25519' })],
   ['a secret ID', () => call('POST', 'auth/ar/role/web/secret-id', {})],
 ];
 

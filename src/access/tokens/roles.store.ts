@@ -2,6 +2,7 @@ import { holdAsRead, saveAsRead } from '../../store/as-read.ts';
 import { bodyLength } from '../../store/body-length.ts';
 import { build, type Db } from '../../store/database.ts';
 import { keyPages } from '../../store/key-page.ts';
+import { taggedBody } from '../../store/tagged-body.ts';
 import { type Write, write } from '../../store/write.ts';
 import { storedTokenRole, type TokenRole } from './role.ts';
 
@@ -22,15 +23,13 @@ export function holdTokenRole(role: { name: string; body_tag: string }): Write {
   return holdAsRead('token_role', { key: { name }, read: { body_tag } }, changed);
 }
 
+const findBody = taggedBody('token_role', ['name']);
+
 export async function findStoredTokenRole(
   db: Db,
   name: string,
 ): Promise<StoredTokenRole | undefined> {
-  const row = await db
-    .selectFrom('token_role')
-    .select(['body', 'body_tag'])
-    .where('name', '=', name)
-    .executeTakeFirst();
+  const row = await findBody(db, { name });
   return row && { rules: storedTokenRole.parse(JSON.parse(row.body)), body_tag: row.body_tag };
 }
 

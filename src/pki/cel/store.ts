@@ -2,6 +2,7 @@ import { saveAsRead } from '../../store/as-read.ts';
 import { bodyLength } from '../../store/body-length.ts';
 import { build, type Db } from '../../store/database.ts';
 import { keyPages } from '../../store/key-page.ts';
+import { taggedBody } from '../../store/tagged-body.ts';
 import { type Write, write } from '../../store/write.ts';
 import { type CelProgram, programSchema } from './program.ts';
 
@@ -11,17 +12,14 @@ export interface StoredCelRole {
   body_tag: string;
 }
 
+const findBody = taggedBody('pki_cel_role', ['mount_id', 'name']);
+
 export async function findCelRole(
   db: Db,
   mount_id: string,
   name: string,
 ): Promise<StoredCelRole | undefined> {
-  const row = await db
-    .selectFrom('pki_cel_role')
-    .select(['body', 'body_tag'])
-    .where('mount_id', '=', mount_id)
-    .where('name', '=', name)
-    .executeTakeFirst();
+  const row = await findBody(db, { mount_id, name });
   return row && { program: programSchema.parse(JSON.parse(row.body)), body_tag: row.body_tag };
 }
 

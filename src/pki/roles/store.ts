@@ -1,35 +1,28 @@
 import { saveAsRead } from '../../store/as-read.ts';
 import { bodyLength } from '../../store/body-length.ts';
 import { bumpConfigVersion } from '../../store/config-version.ts';
-import { build, type Db, prepared } from '../../store/database.ts';
+import { build, type Db } from '../../store/database.ts';
 import { keyPages } from '../../store/key-page.ts';
+import { type TaggedBody, taggedBody } from '../../store/tagged-body.ts';
 import { type Write, write } from '../../store/write.ts';
 import { type Role, roleSchema } from './role.ts';
 
 // A role is read whole and never searched by its rules, so it is kept as one JSON
 // column; only the keys it is looked up by are columns of their own.
 
-/** A role as it is kept; by the tag of its text a write set can tell that it still is the same. */
-export interface StoredRole {
+/** A role as it is kept. */
+export interface StoredRole extends TaggedBody {
   role: Role;
-  body: string;
-  body_tag: string;
 }
 
-const roleByName = prepared((sql, p: { mount_id: string; name: string }) =>
-  sql
-    .selectFrom('pki_role')
-    .select(['body', 'body_tag'])
-    .where('mount_id', '=', p.mount_id)
-    .where('name', '=', p.name),
-);
+const findBody = taggedBody('pki_role', ['mount_id', 'name']);
 
 export async function findStoredRole(
   db: Db,
   mount_id: string,
   name: string,
 ): Promise<StoredRole | undefined> {
-  const row = await roleByName.first(db, { mount_id, name });
+  const row = await findBody(db, { mount_id, name });
   return row && { role: parseRole(row.body), ...row };
 }
 

@@ -1,8 +1,10 @@
 import type { ColumnTypes } from '../columns.ts';
 import type { Migration } from '../migration.ts';
 
+type Keyed = readonly [table: string, key: readonly string[]];
+
 /** Rows that other write sets rest on, with their keys. */
-const TABLES: readonly [table: string, key: readonly string[]][] = [
+const TABLES: readonly Keyed[] = [
   ['mount', ['id']],
   ['pki_role', ['mount_id', 'name']],
   ['userpass_user', ['mount_id', 'name']],
@@ -18,13 +20,15 @@ const TABLES: readonly [table: string, key: readonly string[]][] = [
 export const bodyTags: Migration = {
   number: 57,
   name: 'body tags',
-  up: (t) => [
-    ...(t.engine === 'postgres' ? [defineTag(t)] : []),
-    ...TABLES.flatMap(([table, key]) =>
-      t.engine === 'sqlite' ? tagOnSqlite(t, table, key) : tagOnPostgres(t, table),
-    ),
-  ],
+  up: (t) => [...(t.engine === 'postgres' ? [defineTag(t)] : []), ...tagBodies(t, TABLES)],
 };
+
+/** Gives the bodies of tables their tags: on PostgreSQL by the function that {@link bodyTags} defines. */
+export function tagBodies(t: ColumnTypes, tables: readonly Keyed[]): string[] {
+  return tables.flatMap(([table, key]) =>
+    t.engine === 'sqlite' ? tagOnSqlite(t, table, key) : tagOnPostgres(t, table),
+  );
+}
 
 const RANDOM = 'lower(hex(randomblob(16)))';
 
