@@ -31,7 +31,17 @@ export function saveAsRead<Name extends keyof Tables, Key extends keyof Tables[N
   const { key, read, next } = row;
   return read === undefined
     ? { ...insertion(table, { ...key, ...next }), rows: 1, conflict }
-    : { ...update(table, next, { ...key, ...requireSome(read) }), rows: 1, conflict };
+    : changeAsRead(table, { key, read, next }, conflict);
+}
+
+/** Writes some columns of a row that was read before; the others stay as they are, and are not sent. */
+export function changeAsRead<Name extends keyof Tables, Key extends keyof Tables[Name] & string>(
+  table: Name,
+  row: AsRead<Tables[Name], Key> & { next: Partial<Omit<Insertable<Tables[Name]>, Key>> },
+  conflict: string = CHANGED,
+): Write {
+  const { key, read, next } = row;
+  return { ...update(table, next, { ...key, ...requireSome(read) }), rows: 1, conflict };
 }
 
 /** Removes a row, where what else is done rests on what it was. */

@@ -12,6 +12,7 @@ import type { App } from '../../../app/app.ts';
 import { Failure } from '../../../core/failure.ts';
 import { isMadeAt, SALT_LENGTH, verifyPassword } from '../../../core/password-hash.ts';
 import type { Store } from '../../../store/store.ts';
+import { isAuditEntry } from '../../../store/write.ts';
 import { refuseForNow } from '../../concurrency/operations.ts';
 import {
   logInWithPassword,
@@ -83,6 +84,23 @@ eachEngine('hashes of old', (open) => {
     assert.equal(await logIn(WRONG), 'invalid');
     assert.equal(await logIn(), 'default,reader');
     assert.deepEqual(await kept(), after, 'made once');
+  });
+
+  test('a log-in sends nothing of what else is kept of the user', async () => {
+    const { app, kept, logIn } = await openServer(open);
+    const { body } = await kept();
+    const sent: unknown[] = [];
+    const watched: App = {
+      ...app,
+      async commitOnce(caller, effects) {
+        sent.push(...effects.flatMap((one) => (isAuditEntry(one) ? [] : one.parameters)));
+        await app.commitOnce(caller, effects);
+      },
+    };
+    assert.equal(await logIn(RIGHT, watched), 'default,reader');
+    const { password_hash } = await kept();
+    assert.ok(isNew(password_hash) && sent.includes(password_hash));
+    assert.ok(!sent.includes(body));
   });
 
   test('a log-in that is refused leaves it', async () => {

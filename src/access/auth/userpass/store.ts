@@ -1,4 +1,4 @@
-import { holdAsRead, saveAsRead } from '../../../store/as-read.ts';
+import { changeAsRead, holdAsRead, saveAsRead } from '../../../store/as-read.ts';
 import { bodyLength } from '../../../store/body-length.ts';
 import { build, type Db } from '../../../store/database.ts';
 import { keyPages } from '../../../store/key-page.ts';
@@ -88,10 +88,11 @@ export function saveUser(
 /** Another hash of the password that a user was found with, who stays the same otherwise. */
 export function replaceHash(
   key: { mount_id: string; name: string },
-  { body, ...read }: StoredUser,
-  password_hash: string,
+  { password_hash, body_tag }: StoredUser,
+  next: string,
 ): Write {
-  return saveAsRead('userpass_user', { key, read, next: { password_hash, body } });
+  const read = { password_hash, body_tag };
+  return changeAsRead('userpass_user', { key, read, next: { password_hash: next } });
 }
 
 export function deleteUser(key: { mount_id: string; name: string }): Write {
