@@ -6,6 +6,9 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { connect } from 'node:tls';
+import type { Worker } from 'node:worker_threads';
+import { parsePem } from '../../src/core/pem.ts';
+import { parseCertificate } from '../../src/x509/certificate.ts';
 import { eachPlace } from '../support/engines.ts';
 import {
   CONNECTIONS,
@@ -15,11 +18,15 @@ import {
   THREADS,
 } from '../support/everywhere.ts';
 import { newDirectory } from '../support/node-process.ts';
+import { encodeOcspRequest } from '../support/ocsp-request.ts';
 import { writeTlsPair } from '../support/openssl.ts';
 import { type Client, startTestServer } from '../support/server.ts';
 import { writeRecords } from '../support/threads.ts';
 
 const soon = (): Promise<void> => new Promise((resolve) => setTimeout(resolve, 20));
+
+/** Until then a thread has begun, and failed, on a machine that is busy as well. */
+const BUSY_MS = 4_000;
 
 async function untilAllAnswer({ threads }: Client['running'], count = THREADS): Promise<void> {
   while (threads?.count !== count) await soon();
@@ -83,6 +90,32 @@ eachPlace('threads that die', (newPlace) => {
     assert.deepEqual([...new Set(answered).difference(new Set(recorded))], []);
   });
 
+  test('one that cannot begin leaves its place to the next, which answers as the others do', async (t) => {
+    const { everywhere, running, call } = await start(t, await newPlace());
+    const issued = await call('POST', 'pki/issue/web', ISSUE);
+    const [ca, own] = ['issuing_ca', 'certificate'].map((field) => {
+      const [block] = parsePem(issued.textAt(`data.${field}`));
+      return parseCertificate(block?.der ?? new Uint8Array());
+    });
+    assert.ok(ca && own);
+    const { subject: issuer, subjectPublicKeyInfo } = ca;
+    const of = { issuer, subjectPublicKeyInfo, serialNumber: own.serialNumber };
+    const asked = encodeOcspRequest({ ...of, hash: 'sha1' });
+    const { store } = running.app;
+    const { share } = store;
+    let begun = 0;
+    t.mock.method(store, 'share', () => {
+      begun += 1;
+      return begun > 1 ? share() : { port: share().port };
+    });
+    await running.threads?.kill();
+    while (begun < 2) await soon();
+    await untilAllAnswer(running);
+    // By connections that are new: those to the one that was killed are no more.
+    await everywhere.ask('GET', 'pki/roles/web').catch(() => []);
+    assert.deepEqual(await everywhere.statuses('POST', 'pki/ocsp', asked, ''), [200]);
+  });
+
   test('five that die within a minute are too many', async (t) => {
     const { running } = await start(t, await newPlace());
     const died = new Promise<string>((resolve) =>
@@ -130,4 +163,22 @@ test('one that takes the place of another has the same certificate, whatever its
   writeTlsPair(tls);
   running.reloadTls();
   for (let found = await read(); found.length > 1 || found[0] === first[0]; ) found = await read();
+});
+
+test('one that dies as soon as it listens is replaced, also while nobody hears of either', async (t) => {
+  const { running } = await startTestServer(t, { config: { threads: 2 }, jobs: [] });
+  let begun = 0;
+  const breakFirst = (worker: Worker): void => {
+    if (worker.threadName !== 'answering') return;
+    begun += 1;
+    if (begun > 1) return;
+    // No message of the supervisor's: it fails at that once it listens.
+    worker.postMessage(null);
+    setImmediate(() => Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, BUSY_MS));
+  };
+  process.on('worker', breakFirst);
+  t.after(() => process.off('worker', breakFirst));
+  await running.threads?.kill();
+  while (begun < 2) await soon();
+  await untilAllAnswer(running, 2);
 });

@@ -169,8 +169,10 @@ export class AnsweringThreads {
     const dialogue = new Dialogue(worker, {
       answer: (asked) => this.#answer(forwarded, asked),
       hear: (said) => {
-        if (said.type === 'listening') listening.resolve(said);
-        else if (said.type === 'gone') forwarded.gone(said.request);
+        if (said.type === 'listening') {
+          thread.listens = true;
+          listening.resolve(said);
+        } else if (said.type === 'gone') forwarded.gone(said.request);
         else if (said.type === 'let go') forwarded.letGo(said.request);
         else if (said.type === 'tell') hearFromOthers(this.#app, said.name, said.told);
       },
@@ -179,19 +181,17 @@ export class AnsweringThreads {
     const takeLast = collectRecords(this.#app, records);
     const thread: Answering = { place, worker, dialogue, forwarded, takeLast, ...BEGUN };
     this.#threads.add(thread);
+    let fault: Error | undefined;
     worker.on('error', (error: unknown) => {
-      listening.reject(error instanceof Error ? error : new Error(String(error)));
+      fault = error instanceof Error ? error : new Error(String(error));
       if (thread.listens) this.#app.log.error({ err: error }, 'a thread that answers has failed');
     });
     worker.on('exit', (code) => {
-      listening.reject(new Error(`exit code ${code}`));
       this.#lose(thread);
+      // Not before: the next one would have no place.
+      listening.reject(fault ?? new Error(`exit code ${code}`));
     });
-    const begun = listening.promise.then((where) => {
-      thread.listens = true;
-      return where;
-    });
-    return { thread, begun };
+    return { thread, begun: listening.promise };
   }
 
   /** That of one that has ended is the next one's. */
