@@ -4,6 +4,8 @@ import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
 import { hashSecret } from '../../src/audit/operations.ts';
 import { listRecordsAfter } from '../../src/audit/store.ts';
+import { eachPlace } from '../support/engines.ts';
+import { storageOf } from '../support/seeded-broker.ts';
 import { type Client, startTestServer } from '../support/server.ts';
 import { writeRecords } from '../support/threads.ts';
 
@@ -118,4 +120,25 @@ test('who may configure them has sudo there, and there are not too many', async 
   assert.equal(many.status, 400);
   assert.match(many.text, /at most 100 headers/);
   assert.equal((await call('POST', `${BASE}/x-0`, { hmac: true })).status, 204);
+});
+
+eachPlace('headers of audit records', (newPlace) => {
+  test('are a hundred at most, also of those that are added at once', async (t) => {
+    const storage = storageOf(await newPlace());
+    const { call } = await startTestServer(t, { config: { storage }, jobs: [] });
+    const added = await Promise.all(
+      Array.from({ length: 130 }, (_, at) => call('POST', `${BASE}/x-${at}`)),
+    );
+    const refused = added.filter(({ status }) => status !== 204);
+    assert.equal(refused.length, 30);
+    for (const { status, text } of refused) {
+      assert.equal(status, 400);
+      assert.match(text, /at most 100 headers/);
+    }
+    const kept = (await call('GET', BASE)).field('data.headers') as object;
+    assert.equal(Object.keys(kept).length, 100);
+    // What is there already is changed, and takes no room.
+    const [name] = Object.keys(kept);
+    assert.equal((await call('POST', `${BASE}/${name}`, { hmac: true })).status, 204);
+  });
 });

@@ -1,12 +1,13 @@
 import type { App } from '../../app/app.ts';
 import type { Caller } from '../../app/caller.ts';
 import type { DataResult, NothingResult } from '../../app/output.ts';
-import { invalid } from '../../core/failure.ts';
+import { invalid, isConflict } from '../../core/failure.ts';
 import { type Soon, whenThere } from '../../core/steps.ts';
 import { bumpConfigVersion } from '../../store/config-version.ts';
+import type { Write } from '../../store/write.ts';
 import { hashSecret } from '../operations.ts';
 import { type HeaderSettings, MOST_HEADERS, parseHeaderName, tellHeaders } from './header.ts';
-import { deleteAuditedHeader, listAuditedHeaders, saveAuditedHeader } from './store.ts';
+import { deleteAuditedHeader, holdRoom, listAuditedHeaders, saveAuditedHeader } from './store.ts';
 
 /** What the record of a request tells of its headers. @param raw names and values in turn */
 export function headersForRecord(
@@ -47,12 +48,23 @@ export async function writeAuditedHeader(
   input: HeaderName & { hmac: boolean },
 ): Promise<NothingResult> {
   const name = parseHeaderName(input.header);
-  const present = await listAuditedHeaders(app.db);
-  if (!present.has(name) && present.size >= MOST_HEADERS) {
-    throw invalid(`at most ${MOST_HEADERS} headers are recorded`);
+  const room = await planRoom(app, name);
+  try {
+    await app.commit(caller, [saveAuditedHeader(name, input), bumpConfigVersion(), ...room]);
+  } catch (error) {
+    // Others that were added at once may have the last room.
+    if (isConflict(error)) await planRoom(app, name);
+    throw error;
   }
-  await app.commit(caller, [saveAuditedHeader(name, input), bumpConfigVersion()]);
   return {};
+}
+
+/** @throws Failure `invalid` where there is no room for one more */
+async function planRoom(app: App, name: string): Promise<Write[]> {
+  const present = await listAuditedHeaders(app.db);
+  if (present.has(name)) return [];
+  if (present.size >= MOST_HEADERS) throw invalid(`at most ${MOST_HEADERS} headers are recorded`);
+  return [holdRoom(MOST_HEADERS)];
 }
 
 /** None of the name is no mistake. */
