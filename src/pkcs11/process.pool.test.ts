@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { join } from 'node:path';
-import { test } from 'node:test';
+import { type TestContext, test } from 'node:test';
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import { RefusedOrder } from './orders.ts';
 import { ModuleProcess } from './process.pool.ts';
 
@@ -31,6 +32,17 @@ async function processOf(module: ModuleProcess): Promise<string> {
 
 const unavailable = { kind: 'unavailable' };
 
+/** @returns what lets time pass; from here on none does by itself, however long a process takes to start */
+function stopTime(t: TestContext): (milliseconds: number) => void {
+  let now = performance.now();
+  t.mock.method(performance, 'now', () => now);
+  t.mock.timers.enable({ apis: ['setTimeout'] });
+  return (milliseconds) => {
+    now += milliseconds;
+    t.mock.timers.tick(milliseconds);
+  };
+}
+
 test('orders go to one process, one after the other', async (t) => {
   const { module } = openModule(t);
   const [first, ...others] = await Promise.all([1, 2, 3].map(() => processOf(module)));
@@ -38,21 +50,30 @@ test('orders go to one process, one after the other', async (t) => {
 });
 
 test('an order that takes too long ends the process, and the next one has a new one', async (t) => {
+  const pass = stopTime(t);
   const { module } = openModule(t, 1_500);
   const before = await processOf(module);
-  await assert.rejects(module.run(orderFor('hang')), { ...unavailable, message: /takes too long/ });
-  await assert.rejects(processOf(module), unavailable, 'not at once');
-  await new Promise((resolve) => setTimeout(resolve, 1_100));
+  const hanging = module.run(orderFor('hang'));
+  const after = processOf(module);
+  pass(1_499);
+  assert.equal(await Promise.race([hanging, nextTurn('waits')]), 'waits');
+  pass(1);
+  await assert.rejects(hanging, { ...unavailable, message: /takes too long/ });
+  await assert.rejects(after, unavailable, 'not at once');
+  pass(999);
+  await assert.rejects(processOf(module), unavailable, 'nor soon');
+  pass(1);
   assert.notEqual(await processOf(module), before);
 });
 
 test('a module that ends its process, or has lost its token, is loaded anew and asked once more', async (t) => {
+  const pass = stopTime(t);
   for (const label of ['die', 'lost']) {
     const { module, warnings } = openModule(t);
     const before = await processOf(module);
     await assert.rejects(module.run(orderFor(label)), unavailable, label);
     assert.equal(warnings.length, 1);
-    await new Promise((resolve) => setTimeout(resolve, 1_100));
+    pass(1_000);
     assert.notEqual(await processOf(module), before, label);
   }
 });

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { spendsAtMost } from '../../../test/support/cpu-time.ts';
 import { directoryConstraints, directoryName } from '../../../test/support/directory-names.ts';
 import { makeContext, makeCsr, NOW } from '../../../test/support/leaves.ts';
 import { makeOut } from '../../../test/support/policy-service.ts';
@@ -72,17 +73,17 @@ test('the subject of a certificate is held to constraints on directory names', (
   }
 });
 
-test('the longest certificate, with as many names as fit, is decided on at once under long constraints', () => {
+test('the longest certificate, with as many names as fit, is decided on at once under long constraints', async () => {
   const domains = Array.from({ length: 400 }, (_, n) => `d${n}.example`);
   const constraint = nameConstraints({ permitted_dns_domains: domains });
   const name_constraints = constraint ? [parseNameConstraints(constraint.value)] : [];
   const dns = Array.from({ length: 1_500 }, (_, n) => `n${n}.d${n % 400}.example`);
   const names = { dns, email: [], ip: [], uri: [], other: [] };
   const pem = makeOut(csr, { ...end, extensions: [subjectAltName(names, false)] });
-  const begun = performance.now();
-  const certificate = readAnswered(pem);
-  const asked = { mode: 'sign', subjectPublicKeyInfo } as const;
-  const planned = planAnswered(certificate, asked, makeContext({ name_constraints }));
-  assert.equal(planned.names.dns.length, dns.length);
-  assert.ok(performance.now() - begun < 100);
+  await spendsAtMost(100, () => {
+    const certificate = readAnswered(pem);
+    const asked = { mode: 'sign', subjectPublicKeyInfo } as const;
+    const planned = planAnswered(certificate, asked, makeContext({ name_constraints }));
+    assert.equal(planned.names.dns.length, dns.length);
+  });
 });
