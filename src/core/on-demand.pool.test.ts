@@ -30,11 +30,26 @@ const mockTime = (t: TestContext): void => t.mock.timers.enable({ apis: ['setTim
 test('an order that takes too long is refused, and those behind it are done on a new thread', async (t) => {
   mockTime(t);
   const thread = openThread(1000);
+  const first = thread.run({ hold: false });
   const held = assert.rejects(thread.run({ hold: true }), tooLong);
   const behind = [thread.run({ hold: false }), thread.run({ hold: false })];
+  // By then the thread has started.
+  await first;
   t.mock.timers.tick(1000);
   await held;
   assert.deepEqual(await Promise.all(behind), ['done', 'done']);
+});
+
+test('what a thread takes to start is no order’s time, and one that never does is given up', async (t) => {
+  mockTime(t);
+  const slow = openThread(1000);
+  const first = slow.run({ hold: false });
+  t.mock.timers.tick(60_999);
+  assert.equal(await first, 'done');
+  const stuck = openThread(1000);
+  const refused = assert.rejects(stuck.run({ hold: false }), tooLong);
+  t.mock.timers.tick(61_000);
+  await refused;
 });
 
 test('an order that ends the thread is refused, and those behind it are done on a new thread', async () => {
@@ -73,8 +88,9 @@ test('a thread of which all was held is started anew for the next order', async 
   mockTime(t);
   const thread = openThread(1000);
   const held = [1, 2].map(() => assert.rejects(thread.run({ hold: true }), tooLong));
-  t.mock.timers.tick(1000);
-  t.mock.timers.tick(1000);
+  // Neither one's has started.
+  t.mock.timers.tick(61_000);
+  t.mock.timers.tick(61_000);
   await Promise.all(held);
   assert.ok(!thread.isRunning);
   assert.equal(await thread.run({ hold: false }), 'done');
@@ -117,7 +133,9 @@ test('a thread that does not end is told of, whoever ended it, and no other', as
   const told: object[] = [];
   const warn = (thread: object): void => void told.push(thread);
   const replaced = openThread(1000, { warn });
+  const first = replaced.run({ hold: false });
   const held = assert.rejects(replaced.run({ hold: true }), tooLong);
+  await first;
   t.mock.timers.tick(1000);
   await held;
   t.mock.timers.tick(9_999);

@@ -1,12 +1,16 @@
 import { type ResourceLimits, Worker } from 'node:worker_threads';
 import type { Logger } from 'pino';
 import { Failure } from './failure.ts';
+import { STARTED } from './thread-start.ts';
 
 /** A thread that has had nothing to do for so long is ended, and its memory given back. */
 const IDLE_MS = 30_000;
 
 /** A thread that is ended goes at once, unless something holds it that nobody can break off: that is told after so long. */
 const ENDING_MS = 10_000;
+
+/** So long it is waited for a thread that does not say that it has started: no order is to blame, but it may be stuck. */
+const STARTING_MS = 60_000;
 
 /** What is asked of a thread, and how its answers are read. */
 export interface ThreadWork<Answer, Result> {
@@ -18,7 +22,7 @@ export interface ThreadWork<Answer, Result> {
   /** What was not done when the thread is ended, e.g. `no certificate was made`. */
   undone: string;
   /**
-   * Milliseconds for the order that is first: then the thread is replaced, that order refused, and what is behind
+   * Milliseconds for the order that is first, from when the thread has started (`STARTED`): then the thread is replaced, that order refused, and what is behind
    * it done on the new one, as it is where an order ends the thread. Several times what an order may take on a
    * machine that is busy. Undefined for orders that are not to be begun twice; whoever gives them watches over them.
    */
@@ -41,6 +45,7 @@ export class OnDemandThread<Order extends object, Answer extends { id: number },
   /** By number; the first one came first. */
   readonly #waiting = new Map<number, Waiting<Order, Result>>();
   #worker: Worker | undefined;
+  #hasStarted = false;
   #next = 0;
   #idle: NodeJS.Timeout | undefined;
   #deadline: NodeJS.Timeout | undefined;
@@ -98,6 +103,7 @@ export class OnDemandThread<Order extends object, Answer extends { id: number },
 
   #start(): Worker {
     const { beside, name, data, limits } = this.#work;
+    this.#hasStarted = false;
     // Type stripping leaves file names alone, so a built program names the built file.
     const extension = beside.endsWith('.ts') ? 'ts' : 'js';
     const worker = new Worker(new URL(`./thread.${extension}`, beside), {
@@ -114,6 +120,11 @@ export class OnDemandThread<Order extends object, Answer extends { id: number },
   }
 
   #finish(answer: Answer): void {
+    if (answer.id === STARTED.id) {
+      this.#hasStarted = true;
+      this.#watchFirst();
+      return;
+    }
     const waiting = this.#waiting.get(answer.id);
     if (!waiting) return;
     const isFirst = this.#first === answer.id;
@@ -143,7 +154,8 @@ export class OnDemandThread<Order extends object, Answer extends { id: number },
     clearTimeout(this.#deadline);
     const { deadline_ms } = this.#work;
     if (deadline_ms === undefined || this.#waiting.size === 0) return;
-    this.#deadline = setTimeout(() => this.#replace(), deadline_ms);
+    const most_ms = this.#hasStarted ? deadline_ms : deadline_ms + STARTING_MS;
+    this.#deadline = setTimeout(() => this.#replace(), most_ms);
     this.#deadline.unref();
   }
 

@@ -1,9 +1,11 @@
 import { parentPort } from 'node:worker_threads';
 import { Failure } from '../../core/failure.ts';
+import { STARTED } from '../../core/thread-start.ts';
 import { type FromCelThread, runCelTask, type ToCelThread } from './task.ts';
 
 // The entry of the thread that evaluates programs: what holds it up holds up nobody else.
 
+parentPort?.postMessage(STARTED);
 parentPort?.on('message', ({ id, task }: ToCelThread) => {
   parentPort?.postMessage(answer(id, task));
 });

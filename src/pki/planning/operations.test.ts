@@ -16,16 +16,21 @@ test('what takes the planning thread too long is refused, and what comes next is
     for (const close of closers) await close();
     await place.remove();
   });
-  const { publicKey } = generateKeyPairSync('rsa', { modulusLength: 2048 });
-  const info = publicKey.export({ type: 'spki', format: 'der' });
-  const judge = async (): Promise<void> =>
+  const newKey = (): Buffer =>
+    generateKeyPairSync('rsa', { modulusLength: 2048 }).publicKey.export({
+      type: 'spki',
+      format: 'der',
+    });
+  const key = newKey();
+  const judge = async (info = key): Promise<void> =>
     requireSoundKeyOf(opened, systemCaller('a', 'test'), { key_type: 'rsa', key_bits: 2048 }, info);
+  // The thread has started: before that its time has not begun.
+  await judge(newKey());
   t.mock.timers.enable({ apis: ['setTimeout'] });
   const refused = assert.rejects(judge(), {
     kind: 'unavailable',
     message: 'no certificate was made: it takes too long',
   });
-  // The thread has not even begun.
   t.mock.timers.tick(5_000);
   await refused;
   const next = judge();

@@ -1,5 +1,6 @@
 import { parentPort, workerData } from 'node:worker_threads';
 import { Failure } from '../../../core/failure.ts';
+import { STARTED } from '../../../core/thread-start.ts';
 import { type DatabasePlace, openReading } from '../../../store/reading.ts';
 import { signSync } from '../../../x509/algorithms.ts';
 import { makeCrl, makeUnsignedCrl, remakeCrl } from './jobs.ts';
@@ -38,4 +39,5 @@ async function work(order: ToCrlThread): Promise<void> {
   }
 }
 
+parentPort?.postMessage(STARTED);
 parentPort?.on('message', (order: ToCrlThread) => void work(order));
