@@ -7,7 +7,12 @@ import { bumpConfigVersion } from '../../store/config-version.ts';
 import type { Write } from '../../store/write.ts';
 import { hashSecret } from '../operations.ts';
 import { type HeaderSettings, MOST_HEADERS, parseHeaderName, tellHeaders } from './header.ts';
-import { deleteAuditedHeader, holdRoom, listAuditedHeaders, saveAuditedHeader } from './store.ts';
+import {
+  deleteAuditedHeader,
+  holdHeaderRoom,
+  listAuditedHeaders,
+  saveAuditedHeader,
+} from './store.ts';
 
 /** What the record of a request tells of its headers. @param raw names and values in turn */
 export function headersForRecord(
@@ -64,7 +69,7 @@ async function planRoom(app: App, name: string): Promise<Write[]> {
   const present = await listAuditedHeaders(app.db);
   if (present.has(name)) return [];
   if (present.size >= MOST_HEADERS) throw invalid(`at most ${MOST_HEADERS} headers are recorded`);
-  return [holdRoom(MOST_HEADERS)];
+  return [holdHeaderRoom()];
 }
 
 /** None of the name is no mistake. */

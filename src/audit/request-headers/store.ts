@@ -1,7 +1,7 @@
-import { sql } from 'kysely';
 import { build, type Db } from '../../store/database.ts';
+import { holdRoom } from '../../store/room.ts';
 import { type Write, write } from '../../store/write.ts';
-import type { AuditedHeaders } from './header.ts';
+import { type AuditedHeaders, MOST_HEADERS } from './header.ts';
 
 export async function listAuditedHeaders(db: Db): Promise<AuditedHeaders> {
   const rows = await db.selectFrom('audit_header').selectAll().orderBy('name').execute();
@@ -19,14 +19,9 @@ export function saveAuditedHeader(name: string, { hmac }: { hmac: boolean }): Wr
   );
 }
 
-const COUNT = sql<number>`count(*)`;
-
-/** Refuses its write set when there are too many by it. It comes after `bumpConfigVersion` (docs/adr/0017). */
-export function holdRoom(most: number): Write {
-  const all = build.selectFrom('audit_header').select(COUNT.as('count'));
-  const few = all.having(COUNT, '<=', most);
-  return write(few, { rows: 1, conflict: 'another header took the last room' });
-}
+/** Refuses its write set when there are too many by it. */
+export const holdHeaderRoom = (): Write =>
+  holdRoom('audit_header', MOST_HEADERS, 'another header took the last room');
 
 export function deleteAuditedHeader(name: string): Write {
   return write(build.deleteFrom('audit_header').where('name', '=', name));

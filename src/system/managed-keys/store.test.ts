@@ -3,11 +3,13 @@ import { test } from 'node:test';
 import { eachEngine } from '../../../test/support/engines.ts';
 import { insertKey, listKeys } from '../../pki/mount-state/keys.store.ts';
 import { columnTypes } from '../../store/columns.ts';
+import { bumpConfigVersion } from '../../store/config-version.ts';
 import { pssOfDevices } from '../../store/migrations/0106-pss-of-devices.ts';
-import type { ManagedKey } from './managed-key.ts';
+import { type ManagedKey, MOST_MANAGED_KEYS } from './managed-key.ts';
 import {
   deleteManagedKey,
   holdManagedKey,
+  holdManagedKeyRoom,
   isManagedKeyUsed,
   listManagedKeys,
   saveManagedKey,
@@ -36,6 +38,21 @@ eachEngine('managed keys', (open) => {
     await assert.rejects(store.commit([deleteManagedKey(found)]), { kind: 'conflict' });
     const twin = saveManagedKey({ ...KEY, uuid: 'k-2' }, PIN, undefined);
     await assert.rejects(store.commit([twin]), { kind: 'conflict' }, 'a name is given once');
+  });
+
+  test('are a thousand at most, also of those that are made at once', async () => {
+    const store = await open();
+    const others = Array.from({ length: MOST_MANAGED_KEYS - 1 }, (_, at) =>
+      saveManagedKey({ ...KEY, uuid: `o-${at}`, name: `o${at}` }, PIN, undefined),
+    );
+    await store.commit(others);
+    const made = ['a', 'b', 'c'].map((name) => {
+      const saved = saveManagedKey({ ...KEY, uuid: name, name }, PIN, undefined);
+      return store.commit([saved, bumpConfigVersion(), holdManagedKeyRoom()]);
+    });
+    const ends = (await Promise.allSettled(made)).map(({ status }) => status);
+    assert.deepEqual(ends.toSorted(), ['fulfilled', 'rejected', 'rejected']);
+    assert.equal((await listManagedKeys(store.db)).size, MOST_MANAGED_KEYS);
   });
 
   test('what a key signs with is known of each key of a mount that stands for it', async () => {

@@ -1,9 +1,15 @@
 import type { z } from 'zod';
 import { holdAsRead, saveAsRead } from '../../store/as-read.ts';
 import { build, type Db } from '../../store/database.ts';
+import { holdRoom } from '../../store/room.ts';
 import { type Write, write } from '../../store/write.ts';
 import type { PssForm } from '../../x509/keys.ts';
-import { type ManagedKey, managedKeySchema, type StoredManagedKey } from './managed-key.ts';
+import {
+  type ManagedKey,
+  MOST_MANAGED_KEYS,
+  managedKeySchema,
+  type StoredManagedKey,
+} from './managed-key.ts';
 
 const settings = managedKeySchema.omit({ uuid: true, name: true, type: true });
 
@@ -44,6 +50,10 @@ export function savePssForm(uuid: string, pss: PssForm | undefined): Write {
       .where('pss', '<>', form),
   );
 }
+
+/** Refuses its write set when there are too many by it. */
+export const holdManagedKeyRoom = (): Write =>
+  holdRoom('managed_key', MOST_MANAGED_KEYS, 'another managed key took the last room');
 
 const IN_USE = 'the managed key was changed, or taken for a key of a mount, in the meantime';
 
