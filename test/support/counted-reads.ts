@@ -1,9 +1,7 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
 import { subscribe, unsubscribe } from 'node:diagnostics_channel';
-import { CompiledQuery, type Kysely } from 'kysely';
-import { createDb, type Reader } from '../../src/store/database.ts';
 import type { Store } from '../../src/store/store.ts';
-import type { Tables } from '../../src/store/tables.ts';
+import { readingBy } from './reading-by.ts';
 
 /** Node tells of each request by this, in the context that all it does then runs in. */
 const REQUEST_STARTED = 'http.server.request.start';
@@ -33,23 +31,10 @@ export class ReadCounter {
 
   /** Gives a server its store. */
   readonly over = (real: Store): Store => {
-    // The read-only type takes no compiled query.
-    const whole: Kysely<Tables> = real.db as never;
-    const all: Reader['all'] = async (sql, parameters) => {
+    const db = readingBy(real.db, (_text, read) => {
       const reads = this.#ofRequest.getStore();
       if (reads) reads.count += 1;
-      const query = CompiledQuery.raw(sql, [...parameters]);
-      return (await whole.executeQuery(query)).rows;
-    };
-    const db = createDb({
-      all,
-      first: async (sql, parameters) => (await all(sql, parameters))[0],
-      some: async (sql, parameters) => ({
-        rows: await all(sql, parameters),
-        bytes: 0,
-        more: false,
-      }),
-      close: async () => {},
+      return read();
     });
     return { ...real, db };
   };
