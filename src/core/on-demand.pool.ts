@@ -22,9 +22,10 @@ export interface ThreadWork<Answer, Result> {
   /** What was not done when the thread is ended, e.g. `no certificate was made`. */
   undone: string;
   /**
-   * Milliseconds for the order that is first, from when the thread has started (`STARTED`): then the thread is replaced, that order refused, and what is behind
-   * it done on the new one, as it is where an order ends the thread. Several times what an order may take on a
-   * machine that is busy. Undefined for orders that are not to be begun twice; whoever gives them watches over them.
+   * Milliseconds for the order that is first, from when the thread has started (`STARTED`): then the thread is
+   * replaced, that order refused, and what is behind it done on the new one, as it is where an order ends the thread.
+   * Several times what an order may take on a machine that is busy. Undefined for orders that are not to be begun
+   * twice; whoever gives them watches over them.
    */
   deadline_ms: number | undefined;
   /** Memory that it has; by default as much as the program. */

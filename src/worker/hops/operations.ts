@@ -120,15 +120,13 @@ export async function judgeEnds(
     app,
     judged.map(({ connection_id }) => connection_id),
   );
-  const lost = new Set<string | undefined>();
   const unexplained = judged.filter(({ connection_id }) => !cuts.has(connection_id));
-  await Promise.all(
-    [...new Set(unexplained.map(({ egress_worker_id }) => egress_worker_id ?? ''))].map(
-      async (id) => {
-        if (!(await isThere(app, id))) lost.add(id);
-      },
-    ),
-  );
+  const behind = new Set(unexplained.map(({ egress_worker_id }) => egress_worker_id ?? ''));
+  const lost = new Set<string | undefined>();
+  const look = async (id: string): Promise<void> => {
+    if (!(await isThere(app, id))) lost.add(id);
+  };
+  await Promise.all([...behind].map(look));
   return ends.map((end) => {
     if (!looksEndedBehind(end)) return end;
     const cut = cuts.get(end.connection_id);
