@@ -2,10 +2,13 @@ import assert from 'node:assert/strict';
 import { X509Certificate } from 'node:crypto';
 import { after, test } from 'node:test';
 import { insertRevocation } from '../../src/pki/mount-state/revocations.store.ts';
+import { listManagedKeys, saveManagedKey } from '../../src/system/managed-keys/store.ts';
 import { publicKeyInfo } from '../../src/x509/keys.ts';
 import { formatSerial } from '../../src/x509/serial.ts';
 import { isCrlSignedBy, parseCrl } from '../support/crl.ts';
+import { eachPlace } from '../support/engines.ts';
 import { FAKE_PIN, makeFakeToken } from '../support/fake-token.ts';
+import { storageOf } from '../support/seeded-broker.ts';
 import { startTestServer } from '../support/server.ts';
 
 const device = makeFakeToken({ after });
@@ -314,4 +317,32 @@ test('a wrong PIN is 503, is not tried again, and works once it is written right
   assert.match((await sign()).text, /not tried again/);
   await makeKey('pinned');
   assert.equal((await sign()).status, 204);
+});
+
+eachPlace('managed keys', (newPlace) => {
+  test('are a thousand at most, also of those that are written at once, and each may be written again', async (t) => {
+    const config = { kms_library: [device.library], storage: storageOf(await newPlace()) };
+    const { call, running } = await startTestServer(t, { config, jobs: [] });
+    const write = (name: string) =>
+      call('POST', `sys/managed-keys/pkcs11/${name}`, { ...EC, key_label: name });
+    assert.equal((await write('first')).status, 204);
+    const { store } = running.app;
+    const [first] = (await listManagedKeys(store.db)).values();
+    assert.ok(first);
+    const others = Array.from({ length: 996 }, (_, at) =>
+      saveManagedKey({ ...first, uuid: `k-${at}`, name: `k${at}` }, first.pin_sealed, undefined),
+    );
+    await store.commit(others);
+    const written = await Promise.all(['a', 'b', 'c', 'd', 'e', 'f', 'g', 'h'].map(write));
+    const refused = written.filter(({ status }) => status !== 204);
+    assert.equal(refused.length, 5);
+    for (const { status, text } of refused) {
+      assert.equal(status, 400);
+      assert.match(text, /there are 1000 managed keys, and no more can be/);
+    }
+    assert.equal((await listManagedKeys(store.db)).size, 1000);
+    for (const { status } of await Promise.all([write('first'), write('first')])) {
+      assert.equal(status, 204);
+    }
+  });
 });

@@ -1,7 +1,8 @@
+import { commitPlanned } from '../../access/standing/attempts.operations.ts';
 import type { App } from '../../app/app.ts';
 import type { Caller } from '../../app/caller.ts';
 import type { NothingResult } from '../../app/output.ts';
-import { Failure, invalid, isConflict } from '../../core/failure.ts';
+import { Failure, invalid } from '../../core/failure.ts';
 import type { Soon } from '../../core/steps.ts';
 import { forgetRefusedPin, listModules } from '../../pkcs11/operations.ts';
 import { bumpConfigVersion } from '../../store/config-version.ts';
@@ -69,36 +70,24 @@ export async function writeManagedKey(
   requireType(type);
   const name = checkManagedKeyName(sent.toLowerCase());
   if (pin === '') throw invalid('pin must be given');
-  const known = await findWithRoom(app, name);
-  const key = planManagedKey(input, { uuid: known?.uuid ?? app.newId(), name }, listModules(app));
-  const pin_sealed = app.barrier.encrypt('config', pinPlace(key.uuid), Buffer.from(pin, 'utf8'));
-  const saved = [
-    saveManagedKey(key, pin_sealed, known),
-    ...(known ? [savePssForm(key.uuid, mechanismFacts(key).pss)] : []),
-  ];
-  const room = known ? [] : [holdManagedKeyRoom()];
-  try {
-    await app.commit(caller, [...saved, bumpConfigVersion(), ...room]);
-  } catch (error) {
-    // Others that were made at once may have the last room.
-    if (isConflict(error) && !known) await findWithRoom(app, name);
-    throw error;
-  }
+  const key = await commitPlanned(app, caller, async () => {
+    const keys = await listManagedKeys(app.db);
+    const known = byName(keys, name);
+    if (!known && keys.size >= MOST_MANAGED_KEYS) {
+      throw invalid(`there are ${keys.size} managed keys, and no more can be`);
+    }
+    const uuid = known?.uuid ?? app.newId();
+    const result = planManagedKey(input, { uuid, name }, listModules(app));
+    const place = pinPlace(uuid);
+    const pin_sealed = app.barrier.encrypt('config', place, Buffer.from(pin, 'utf8'));
+    const others = known
+      ? [savePssForm(uuid, mechanismFacts(result).pss), bumpConfigVersion()]
+      : [bumpConfigVersion(), holdManagedKeyRoom()];
+    const effects = [saveManagedKey(result, pin_sealed, known), ...others];
+    return { effects, result, found: known !== undefined };
+  });
   forgetRefusedPin(app, key.library, { ...placeOf(key), pin });
   return {};
-}
-
-/**
- * @returns what is kept under a name
- * @throws Failure `invalid` where nothing is, and there is no room for one more
- */
-async function findWithRoom(app: App, name: string): Promise<StoredManagedKey | undefined> {
-  const keys = await listManagedKeys(app.db);
-  const known = byName(keys, name);
-  if (!known && keys.size >= MOST_MANAGED_KEYS) {
-    throw invalid(`there are ${keys.size} managed keys, and no more can be`);
-  }
-  return known;
 }
 
 /** None of the name is no mistake. The key in the token stays. */
